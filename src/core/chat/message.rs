@@ -1,0 +1,135 @@
+//! Messages as the caller sees them and as every provider adapter reads them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::core::id::CallId;
+use crate::core::tool::Arguments;
+
+/// Who speaks. Tool results are spoken by the user (source 002: appended as user messages with `tool_use_id`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The person, the calling application, or a tool's result.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// One message of the conversation. A transcript alternates strictly between the two roles.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said, in order.
+    pub content: Vec<Part>,
+    /// The provider's own form of an assistant turn, kept for an unchanged replay to the same provider and model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_state: Option<Value>,
+}
+
+/// A piece of a message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Part {
+    /// Plain text.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// An image, inline or by reference.
+    Image(Media),
+    /// Audio, inline or by reference.
+    Audio(Media),
+    /// Any other content: an embedded resource or a link to one.
+    Resource {
+        /// Where it is.
+        uri: String,
+        /// Its name, if one was given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+        /// Its media type, if known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        media_type: Option<String>,
+        /// Its text, when it was embedded as text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+        /// Its bytes as base64, when it was embedded as binary.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        data: Option<String>,
+    },
+    /// The model's reasoning, where the provider shows it.
+    Reasoning {
+        /// The visible text; may be empty when the provider sends only a signature.
+        text: String,
+    },
+    /// The model asks for a tool.
+    ToolUse {
+        /// The call.
+        id: CallId,
+        /// The name the model wrote; it may not exist.
+        name: String,
+        /// The arguments the model wrote.
+        input: Arguments,
+    },
+    /// The answer to one call.
+    ToolResult {
+        /// The call it answers.
+        tool_use_id: CallId,
+        /// What the model reads.
+        content: Vec<Part>,
+        /// Whether the call failed or was not run.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+    },
+}
+
+/// Inline or referenced media.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Media {
+    /// The media type, for example `image/png`.
+    pub media_type: String,
+    /// The bytes as base64, when inline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    /// The address, when by reference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+impl Part {
+    /// A text part.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into() }
+    }
+
+    /// The text of a text part.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text { text } => Some(text),
+            Self::Image(_)
+            | Self::Audio(_)
+            | Self::Resource { .. }
+            | Self::Reasoning { .. }
+            | Self::ToolUse { .. }
+            | Self::ToolResult { .. } => None,
+        }
+    }
+}
+
+impl Message {
+    /// A user message of one text.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self { role: Role::User, content: vec![Part::text(text)], provider_state: None }
+    }
+
+    /// An assistant message of one text.
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Self { role: Role::Assistant, content: vec![Part::text(text)], provider_state: None }
+    }
+
+    /// All text parts, joined as they stand.
+    pub fn text(&self) -> String {
+        self.content.iter().filter_map(Part::as_text).collect()
+    }
+}

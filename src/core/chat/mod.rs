@@ -1,0 +1,9 @@
+//! What is said: messages, a model's reply, and what it cost. Neutral between providers; adapters translate.
+
+mod message;
+mod reply;
+mod usage;
+
+pub use message::{Media, Message, Part, Role};
+pub use reply::{Reply, Stop};
+pub use usage::Usage;

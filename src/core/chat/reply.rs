@@ -1,0 +1,86 @@
+//! What a model said in one turn.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Part, Usage};
+use crate::core::tool::ToolCall;
+
+/// A complete model reply. What happens next is decided by the presence of calls, never by `stop`
+/// (providers say `stop` beside calls and `tool_calls` without any).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// The parts in the order the model gave them: text, reasoning, tool use.
+    pub content: Vec<Part>,
+    /// Why the model stopped.
+    pub stop: Stop,
+    /// What the call cost; unknown figures are `None`, never zero.
+    #[serde(default)]
+    pub usage: Usage,
+    /// The model that answered, as the provider names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The provider's id of this response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_id: Option<String>,
+    /// The provider's own form of this turn, for an unchanged replay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_state: Option<Value>,
+    /// Milliseconds from the request to the first fragment, when the reply was streamed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_token_ms: Option<u64>,
+}
+
+/// Why a model stopped talking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// It was done.
+    End,
+    /// It wants tools run.
+    ToolCalls,
+    /// It ran into its output limit.
+    MaxTokens,
+    /// The provider's filter cut it off.
+    ContentFilter,
+    /// It declined to answer.
+    Refusal,
+    /// The provider paused a long turn: send the conversation back and it goes on.
+    Pause,
+}
+
+impl Reply {
+    /// A finished text reply, for tests and scripts.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { content: vec![Part::text(text)], stop: Stop::End, ..Self::empty() }
+    }
+
+    /// A reply that asks for tools, for tests and scripts.
+    pub fn calling(calls: impl IntoIterator<Item = ToolCall>) -> Self {
+        let content = calls.into_iter().map(ToolCall::into_part).collect();
+        Self { content, stop: Stop::ToolCalls, ..Self::empty() }
+    }
+
+    /// A reply with nothing in it.
+    pub fn empty() -> Self {
+        Self {
+            content: Vec::new(),
+            stop: Stop::End,
+            usage: Usage::default(),
+            model: None,
+            response_id: None,
+            provider_state: None,
+            first_token_ms: None,
+        }
+    }
+
+    /// All text of the reply, joined as it stands.
+    pub fn joined_text(&self) -> String {
+        self.content.iter().filter_map(Part::as_text).collect()
+    }
+
+    /// The calls the model asks for, in its order.
+    pub fn calls(&self) -> impl Iterator<Item = ToolCall> {
+        self.content.iter().filter_map(ToolCall::from_part)
+    }
+}

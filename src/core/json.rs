@@ -1,0 +1,97 @@
+//! Canonical JSON (RFC 8785) and its hash: the one way two argument objects or two definitions are called equal.
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// SHA-256 of the canonical form, as `sha256:` and lower-case hex.
+pub fn hash(value: &Value) -> String {
+    format!("sha256:{}", hex(&Sha256::digest(canonical(value).as_bytes())))
+}
+
+/// Lower-case hex of bytes.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The canonical text of a value: no white space, members sorted by UTF-16 code units, numbers as ECMAScript prints them.
+pub fn canonical(value: &Value) -> String {
+    let mut text = String::new();
+    write(value, &mut text);
+    text
+}
+
+fn write(value: &Value, out: &mut String) {
+    match value {
+        Value::Null => out.push_str("null"),
+        Value::Bool(true) => out.push_str("true"),
+        Value::Bool(false) => out.push_str("false"),
+        Value::Number(number) => out.push_str(&canonical_number(number)),
+        Value::String(text) => write_string(text, out),
+        Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write(item, out);
+            }
+            out.push(']');
+        }
+        Value::Object(members) => {
+            let mut sorted: Vec<_> = members.iter().collect();
+            sorted.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
+            out.push('{');
+            for (index, (key, member)) in sorted.into_iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_string(key, out);
+                out.push(':');
+                write(member, out);
+            }
+            out.push('}');
+        }
+    }
+}
+
+fn write_string(text: &str, out: &mut String) {
+    out.push_str(&Value::from(text).to_string());
+}
+
+/// ECMAScript's `Number::toString`. Integers beyond 2^53 keep their digits: losing them would call two different
+/// arguments equal.
+fn canonical_number(number: &serde_json::Number) -> String {
+    let Some(float) = number.as_f64().filter(|_| number.is_f64()) else {
+        return number.to_string();
+    };
+    if float == 0.0 {
+        return "0".into();
+    }
+    let magnitude = float.abs();
+    if (1e-6..1e21).contains(&magnitude) {
+        return format!("{float}");
+    }
+    let scientific = format!("{float:e}");
+    match scientific.split_once('e') {
+        Some((mantissa, exponent)) if !exponent.starts_with('-') => format!("{mantissa}e+{exponent}"),
+        _ => scientific,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn members_are_sorted_and_numbers_printed_as_in_ecmascript() {
+        let value = json!({"b": [1.0, 1e21, 1e-7, -0.0, 4.5], "a": "é\n", "\u{20ac}": null});
+        assert_eq!(canonical(&value), "{\"a\":\"é\\n\",\"b\":[1,1e+21,1e-7,0,4.5],\"€\":null}");
+    }
+
+    #[test]
+    fn the_hash_ignores_member_order_and_sees_every_digit() {
+        assert_eq!(hash(&json!({"a": 1, "b": 2})), hash(&json!({"b": 2, "a": 1})));
+        assert_ne!(hash(&json!(9007199254740993u64)), hash(&json!(9007199254740992u64)));
+    }
+}

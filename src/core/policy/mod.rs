@@ -1,0 +1,90 @@
+//! Which calls run, which are put to a person, which are refused.
+//!
+//! A policy is a list of rules; every rule that matches speaks, and the strictest verdict wins. Where no rule speaks the
+//! policy's default holds. Nothing here looks at a store or a person: approvals that were given stand beside the policy.
+
+mod rule;
+mod verdict;
+
+pub use rule::{Example, Match, Rule, RuleError};
+pub use verdict::Verdict;
+
+use crate::core::id::AgentName;
+use crate::core::tool::Tool;
+
+/// A set of rules with a name and a version.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// The name it is chosen by, for example `default`.
+    pub name: String,
+    /// A hash of its text: a decision records the version it was made under.
+    pub version: String,
+    /// The verdict where no rule matches.
+    pub fallback: Verdict,
+    /// The rules, in file order.
+    pub rules: Vec<Rule>,
+}
+
+/// What is judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The tool that would run.
+    pub tool: &'a Tool,
+    /// The agent that would call it.
+    pub agent: Option<&'a AgentName>,
+}
+
+/// A verdict and the rule it came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    /// What is to happen.
+    pub verdict: Verdict,
+    /// The id of the deciding rule; `None` when the policy's default decided.
+    pub rule: Option<String>,
+    /// Why, for people and for the model.
+    pub why: String,
+}
+
+impl Policy {
+    /// A policy without rules: everything is put to a person.
+    pub fn ask_always() -> Self {
+        Self { name: "ask".into(), version: "builtin".into(), fallback: Verdict::Ask, rules: Vec::new() }
+    }
+
+    /// A policy without rules: everything runs.
+    pub fn allow_always() -> Self {
+        Self { name: "allow".into(), version: "builtin".into(), fallback: Verdict::Allow, rules: Vec::new() }
+    }
+
+    /// The strictest verdict of all rules that match; the first of equally strict rules is named.
+    pub fn judge(&self, subject: &Subject<'_>) -> Judgement {
+        let mut strictest: Option<&Rule> = None;
+        for rule in self.rules.iter().filter(|rule| rule.matches(subject)) {
+            if strictest.is_none_or(|found| rule.verdict > found.verdict) {
+                strictest = Some(rule);
+            }
+        }
+        match strictest {
+            Some(rule) => {
+                Judgement { verdict: rule.verdict, rule: Some(rule.id.clone()), why: rule.justification.clone() }
+            }
+            None => Judgement {
+                verdict: self.fallback,
+                rule: None,
+                why: format!("no rule of policy `{}` speaks of this tool", self.name),
+            },
+        }
+    }
+
+    /// Runs every rule's examples. A rule that does not do what its author wrote beside it is refused when loaded.
+    pub fn check_examples(&self) -> Result<(), Vec<RuleError>> {
+        let errors: Vec<RuleError> = self.rules.iter().flat_map(Rule::check_examples).collect();
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self::ask_always()
+    }
+}

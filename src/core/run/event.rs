@@ -1,0 +1,293 @@
+//! The facts a journal is made of: about a dozen, past tense, without ids or a clock of their own.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Ending, Started};
+use crate::core::chat::{Message, Reply, Usage};
+use crate::core::error::Failure;
+use crate::core::id::CallId;
+use crate::core::tool::{Arguments, Outcome, Problem, ToolName, Toolset};
+use crate::core::trace::Trace;
+
+/// One fact. In JSON its name is `type`; names that source 002 defines are its names.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type")]
+pub enum Event {
+    /// The run exists. Always the first fact, written before anything runs.
+    #[serde(rename = "execution.started")]
+    Started(Arc<Started>),
+    /// A driver took the run up again, in a new trace.
+    #[serde(rename = "execution.resumed")]
+    Resumed {
+        /// The trace of this execution.
+        trace: Trace,
+    },
+    /// What the model is offered from now on.
+    #[serde(rename = "tools.listed")]
+    ToolsListed {
+        /// The toolset, with the policy's verdict on each tool.
+        toolset: Arc<Toolset>,
+    },
+    /// The approval cache was asked, in one batch, which guarded tools are granted.
+    #[serde(rename = "approvals.resolved")]
+    ApprovalsResolved {
+        /// The tools that run without a person in this turn.
+        granted: Vec<ToolName>,
+    },
+    /// The model is asked (intent, written before the request is sent).
+    #[serde(rename = "llm.call.started")]
+    ModelCalled {
+        /// 1 for the first attempt of this turn.
+        attempt: u32,
+        /// Whether the model may ask for tools.
+        offer: Offer,
+    },
+    /// The model answered.
+    #[serde(rename = "llm.call.completed")]
+    ModelReplied {
+        /// The whole reply.
+        reply: Arc<Reply>,
+    },
+    /// An attempt at the model failed.
+    #[serde(rename = "llm.call.failed")]
+    ModelFailed {
+        /// Why.
+        error: Failure,
+        /// What the attempt used all the same.
+        #[serde(default)]
+        usage: Usage,
+    },
+    /// The final answer was checked.
+    #[serde(rename = "output.validated")]
+    OutputValidated {
+        /// The finding.
+        verdict: OutputVerdict,
+    },
+    /// Of the calls in a reply, these run now and those do not.
+    #[serde(rename = "tool.tier.selected")]
+    TierSelected {
+        /// The priority that the running calls share.
+        priority: i32,
+        /// The calls of this tier, in the model's order.
+        run: Vec<CallId>,
+        /// The calls below it.
+        deferred: Vec<CallId>,
+    },
+    /// It was settled whether a call may run.
+    #[serde(rename = "tool.checked")]
+    CallChecked {
+        /// The call.
+        call: CallId,
+        /// The finding.
+        verdict: CallVerdict,
+    },
+    /// A person, or somebody in their name, decided about a call.
+    #[serde(rename = "approval.decided")]
+    ApprovalDecided {
+        /// The call.
+        call: CallId,
+        /// The decision.
+        decision: Decision,
+    },
+    /// MCP calls are sent (intent, written before they are).
+    #[serde(rename = "tool.started")]
+    CallsStarted {
+        /// The calls, all in flight together.
+        calls: Vec<CallId>,
+    },
+    /// A call has its end.
+    #[serde(rename = "tool.completed")]
+    CallCompleted {
+        /// The call.
+        call: CallId,
+        /// How it ended.
+        outcome: Arc<Outcome>,
+    },
+    /// Somebody said something to the run.
+    #[serde(rename = "message.added")]
+    MessageAdded {
+        /// What they said; a user message.
+        message: Message,
+    },
+    /// The run is over.
+    #[serde(rename = "execution.ended")]
+    Ended {
+        /// How.
+        ending: Ending,
+    },
+}
+
+/// A fact in its place: position and time are the journal's, not the fact's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recorded {
+    /// Position in the journal, from 0.
+    pub seq: u64,
+    /// When it was written.
+    pub at: Timestamp,
+    /// The fact.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// Whether the model may ask for tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Offer {
+    /// It may.
+    Tools,
+    /// It may not: the tool budget is used up. Its text is a final answer.
+    NoTools,
+    /// It may not, and whatever it says is the last word: a hard limit was reached.
+    LastWord,
+}
+
+/// What a check of the final answer found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputVerdict {
+    /// It is valid; the parsed value, if it was to be JSON.
+    Valid {
+        /// The parsed answer.
+        value: Option<Value>,
+    },
+    /// It is not; the model reads why.
+    Invalid {
+        /// What is wrong.
+        problems: Vec<Problem>,
+    },
+}
+
+/// Whether a call may run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallVerdict {
+    /// It may.
+    Run {
+        /// By what right.
+        by: Right,
+    },
+    /// A person decides.
+    Ask {
+        /// The policy rule that asks; `None` for the policy's default.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rule: Option<String>,
+        /// Why a person is asked.
+        why: String,
+    },
+    /// It may not; the model reads why.
+    Rejected {
+        /// The kind, for machines.
+        reason: Rejection,
+        /// What the model reads.
+        message: String,
+    },
+}
+
+/// By what right a call runs without being asked about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Right {
+    /// The policy allows it.
+    Policy {
+        /// The rule; `None` for the policy's default.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rule: Option<String>,
+    },
+    /// It was approved before.
+    Grant,
+}
+
+/// Why a call was refused without being run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rejection {
+    /// There is no such tool.
+    Unknown,
+    /// The arguments do not fit its schema.
+    InvalidArguments,
+    /// The policy, or a person before, said no.
+    Denied,
+    /// The budget is used up.
+    Budget,
+    /// A call of higher priority ran first.
+    Deferred,
+}
+
+impl Rejection {
+    /// The stable word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::InvalidArguments => "invalid_arguments",
+            Self::Denied => "denied",
+            Self::Budget => "budget",
+            Self::Deferred => "deferred",
+        }
+    }
+}
+
+/// Yes or no to one call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Decision {
+    /// Yes or no.
+    pub answer: Answer,
+    /// Who decided.
+    pub by: String,
+    /// Why; the model reads it when the answer is no.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How far a yes reaches.
+    #[serde(default)]
+    pub scope: Scope,
+    /// Arguments to use instead of the model's; checked like the model's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited_arguments: Option<Arguments>,
+}
+
+/// Yes or no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// Yes.
+    Approve,
+    /// No.
+    Deny,
+}
+
+/// How far an approval reaches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// This call alone.
+    #[default]
+    Once,
+    /// Every call of this tool in the session.
+    Session,
+}
+
+impl Event {
+    /// The name it has in JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Started(_) => "execution.started",
+            Self::Resumed { .. } => "execution.resumed",
+            Self::ToolsListed { .. } => "tools.listed",
+            Self::ApprovalsResolved { .. } => "approvals.resolved",
+            Self::ModelCalled { .. } => "llm.call.started",
+            Self::ModelReplied { .. } => "llm.call.completed",
+            Self::ModelFailed { .. } => "llm.call.failed",
+            Self::OutputValidated { .. } => "output.validated",
+            Self::TierSelected { .. } => "tool.tier.selected",
+            Self::CallChecked { .. } => "tool.checked",
+            Self::ApprovalDecided { .. } => "approval.decided",
+            Self::CallsStarted { .. } => "tool.started",
+            Self::CallCompleted { .. } => "tool.completed",
+            Self::MessageAdded { .. } => "message.added",
+            Self::Ended { .. } => "execution.ended",
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What bounds a run, and how much of it is used.
+
+use serde::{Deserialize, Serialize};
+
+use crate::core::chat::Usage;
+
+/// Bounds of one run. Soft ones let the model answer with what it has; hard ones end the run, after one last answer
+/// without tools.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Soft. One is used by each turn with tools and by each rejected answer.
+    pub max_tool_interactions: u32,
+    /// Hard. Model turns; one more, without tools, is granted for a last answer.
+    pub max_iterations: u32,
+    /// Soft. MCP calls that are sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_mcp_calls: Option<u32>,
+    /// Hard. Tokens read and written, as far as the provider tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// Hard. US dollars, as far as the price is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_cost_usd: Option<f64>,
+    /// Hard. Seconds from the start, waiting included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_s: Option<u64>,
+    /// Turns in a row that bring nothing but unusable calls or rejected answers.
+    pub max_corrections: u32,
+    /// Attempts at one model call, the first included.
+    pub max_attempts: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_tool_interactions: 30,
+            max_iterations: 50,
+            max_mcp_calls: None,
+            max_tokens: None,
+            max_cost_usd: None,
+            deadline_s: None,
+            max_corrections: 3,
+            max_attempts: 3,
+        }
+    }
+}
+
+/// Which hard limit ended a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// `max_iterations`.
+    Iterations,
+    /// `max_tokens`.
+    Tokens,
+    /// `max_cost_usd`.
+    Cost,
+}
+
+/// What a run has used so far. Handed to context builders and validators.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Budget {
+    /// The bounds.
+    pub limits: Limits,
+    /// Turns with tools, and rejected answers.
+    pub tool_interactions: u32,
+    /// Model turns that were answered.
+    pub iterations: u32,
+    /// MCP calls that were sent.
+    pub mcp_calls: u32,
+    /// Turns in a row that brought nothing usable.
+    pub corrections: u32,
+    /// Tokens and money over all attempts.
+    pub usage: Usage,
+}
+
+impl Budget {
+    /// Whether the tool budget is used up: the model is told, and no more tools run.
+    pub fn is_exhausted(&self) -> bool {
+        self.tool_interactions >= self.limits.max_tool_interactions
+    }
+
+    /// The hard limit that is reached, if one is.
+    pub fn limit_reached(&self) -> Option<Limit> {
+        let tokens = self.usage.total_tokens().zip(self.limits.max_tokens);
+        let cost = self.usage.cost_usd.zip(self.limits.max_cost_usd);
+        if self.iterations >= self.limits.max_iterations {
+            Some(Limit::Iterations)
+        } else if tokens.is_some_and(|(used, max)| used >= max) {
+            Some(Limit::Tokens)
+        } else if cost.is_some_and(|(used, max)| used >= max) {
+            Some(Limit::Cost)
+        } else {
+            None
+        }
+    }
+
+    /// MCP calls that may still be sent; `None` without a bound.
+    pub fn mcp_calls_left(&self) -> Option<u32> {
+        self.limits.max_mcp_calls.map(|max| max.saturating_sub(self.mcp_calls))
+    }
+}

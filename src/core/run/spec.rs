@@ -1,0 +1,109 @@
+//! What a run is asked to be: fixed by its first event, so that it can be driven on anywhere.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Limits;
+use crate::core::chat::Message;
+use crate::core::id::{AgentName, ModelName, RunId, ServerId, SessionId};
+use crate::core::tool::{ExternalTool, TierMode, ToolFilter};
+use crate::core::trace::Trace;
+
+/// The first fact of every run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Started {
+    /// How the run is to be executed.
+    pub spec: Spec,
+    /// The conversation before this run, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<Message>,
+    /// The fresh user message.
+    pub input: Message,
+    /// The conversation it belongs to.
+    pub session: SessionId,
+    /// Where it comes from.
+    #[serde(default)]
+    pub trigger: Trigger,
+    /// The trace of the first execution.
+    pub trace: Trace,
+    /// The caller's own facts about the run.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
+}
+
+/// What caused a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trigger {
+    /// A person or an application asked for it.
+    #[default]
+    Manual,
+    /// It copies the journal of another run up to a position.
+    Fork {
+        /// The other run.
+        run: RunId,
+        /// How many of its events were copied.
+        at: u64,
+    },
+}
+
+/// An agent as a run uses it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spec {
+    /// The agent's configured name.
+    pub agent: AgentName,
+    /// The model's configured name.
+    pub model: ModelName,
+    /// Authored text only. Nothing untrusted ever enters it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub system: String,
+    /// The MCP servers whose tools it may use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<ServerId>,
+    /// The tools the caller runs itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub external_tools: Vec<ExternalTool>,
+    /// What the run narrows its agent's tools to.
+    #[serde(default)]
+    pub tools: ToolFilter,
+    /// What becomes of calls below the highest tier.
+    #[serde(default)]
+    pub tiers: TierMode,
+    /// What a denied call does.
+    #[serde(default)]
+    pub on_deny: OnDeny,
+    /// What becomes of a call whose outcome nobody knows.
+    #[serde(default)]
+    pub in_doubt: InDoubt,
+    /// JSON Schema of the final answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    /// Whether the final answer is put to the output validator.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub validate_output: bool,
+    /// What bounds it.
+    #[serde(default)]
+    pub limits: Limits,
+}
+
+/// What a denied call does to the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnDeny {
+    /// The model reads the denial and goes on.
+    #[default]
+    Tell,
+    /// The run ends with `tool_denied`.
+    Fail,
+}
+
+/// What becomes of a call that was started and never settled, when it must not simply be repeated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InDoubt {
+    /// The model reads "outcome unknown".
+    #[default]
+    Tell,
+    /// A person decides whether it is made again.
+    Ask,
+}

@@ -1,0 +1,118 @@
+//! A tool call as the model wrote it.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde_json::{Map, Value};
+
+use crate::core::chat::Part;
+use crate::core::id::CallId;
+
+/// Id, name and arguments. The name may not exist and the arguments may not be JSON: both are mended by feedback.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// Unique within the run.
+    pub id: CallId,
+    /// The name the model wrote.
+    pub name: String,
+    /// The arguments the model wrote.
+    pub arguments: Arguments,
+}
+
+/// Arguments are a JSON object, or text that is none and therefore never runs.
+/// In JSON an object stands for itself and malformed text is a string.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arguments {
+    /// A JSON object.
+    Object(Map<String, Value>),
+    /// What the model wrote instead, unparsed.
+    Malformed(String),
+}
+
+impl ToolCall {
+    /// A call with an argument object; anything but an object becomes malformed text.
+    pub fn new(id: impl Into<CallId>, name: impl Into<String>, arguments: Value) -> Self {
+        Self { id: id.into(), name: name.into(), arguments: Arguments::from_value(arguments) }
+    }
+
+    /// The call a message part stands for.
+    pub fn from_part(part: &Part) -> Option<Self> {
+        match part {
+            Part::ToolUse { id, name, input } => {
+                Some(Self { id: id.clone(), name: name.clone(), arguments: input.clone() })
+            }
+            Part::Text { .. }
+            | Part::Image(_)
+            | Part::Audio(_)
+            | Part::Resource { .. }
+            | Part::Reasoning { .. }
+            | Part::ToolResult { .. } => None,
+        }
+    }
+
+    /// The message part that stands for this call.
+    pub fn into_part(self) -> Part {
+        Part::ToolUse { id: self.id, name: self.name, input: self.arguments }
+    }
+}
+
+impl Arguments {
+    /// Parses what a model wrote. Nothing at all means no arguments: `{}`.
+    pub fn parse(text: &str) -> Self {
+        if text.trim().is_empty() {
+            return Self::Object(Map::new());
+        }
+        match serde_json::from_str(text) {
+            Ok(Value::Object(object)) => Self::Object(object),
+            Ok(Value::Null) => Self::Object(Map::new()),
+            Ok(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) | Err(_) => {
+                Self::Malformed(text.to_owned())
+            }
+        }
+    }
+
+    /// Arguments that arrived as a JSON value.
+    pub fn from_value(value: Value) -> Self {
+        match value {
+            Value::Object(object) => Self::Object(object),
+            Value::Null => Self::Object(Map::new()),
+            Value::String(text) => Self::parse(&text),
+            other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_)) => Self::Malformed(other.to_string()),
+        }
+    }
+
+    /// The object, if it is one.
+    pub fn as_object(&self) -> Option<&Map<String, Value>> {
+        match self {
+            Self::Object(object) => Some(object),
+            Self::Malformed(_) => None,
+        }
+    }
+
+    /// The arguments as a JSON value; malformed text is a string.
+    pub fn to_value(&self) -> Value {
+        match self {
+            Self::Object(object) => Value::Object(object.clone()),
+            Self::Malformed(text) => Value::String(text.clone()),
+        }
+    }
+}
+
+impl Serialize for Arguments {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Object(object) => object.serialize(serializer),
+            Self::Malformed(text) => serializer.serialize_str(text),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Arguments {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::Object(object) => Ok(Self::Object(object)),
+            Value::String(text) => Ok(Self::Malformed(text)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
+                Err(D::Error::custom("tool arguments are an object, or a string that could not be parsed as one"))
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! A tool as it is offered to the model, and the definitions it is made from.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::ToolName;
+use crate::core::id::ServerId;
+use crate::core::json;
+use crate::core::policy::Verdict;
+
+/// Who runs a tool.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Origin {
+    /// An MCP server, by toolgate.
+    Mcp {
+        /// The configured server.
+        server: ServerId,
+        /// What the server calls the tool.
+        tool: String,
+    },
+    /// The calling application; the run waits for its result.
+    External {
+        /// What the caller calls the tool.
+        tool: String,
+    },
+}
+
+/// Hints a server gives about a tool (MCP `ToolAnnotations`). Hints, not facts: unless the server is trusted they may
+/// only make a policy stricter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Annotations {
+    /// A title for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// It changes nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_only_hint: Option<bool>,
+    /// It may destroy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destructive_hint: Option<bool>,
+    /// Calling it again with the same arguments changes nothing more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idempotent_hint: Option<bool>,
+    /// It reaches an open world.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_world_hint: Option<bool>,
+}
+
+/// A tool that the calling application declares and runs itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExternalTool {
+    /// The caller's name for it; the model sees `ext_<name>`.
+    pub name: String,
+    /// What it does, for the model.
+    #[serde(default)]
+    pub description: String,
+    /// JSON Schema of its arguments; default: any object.
+    #[serde(default = "any_object", alias = "parameters", alias = "inputSchema")]
+    pub input_schema: Value,
+    /// JSON Schema of its result; results that do not fit are refused when the run is resumed.
+    #[serde(default, skip_serializing_if = "Option::is_none", alias = "outputSchema")]
+    pub result_schema: Option<Value>,
+    /// Of the calls in one reply only those of the highest priority run.
+    #[serde(default)]
+    pub priority: i32,
+}
+
+/// A tool as an MCP server listed it, schemas verbatim.
+#[derive(Clone, Debug, PartialEq)]
+pub struct McpTool {
+    /// The server's name for it.
+    pub name: String,
+    /// What it does, for the model.
+    pub description: String,
+    /// The `inputSchema`, unaltered.
+    pub input_schema: Value,
+    /// The `outputSchema`, unaltered.
+    pub output_schema: Option<Value>,
+    /// The server's hints.
+    pub annotations: Annotations,
+}
+
+/// A tool of a run's toolset.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tool {
+    /// The name the model sees.
+    pub name: ToolName,
+    /// Who runs it, and under which name.
+    pub origin: Origin,
+    /// What it does, for the model.
+    pub description: String,
+    /// JSON Schema of its arguments, verbatim.
+    pub input_schema: Arc<Value>,
+    /// JSON Schema of its result, verbatim, if declared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Arc<Value>>,
+    /// The server's hints.
+    #[serde(default)]
+    pub annotations: Annotations,
+    /// Whether the operator trusts the server's hints.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trusted: bool,
+    /// Of the calls in one reply only those of the highest priority run.
+    #[serde(default)]
+    pub priority: i32,
+    /// What the policy says of the tool before any call is known.
+    pub verdict: Verdict,
+    /// Hash of the definition (origin, description, schemas, annotations); a changed tool is another tool.
+    pub hash: String,
+}
+
+impl Tool {
+    /// The hash of what a server or caller says a tool is.
+    pub(super) fn definition_hash(
+        origin: &Origin,
+        description: &str,
+        input_schema: &Value,
+        output_schema: Option<&Value>,
+        annotations: &Annotations,
+    ) -> String {
+        json::hash(&json!({
+            "origin": origin, "description": description, "input": input_schema, "output": output_schema,
+            "annotations": annotations,
+        }))
+    }
+
+    /// Whether a call whose outcome is unknown may simply be made again (law 4): only when the operator trusts the
+    /// server and the server says that repeating is harmless.
+    pub fn is_repeatable(&self) -> bool {
+        let hint = |hint: Option<bool>| hint == Some(true);
+        self.trusted && (hint(self.annotations.read_only_hint) || hint(self.annotations.idempotent_hint))
+    }
+
+    /// The server that runs it, if one does.
+    pub fn server(&self) -> Option<&ServerId> {
+        match &self.origin {
+            Origin::Mcp { server, .. } => Some(server),
+            Origin::External { .. } => None,
+        }
+    }
+}
+
+fn any_object() -> Value {
+    json!({"type": "object"})
+}

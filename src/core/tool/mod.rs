@@ -1,0 +1,19 @@
+//! Tools: how they are named, defined, called, ordered, and answered.
+
+mod call;
+mod definition;
+mod filter;
+mod name;
+mod outcome;
+mod problem;
+mod tier;
+mod toolset;
+
+pub use call::{Arguments, ToolCall};
+pub use definition::{Annotations, ExternalTool, McpTool, Origin, Tool};
+pub use filter::ToolFilter;
+pub use name::{ToolName, external_name, mcp_name};
+pub use outcome::{CallFailure, FailureKind, Outcome, ToolOutput};
+pub use problem::Problem;
+pub use tier::{Tier, TierMode, top_tier};
+pub use toolset::{LeftOut, ServerTools, Toolset, ToolsetRules};

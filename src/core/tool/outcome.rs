@@ -1,0 +1,131 @@
+//! What became of a call that was run.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::core::chat::Part;
+
+/// The end of a call that was handed to a server or to the caller.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The tool answered; its answer may itself report an error.
+    Returned(ToolOutput),
+    /// The tool did not answer.
+    Failed(CallFailure),
+    /// The call was started and nobody knows how it ended (law 4).
+    Unknown,
+}
+
+/// A tool's answer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ToolOutput {
+    /// What the model reads.
+    pub content: Vec<Part>,
+    /// The structured form, if the tool gave one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured: Option<Value>,
+    /// Whether the tool says that it failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_error: bool,
+}
+
+/// Why a call got no answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallFailure {
+    /// The kind, for machines.
+    pub kind: FailureKind,
+    /// What happened and what to do, for the model and for people.
+    pub message: String,
+}
+
+/// The kinds of call failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The server refused the call with a protocol error.
+    Refused,
+    /// No answer within the call's deadline.
+    Timeout,
+    /// The connection broke or the process died while the call was under way.
+    Disconnected,
+    /// The server is not there, or the tool no longer is.
+    Unavailable,
+    /// The tool's definition is no longer the one the model was shown.
+    Changed,
+    /// The answer could not be read as an MCP result.
+    Unreadable,
+    /// The run was cancelled while the call was under way.
+    Cancelled,
+    /// The code that made the call panicked.
+    Panicked,
+    /// The caller abandoned the call.
+    Abandoned,
+}
+
+impl FailureKind {
+    /// The stable word for it, as in `error.type` of a span.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::Timeout => "timeout",
+            Self::Disconnected => "disconnected",
+            Self::Unavailable => "unavailable",
+            Self::Changed => "changed",
+            Self::Unreadable => "unreadable",
+            Self::Cancelled => "cancelled",
+            Self::Panicked => "panicked",
+            Self::Abandoned => "abandoned",
+        }
+    }
+}
+
+impl ToolOutput {
+    /// A successful text answer.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { content: vec![Part::text(text)], ..Self::default() }
+    }
+
+    /// An answer from any JSON value: text stays text, anything else is its JSON. Kept in both forms.
+    pub fn from_value(value: Value) -> Self {
+        let text = match &value {
+            Value::String(text) => text.clone(),
+            other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+                other.to_string()
+            }
+        };
+        Self { content: vec![Part::text(text)], structured: Some(value), is_error: false }
+    }
+
+    /// A text answer by which the tool reports an error.
+    pub fn error(text: impl Into<String>) -> Self {
+        Self { is_error: true, ..Self::text(text) }
+    }
+}
+
+impl Outcome {
+    /// A failure of the given kind.
+    pub fn failed(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self::Failed(CallFailure { kind, message: message.into() })
+    }
+
+    /// Whether the model is told of an error.
+    pub fn is_error(&self) -> bool {
+        match self {
+            Self::Returned(output) => output.is_error,
+            Self::Failed(_) | Self::Unknown => true,
+        }
+    }
+
+    /// What the model reads.
+    pub fn content(&self) -> Vec<Part> {
+        match self {
+            Self::Returned(output) => output.content.clone(),
+            Self::Failed(failure) => vec![Part::text(failure.message.clone())],
+            Self::Unknown => vec![Part::text(
+                "Outcome unknown: the call was sent, and toolgate stopped before an answer arrived. It may or may not \
+                 have taken effect. Check before you call it again.",
+            )],
+        }
+    }
+}

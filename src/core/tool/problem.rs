@@ -1,0 +1,30 @@
+//! One thing that is wrong with arguments or with an answer, told so that a model can mend it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// A validation finding.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Problem {
+    /// JSON pointer to the offending value; empty for the whole.
+    pub path: String,
+    /// The rule that was broken: a JSON Schema keyword, or a validator's own word.
+    pub rule: String,
+    /// What is wrong.
+    pub message: String,
+    /// What was received there, if it is short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received: Option<Value>,
+}
+
+impl Problem {
+    /// A finding about the whole value.
+    pub fn whole(rule: &str, message: impl Into<String>) -> Self {
+        Self { path: String::new(), rule: rule.to_owned(), message: message.into(), received: None }
+    }
+
+    /// The structured feedback the model reads.
+    pub fn feedback(headline: &str, problems: &[Self]) -> String {
+        format!("{headline}\n{}", json!({ "problems": problems }))
+    }
+}

@@ -1,0 +1,235 @@
+//! The tools of a run: one flat, ordered, named list, made from what servers and caller offer.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::name::{mcp_name, passed_through};
+use super::{ExternalTool, McpTool, Origin, Tool, ToolFilter, ToolName, external_name};
+use crate::core::id::{AgentName, ServerId};
+use crate::core::policy::{Policy, Subject};
+
+/// What one server offers, or why it offers nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerTools {
+    /// The configured server.
+    pub server: ServerId,
+    /// Whether the operator trusts its annotations.
+    pub trusted: bool,
+    /// Its tools, in any order.
+    pub tools: Vec<McpTool>,
+    /// The tools or the whole server that had to be left out, each with the reason.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Something that is not offered to the model, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// The server, for MCP tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerId>,
+    /// The tool; `None` when the whole server is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// What is wrong and what to do about it.
+    pub reason: String,
+}
+
+/// The rules by which offers become a toolset.
+#[derive(Clone, Debug, Default)]
+pub struct ToolsetRules {
+    /// The agent, for policy rules that name one.
+    pub agent: Option<AgentName>,
+    /// Every filter a tool has to pass: the agent's, then the run's.
+    pub filters: Vec<ToolFilter>,
+    /// Priorities by name pattern, the first match wins; default 0 (external tools bring their own).
+    pub priorities: Vec<(String, i32)>,
+    /// The approval policy.
+    pub policy: Arc<Policy>,
+    /// Names of a single server's tools are shown without prefix.
+    pub pass_through: bool,
+}
+
+/// The tools the model is shown, in a byte-stable order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Listed", into = "Listed")]
+pub struct Toolset {
+    tools: Vec<Arc<Tool>>,
+    by_name: BTreeMap<ToolName, usize>,
+    left_out: Vec<LeftOut>,
+}
+
+/// The serialised form: the list alone, the index is rebuilt.
+#[derive(Clone, Serialize, Deserialize)]
+struct Listed {
+    tools: Vec<Arc<Tool>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<LeftOut>,
+}
+
+impl Toolset {
+    /// Names, orders, filters and judges what is on offer. External tools come first, then MCP tools, each sorted by
+    /// name: the result does not depend on the order in which servers answered.
+    pub fn assemble(external: &[ExternalTool], servers: &[ServerTools], rules: &ToolsetRules) -> Self {
+        let mut left_out: Vec<LeftOut> = servers.iter().flat_map(|server| server.left_out.clone()).collect();
+        let mut offers: Vec<Tool> = external.iter().map(|tool| rules.external(tool)).collect();
+        offers.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut from_servers: Vec<Tool> =
+            servers.iter().flat_map(|server| server.tools.iter().map(|tool| rules.mcp(server, tool))).collect();
+        from_servers.sort_by(|a, b| (&a.name, &a.hash).cmp(&(&b.name, &b.hash)));
+        offers.append(&mut from_servers);
+        offers.retain(|tool| rules.filters.iter().all(|filter| filter.admits(&tool.name)));
+
+        let mut tools: Vec<Arc<Tool>> = Vec::with_capacity(offers.len());
+        for tool in Self::unique_names(offers, &mut left_out) {
+            tools.push(Arc::new(tool));
+        }
+        left_out.sort_by(|a, b| (&a.server, &a.tool).cmp(&(&b.server, &b.tool)));
+        Self::from(Listed { tools, left_out })
+    }
+
+    /// Tools whose names clash all take a hash suffix; the same origin listed twice stays once.
+    fn unique_names(offers: Vec<Tool>, left_out: &mut Vec<LeftOut>) -> Vec<Tool> {
+        let mut seen: BTreeMap<ToolName, usize> = BTreeMap::new();
+        for tool in &offers {
+            *seen.entry(tool.name.clone()).or_default() += 1;
+        }
+        let mut unique: Vec<Tool> = Vec::with_capacity(offers.len());
+        for mut tool in offers {
+            if unique.iter().any(|known| known.origin == tool.origin) {
+                let (server, name) = match &tool.origin {
+                    Origin::Mcp { server, tool } => (Some(server.clone()), tool.clone()),
+                    Origin::External { tool } => (None, tool.clone()),
+                };
+                let reason = "listed twice under one name; the first one is used. Give each tool its own name.".into();
+                left_out.push(LeftOut { server, tool: Some(name), reason });
+                continue;
+            }
+            if seen.get(&tool.name).is_some_and(|count| *count > 1) {
+                tool.name = tool.name.with_hash(&tool.origin);
+            }
+            unique.push(tool);
+        }
+        unique
+    }
+
+    /// The tools in the order the model sees them.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Tool>> {
+        self.tools.iter()
+    }
+
+    /// The tool of that name.
+    pub fn get(&self, name: &str) -> Option<&Arc<Tool>> {
+        let name = ToolName::parse(name)?;
+        self.by_name.get(&name).and_then(|index| self.tools.get(*index))
+    }
+
+    /// How many tools there are.
+    pub fn len(&self) -> usize {
+        self.tools.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+
+    /// What is not offered, and why.
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
+    }
+
+    /// The same toolset without the tools for which `reason` gives a reason; the reasons are kept.
+    pub fn without(self, mut reason: impl FnMut(&Tool) -> Option<String>) -> Self {
+        let Self { tools, mut left_out, .. } = self;
+        let mut kept = Vec::with_capacity(tools.len());
+        for tool in tools {
+            match reason(&tool) {
+                None => kept.push(tool),
+                Some(reason) => left_out.push(LeftOut {
+                    server: tool.server().cloned(),
+                    tool: Some(match &tool.origin {
+                        Origin::Mcp { tool, .. } | Origin::External { tool } => tool.clone(),
+                    }),
+                    reason,
+                }),
+            }
+        }
+        Self::from(Listed { tools: kept, left_out })
+    }
+}
+
+impl ToolsetRules {
+    fn external(&self, tool: &ExternalTool) -> Tool {
+        let origin = Origin::External { tool: tool.name.clone() };
+        let name = external_name(&tool.name);
+        self.judged(Tool {
+            priority: self.priority(&name).unwrap_or(tool.priority),
+            hash: Tool::definition_hash(
+                &origin,
+                &tool.description,
+                &tool.input_schema,
+                tool.result_schema.as_ref(),
+                &super::Annotations::default(),
+            ),
+            name,
+            origin,
+            description: tool.description.clone(),
+            input_schema: Arc::new(tool.input_schema.clone()),
+            output_schema: tool.result_schema.clone().map(Arc::new),
+            annotations: super::Annotations::default(),
+            trusted: false,
+            verdict: crate::core::policy::Verdict::Ask,
+        })
+    }
+
+    fn mcp(&self, server: &ServerTools, tool: &McpTool) -> Tool {
+        let origin = Origin::Mcp { server: server.server.clone(), tool: tool.name.clone() };
+        let name = match self.pass_through {
+            true => passed_through(&tool.name, &origin),
+            false => mcp_name(&server.server, &tool.name),
+        };
+        self.judged(Tool {
+            priority: self.priority(&name).unwrap_or(0),
+            hash: Tool::definition_hash(
+                &origin,
+                &tool.description,
+                &tool.input_schema,
+                tool.output_schema.as_ref(),
+                &tool.annotations,
+            ),
+            name,
+            origin,
+            description: tool.description.clone(),
+            input_schema: Arc::new(tool.input_schema.clone()),
+            output_schema: tool.output_schema.clone().map(Arc::new),
+            annotations: tool.annotations.clone(),
+            trusted: server.trusted,
+            verdict: crate::core::policy::Verdict::Ask,
+        })
+    }
+
+    fn judged(&self, mut tool: Tool) -> Tool {
+        tool.verdict = self.policy.judge(&Subject { tool: &tool, agent: self.agent.as_ref() }).verdict;
+        tool
+    }
+
+    fn priority(&self, name: &ToolName) -> Option<i32> {
+        let pattern_filter = |pattern: &String| ToolFilter { allow: vec![pattern.clone()], deny: Vec::new() };
+        self.priorities.iter().find(|(pattern, _)| pattern_filter(pattern).admits(name)).map(|(_, priority)| *priority)
+    }
+}
+
+impl From<Listed> for Toolset {
+    fn from(Listed { tools, left_out }: Listed) -> Self {
+        let by_name = tools.iter().enumerate().map(|(index, tool)| (tool.name.clone(), index)).collect();
+        Self { tools, by_name, left_out }
+    }
+}
+
+impl From<Toolset> for Listed {
+    fn from(toolset: Toolset) -> Self {
+        Self { tools: toolset.tools, left_out: toolset.left_out }
+    }
+}

@@ -1,0 +1,28 @@
+//! Time and fresh ids, injected so that tests own them.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use crate::core::id::RunId;
+use crate::core::trace::TraceId;
+
+/// The time of day, and waiting.
+#[async_trait]
+pub trait Clock: Send + Sync {
+    /// Now.
+    fn now(&self) -> Timestamp;
+
+    /// Waits for about that long.
+    async fn sleep(&self, duration: Duration);
+}
+
+/// Ids nobody has used before.
+pub trait Ids: Send + Sync {
+    /// A run id; later ones sort after earlier ones.
+    fn run_id(&self) -> RunId;
+
+    /// A trace id, not all zero.
+    fn trace_id(&self) -> TraceId;
+}

@@ -1,0 +1,33 @@
+//! What the model reads in one turn.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::core::chat::Message;
+use crate::core::error::Failure;
+use crate::core::run::{Budget, Spec};
+use crate::core::tool::Toolset;
+
+/// The system prompt and the messages of one model call.
+#[derive(Clone, Debug)]
+pub struct Context<'a> {
+    /// Authored text only.
+    pub system: Cow<'a, str>,
+    /// The conversation. Borrow it when it is unchanged: adapters then send what they rendered before.
+    pub messages: Cow<'a, [Arc<Message>]>,
+}
+
+/// Builds the context of each turn. The default passes system prompt and transcript on as they are.
+#[async_trait]
+pub trait ContextBuilder: Send + Sync {
+    /// Builds the context. A failure ends the run.
+    async fn build<'a>(
+        &self,
+        spec: &'a Spec,
+        transcript: &'a [Arc<Message>],
+        tools: &Toolset,
+        budget: &Budget,
+    ) -> Result<Context<'a>, Failure>;
+}

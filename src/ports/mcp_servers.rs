@@ -1,0 +1,57 @@
+//! The MCP servers, behind our own types.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::core::id::{CallId, RunId, ServerId};
+use crate::core::tool::{Outcome, ServerTools};
+use crate::core::trace::SpanContext;
+
+/// One `tools/call`.
+#[derive(Clone, Debug)]
+pub struct McpCall<'a> {
+    /// The run it belongs to.
+    pub run: &'a RunId,
+    /// The call; `run/call` is its idempotency key.
+    pub call: &'a CallId,
+    /// The server.
+    pub server: &'a ServerId,
+    /// The server's name of the tool.
+    pub tool: &'a str,
+    /// Always sent, also when empty.
+    pub arguments: &'a Map<String, Value>,
+    /// The trace context for `_meta`.
+    pub trace: &'a SpanContext,
+    /// A deadline shorter than the server's own, if any.
+    pub deadline: Option<Duration>,
+}
+
+/// What a server says while it works.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// How far it is.
+    pub progress: f64,
+    /// How far there is to go, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<f64>,
+    /// In words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// The configured servers. Connections are the adapter's cache, never part of a run.
+#[async_trait]
+pub trait McpServers: Send + Sync {
+    /// What each of these servers offers, in the order asked for. Connects where needed, all servers at once; a server
+    /// that is dead, slow or broken is answered with the reason and never delays the others beyond its own deadline.
+    async fn list(&self, servers: &[ServerId], trace: &SpanContext) -> Vec<ServerTools>;
+
+    /// Makes a call. Never fails: what goes wrong is an outcome. Dropping the future cancels the call at the server.
+    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> Outcome;
+
+    /// The execution of this run is over, however it went; nothing of it is needed any more.
+    async fn release(&self, run: &RunId);
+}

@@ -1,0 +1,20 @@
+//! What the loop needs from the world, one small trait per file. Adapters implement them, the driver calls them, and
+//! every one has a strict fake in `tests/`.
+
+mod approval_cache;
+mod clock;
+mod context_builder;
+mod event_sink;
+mod mcp_servers;
+mod model;
+mod run_store;
+mod validators;
+
+pub use approval_cache::{ApprovalCache, ApprovalKey, Grant};
+pub use clock::{Clock, Ids};
+pub use context_builder::{Context, ContextBuilder};
+pub use event_sink::{Delta, EventSink, Update};
+pub use mcp_servers::{McpCall, McpServers, Progress};
+pub use model::{Conversation, DeltaSink, Model, ModelIdentity, ModelRequest};
+pub use run_store::{Append, AppendError, Claim, RunFilter, RunRow, RunStore, StoreError};
+pub use validators::{InputFindings, OutputValidator, ToolInputValidator};

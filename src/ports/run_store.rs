@@ -1,0 +1,125 @@
+//! Where journals live. There is one write, and its position is the compare-and-set.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::core::id::{AgentName, NodeId, RunId, SessionId};
+use crate::core::run::{Recorded, Status};
+
+/// Events to append to a run's journal.
+#[derive(Clone, Debug)]
+pub struct Append {
+    /// The run.
+    pub run: RunId,
+    /// The length the journal must have; 0 creates the run.
+    pub at: u64,
+    /// The events, consecutive from `at`.
+    pub events: Vec<Recorded>,
+    /// The index row as it is after them.
+    pub row: RunRow,
+    /// Who appends. The store makes it the owner while the run is running, and nobody when it is not.
+    /// `None`: whoever owns the run keeps it, and a run that becomes running is free to claim.
+    pub owner: Option<NodeId>,
+    /// How long the ownership lasts without renewal.
+    pub lease: Duration,
+}
+
+/// What listings show of a run; derived from its journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRow {
+    /// The run.
+    pub id: RunId,
+    /// Its agent.
+    pub agent: AgentName,
+    /// Its conversation.
+    pub session: SessionId,
+    /// Where it stands.
+    pub status: Status,
+    /// The length of its journal.
+    pub version: u64,
+    /// The beginning of the user's message.
+    pub title: String,
+    /// When the first event was written.
+    pub created_at: Timestamp,
+    /// When the last event was written.
+    pub updated_at: Timestamp,
+}
+
+/// Which runs to list, newest first.
+#[derive(Clone, Debug, Default)]
+pub struct RunFilter {
+    /// Only with this status.
+    pub status: Option<Status>,
+    /// Only of this agent.
+    pub agent: Option<AgentName>,
+    /// Only of this conversation.
+    pub session: Option<SessionId>,
+    /// Only runs older than this one (ids sort by creation).
+    pub before: Option<RunId>,
+    /// At most so many; 0 means 100.
+    pub limit: usize,
+}
+
+/// Asks for the ownership of running runs that nobody (alive) owns.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// Who asks.
+    pub owner: NodeId,
+    /// This run, or else any.
+    pub run: Option<RunId>,
+    /// How long the ownership lasts without renewal.
+    pub lease: Duration,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// A store that does not answer, or answers nonsense.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// It cannot be read or written; trying again may help.
+    #[error("the store cannot be used: {0}")]
+    Unavailable(String),
+    /// It holds something this version cannot read.
+    #[error("the store holds something this version of toolgate cannot read: {0}")]
+    Corrupt(String),
+}
+
+/// Why an append did not happen.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AppendError {
+    /// The journal is not `at` long; it is as long as said here.
+    #[error("the journal has {length} events")]
+    Conflict {
+        /// Its length.
+        length: u64,
+    },
+    /// Another owner holds an unexpired lease.
+    #[error("the run is driven by {0}")]
+    Owned(NodeId),
+    /// The store is at fault.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The journals of all runs. All or nothing: an append that is refused changes nothing.
+#[async_trait]
+pub trait RunStore: Send + Sync {
+    /// Appends if the journal is exactly `at` long. Returns when it is durable.
+    async fn append(&self, append: Append) -> Result<(), AppendError>;
+
+    /// The events from position `from` on; empty when there are none, or no such run.
+    async fn load(&self, run: &RunId, from: u64) -> Result<Vec<Recorded>, StoreError>;
+
+    /// The index rows that pass the filter, newest first.
+    async fn list(&self, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError>;
+
+    /// Takes ownership of running runs that have no owner, or whose owner's lease has run out, oldest first.
+    /// A run the asker owns already is given again when asked for by name.
+    async fn claim(&self, claim: &Claim) -> Result<Vec<RunId>, StoreError>;
+
+    /// Prolongs every lease of that owner.
+    async fn renew(&self, owner: &NodeId, lease: Duration) -> Result<(), StoreError>;
+}
