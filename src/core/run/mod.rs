@@ -1,13 +1,29 @@
 //! A run is its journal: an append-only list of facts. State is their fold, what to do next is a function of the state.
+//!
+//! [`Run::replay`] folds a journal, [`Run::next`] says what to do, [`Run::accept`] turns input from outside into facts,
+//! and [`Run::apply`] appends one. Nothing here does I/O: the driver acts, or an embedder does by hand.
 
+mod admit;
 mod ending;
 mod event;
+mod fold;
+mod impossible;
+mod input;
+pub mod labels;
 mod limits;
+mod next;
 mod pending;
 mod spec;
+mod state;
+mod turn;
 
 pub use ending::{Ending, Output, Status};
 pub use event::{Answer, CallVerdict, Decision, Event, Offer, OutputVerdict, Recorded, Rejection, Right, Scope};
+pub use impossible::Impossible;
+pub use input::{Input, Refusal, Resume};
 pub use limits::{Budget, Limit, Limits};
+pub use next::Step;
 pub use pending::Debt;
 pub use spec::{InDoubt, OnDeny, Spec, Started, Trigger};
+pub use state::Run;
+pub use turn::{Call, CallState, Settlement};

@@ -1,0 +1,197 @@
+//! Whether a fact can be the next one. Looks, and changes nothing.
+
+use std::collections::BTreeSet;
+
+use super::state::Phase;
+use super::turn::{Call, CallState, Turn};
+use super::{Answer, CallVerdict, Ending, Event, Impossible, Offer, Rejection, Run};
+use crate::core::chat::{Part, Reply, Role, Stop};
+use crate::core::id::CallId;
+
+impl Run {
+    /// Whether the event can be the next one of the journal (law 1).
+    pub fn admit(&self, event: &Event) -> Result<(), Impossible> {
+        let name = event.name();
+        if matches!(self.phase, Phase::Ended(_)) {
+            return Err(Impossible::AfterTheEnding { event: name });
+        }
+        let out_of_place = || Err(Impossible::OutOfPlace { event: name, phase: self.phase.describe() });
+        let contradiction = |why| Err(Impossible::Contradiction { event: name, why });
+        match (event, &self.phase) {
+            (Event::Started(_), _) => Err(Impossible::NotTheBeginning { event: name, seq: self.length }),
+            (Event::Resumed { .. }, _) => Ok(()),
+            (Event::ToolsListed { .. }, Phase::Ready { .. }) => Ok(()),
+            (Event::ApprovalsResolved { granted }, Phase::Ready { .. }) => match &self.tools {
+                Some(tools) if granted.iter().all(|tool| tools.get(tool.as_str()).is_some()) => Ok(()),
+                Some(_) => contradiction("it grants a tool that was not listed"),
+                None => contradiction("no tools were listed yet"),
+            },
+            (Event::ModelCalled { attempt, offer }, phase) => self.admit_model_call(*attempt, *offer, phase),
+            (Event::ModelReplied { reply }, Phase::Asking { .. }) => self.admit_reply(reply),
+            (Event::ModelFailed { .. }, Phase::Asking { .. }) => Ok(()),
+            (Event::OutputValidated { .. }, Phase::Answered { offer, stop, .. }) => {
+                let expected = self.started.spec.validate_output
+                    && *offer != Offer::LastWord
+                    && matches!(stop, Stop::End | Stop::ToolCalls | Stop::Pause);
+                if expected { Ok(()) } else { contradiction("this answer is not to be validated") }
+            }
+            (Event::TierSelected { run, deferred, .. }, Phase::Working { turn, offer }) => {
+                if *offer != Offer::Tools {
+                    return contradiction("no tools were offered");
+                }
+                admit_tier(turn, run, deferred)
+            }
+            (Event::CallChecked { call, verdict }, Phase::Working { turn, .. }) => {
+                admit_verdict(turn.call(name, call)?, verdict)
+            }
+            (Event::ApprovalDecided { call, decision }, Phase::Working { turn, .. }) => {
+                let call = turn.call(name, call)?;
+                if decision.edited_arguments.is_some() && decision.answer == Answer::Deny {
+                    return contradiction("a denial cannot edit arguments");
+                }
+                expect_state(name, call, matches!(call.state, CallState::Asked { .. }))
+            }
+            (Event::CallsStarted { calls }, Phase::Working { turn, .. }) => admit_start(turn, calls),
+            (Event::CallCompleted { call, .. }, Phase::Working { turn, .. }) => {
+                let call = turn.call(name, call)?;
+                let owed = call.state == CallState::Started || (call.state == CallState::Cleared && call.is_external());
+                expect_state(name, call, owed)
+            }
+            (Event::MessageAdded { message }, _) => {
+                let plain =
+                    message.content.iter().all(|part| !matches!(part, Part::ToolUse { .. } | Part::ToolResult { .. }));
+                if message.role == Role::User && plain && !message.content.is_empty() {
+                    return Ok(());
+                }
+                contradiction("an added message is a user message without tool calls or results")
+            }
+            (Event::Ended { ending }, phase) => self.admit_ending(ending, phase),
+            (
+                Event::ToolsListed { .. }
+                | Event::ApprovalsResolved { .. }
+                | Event::ModelReplied { .. }
+                | Event::ModelFailed { .. }
+                | Event::OutputValidated { .. }
+                | Event::TierSelected { .. }
+                | Event::CallChecked { .. }
+                | Event::ApprovalDecided { .. }
+                | Event::CallsStarted { .. }
+                | Event::CallCompleted { .. },
+                _,
+            ) => out_of_place(),
+        }
+    }
+
+    fn admit_model_call(&self, attempt: u32, offer: Offer, phase: &Phase) -> Result<(), Impossible> {
+        let event = "llm.call.started";
+        let (expected, same_offer) = match phase {
+            Phase::Ready { .. } if self.tools.is_none() => {
+                return Err(Impossible::Contradiction { event, why: "no tools were listed yet" });
+            }
+            Phase::Ready { .. } => (1, offer == self.offer()),
+            Phase::Asking { attempt, offer: before, .. } | Phase::Stumbled { attempt, offer: before, .. } => {
+                (attempt + 1, offer == *before)
+            }
+            Phase::Answered { .. } | Phase::Accepted { .. } | Phase::Working { .. } | Phase::Ended(_) => {
+                return Err(Impossible::OutOfPlace { event, phase: phase.describe() });
+            }
+        };
+        match (attempt == expected, same_offer) {
+            (true, true) => Ok(()),
+            (false, _) => Err(Impossible::Contradiction { event, why: "attempts are counted from 1 without gaps" }),
+            (true, false) => Err(Impossible::Contradiction { event, why: "the budget says otherwise about tools" }),
+        }
+    }
+
+    fn admit_reply(&self, reply: &Reply) -> Result<(), Impossible> {
+        let mut ids = BTreeSet::new();
+        for call in reply.calls() {
+            if call.id.as_str().is_empty() || self.calls_seen.contains(&call.id) || !ids.insert(call.id) {
+                return Err(Impossible::Contradiction {
+                    event: "llm.call.completed",
+                    why: "call ids are unique in a run",
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn admit_ending(&self, ending: &Ending, phase: &Phase) -> Result<(), Impossible> {
+        let fits = match (ending, phase) {
+            (Ending::Failed { .. } | Ending::Cancelled { .. }, _) => true,
+            (Ending::Completed { .. }, Phase::Accepted { .. }) => true,
+            (Ending::Completed { .. }, Phase::Answered { .. }) => !self.started.spec.validate_output,
+            (Ending::TurnLimit { .. }, Phase::Answered { offer, .. }) => *offer == Offer::LastWord,
+            (Ending::TurnLimit { .. }, Phase::Ready { .. }) => self.last_word.is_some(),
+            (Ending::Expired, Phase::Working { .. }) => true,
+            (
+                Ending::Completed { .. } | Ending::TurnLimit { .. } | Ending::Expired,
+                Phase::Ready { .. }
+                | Phase::Asking { .. }
+                | Phase::Stumbled { .. }
+                | Phase::Answered { .. }
+                | Phase::Accepted { .. }
+                | Phase::Working { .. }
+                | Phase::Ended(_),
+            ) => false,
+        };
+        if fits { Ok(()) } else { Err(Impossible::OutOfPlace { event: "execution.ended", phase: phase.describe() }) }
+    }
+}
+
+fn expect_state(event: &'static str, call: &Call, fits: bool) -> Result<(), Impossible> {
+    let wrong = || Impossible::WrongCallState { event, call: call.asked.id.clone(), state: call.state.describe() };
+    if fits { Ok(()) } else { Err(wrong()) }
+}
+
+fn admit_tier(turn: &Turn, run: &[CallId], deferred: &[CallId]) -> Result<(), Impossible> {
+    let event = "tool.tier.selected";
+    let mut named = BTreeSet::new();
+    for id in run.iter().chain(deferred) {
+        let call = turn.call(event, id)?;
+        expect_state(event, call, call.state == CallState::New && call.tool.is_some())?;
+        if !named.insert(id) {
+            return Err(Impossible::Contradiction { event, why: "it names a call twice" });
+        }
+    }
+    let open = |call: &&Call| !call.is_settled() && call.tool.is_some();
+    let complete = turn.calls.iter().filter(open).all(|call| named.contains(&call.asked.id));
+    match (run.is_empty(), complete) {
+        (false, true) => Ok(()),
+        (true, _) => Err(Impossible::Contradiction { event, why: "a tier has at least one call" }),
+        (false, false) => Err(Impossible::Contradiction { event, why: "it leaves calls of the turn out" }),
+    }
+}
+
+fn admit_verdict(call: &Call, verdict: &CallVerdict) -> Result<(), Impossible> {
+    let fits = match verdict {
+        CallVerdict::Run { .. } => call.state == CallState::Selected,
+        CallVerdict::Ask { .. } => call.state == CallState::Selected || (call.is_in_doubt() && !call.is_repeatable()),
+        CallVerdict::Rejected { reason, .. } => match reason {
+            Rejection::Unknown => call.state == CallState::New && call.tool.is_none(),
+            Rejection::Budget => {
+                call.state == CallState::New || (call.state == CallState::Cleared && !call.is_external())
+            }
+            Rejection::InvalidArguments | Rejection::Denied => call.state == CallState::Selected,
+            Rejection::Deferred => false,
+        },
+    };
+    expect_state("tool.checked", call, fits)
+}
+
+fn admit_start(turn: &Turn, calls: &[CallId]) -> Result<(), Impossible> {
+    let event = "tool.started";
+    let mut named = BTreeSet::new();
+    for id in calls {
+        let call = turn.call(event, id)?;
+        let may = call.state == CallState::Cleared || (call.is_in_doubt() && call.is_repeatable());
+        expect_state(event, call, may && !call.is_external())?;
+        if !named.insert(id) {
+            return Err(Impossible::Contradiction { event, why: "it starts a call twice" });
+        }
+    }
+    if calls.is_empty() {
+        return Err(Impossible::Contradiction { event, why: "it starts nothing" });
+    }
+    Ok(())
+}

@@ -1,0 +1,326 @@
+//! The fold: how each fact changes the state. Every change is small; history is appended to, never rebuilt.
+
+use std::sync::Arc;
+
+use super::state::{Correction, Phase, Run};
+use super::turn::{Call, CallState, Settlement, Turn};
+use super::{
+    Answer, Budget, CallVerdict, Decision, Ending, Event, Impossible, Offer, OutputVerdict, Rejection, Started,
+};
+use crate::core::chat::{Message, Part, Reply, Role, Stop, Usage};
+use crate::core::error::Failure;
+use crate::core::id::CallId;
+use crate::core::tool::{Outcome, Problem, TierMode};
+
+const BUDGET_NOTE: &str =
+    "[toolgate] The tool budget of this run is used up: no more tools will be run. Answer now with what you have.";
+
+impl Run {
+    /// The state of a run whose journal is this one fact.
+    pub fn begin(started: Arc<Started>) -> Self {
+        let mut run = Self {
+            length: 1,
+            execution: (0, started.trace.clone()),
+            tools: None,
+            granted: Vec::new(),
+            transcript: Vec::new(),
+            inbox: Vec::new(),
+            budget: Budget { limits: started.spec.limits.clone(), ..Budget::default() },
+            correction: None,
+            calls_seen: started.history.iter().flat_map(call_ids).collect(),
+            external_results: Default::default(),
+            decisions: Default::default(),
+            denials: Default::default(),
+            denied: None,
+            last_word: None,
+            phase: Phase::Ready { resolved: false },
+            started,
+        };
+        let started = run.started.clone();
+        for message in started.history.iter().chain([&started.input]) {
+            run.say(message.clone());
+        }
+        run
+    }
+
+    /// The state after a whole journal. `Ok(None)` for an empty one.
+    pub fn replay<'a>(events: impl IntoIterator<Item = &'a Event>) -> Result<Option<Self>, Impossible> {
+        let mut events = events.into_iter();
+        let Some(first) = events.next() else { return Ok(None) };
+        let Event::Started(started) = first else {
+            return Err(Impossible::NotTheBeginning { event: first.name(), seq: 0 });
+        };
+        let mut run = Self::begin(started.clone());
+        for event in events {
+            run.apply(event)?;
+        }
+        Ok(Some(run))
+    }
+
+    /// Appends one fact. Refusing it changes nothing.
+    pub fn apply(&mut self, event: &Event) -> Result<(), Impossible> {
+        self.admit(event)?;
+        match event {
+            Event::Started(_) => {}
+            Event::Resumed { trace } => self.execution = (self.length, trace.clone()),
+            Event::ToolsListed { toolset } => {
+                self.tools = Some(toolset.clone());
+                self.phase = Phase::Ready { resolved: false };
+            }
+            Event::ApprovalsResolved { granted } => {
+                self.granted.clone_from(granted);
+                self.phase = Phase::Ready { resolved: true };
+            }
+            Event::ModelCalled { attempt, offer } => self.model_called(*attempt, *offer),
+            Event::ModelReplied { reply } => self.replied(reply),
+            Event::ModelFailed { error, usage } => self.stumbled(error, usage),
+            Event::OutputValidated { verdict } => self.validated(verdict),
+            Event::TierSelected { run, deferred, .. } => self.tier_selected(run, deferred),
+            Event::CallChecked { call, verdict } => self.checked(call, verdict),
+            Event::ApprovalDecided { call, decision } => self.decided(call, decision),
+            Event::CallsStarted { calls } => self.sent(calls),
+            Event::CallCompleted { call, outcome } => self.completed(call, outcome),
+            Event::MessageAdded { message } => self.heard(message),
+            Event::Ended { ending } => self.ended(ending),
+        }
+        self.length += 1;
+        self.close_turn_if_settled();
+        Ok(())
+    }
+
+    fn model_called(&mut self, attempt: u32, offer: Offer) {
+        let first = match &self.phase {
+            Phase::Asking { first, .. } | Phase::Stumbled { first, .. } if *first > self.execution.0 => *first,
+            Phase::Ready { .. }
+            | Phase::Asking { .. }
+            | Phase::Stumbled { .. }
+            | Phase::Answered { .. }
+            | Phase::Accepted { .. }
+            | Phase::Working { .. }
+            | Phase::Ended(_) => self.length,
+        };
+        self.phase = Phase::Asking { attempt, offer, first };
+    }
+
+    fn stumbled(&mut self, error: &Failure, usage: &Usage) {
+        self.budget.usage.add(usage);
+        if let Phase::Asking { attempt, offer, first } = self.phase {
+            self.phase = Phase::Stumbled { attempt, offer, first, error: error.clone() };
+        }
+    }
+
+    fn replied(&mut self, reply: &Reply) {
+        let Phase::Asking { offer, .. } = self.phase else { return };
+        self.budget.iterations += 1;
+        self.budget.usage.add(&reply.usage);
+        let message = Message {
+            role: Role::Assistant,
+            content: reply.content.clone(),
+            provider_state: reply.provider_state.clone(),
+        };
+        let calls: Vec<Call> = reply.calls().map(|asked| self.new_call(asked)).collect();
+        if !calls.is_empty() {
+            self.budget.tool_interactions += 1;
+            self.last_word = (offer == Offer::LastWord).then(|| message.text());
+            self.phase = Phase::Working { turn: Turn { assistant: message, calls }, offer };
+            return;
+        }
+        let text = message.text();
+        self.say(message);
+        if reply.stop == Stop::Pause || (!self.inbox.is_empty() && offer != Offer::LastWord) {
+            self.deliver_inbox();
+            self.phase = Phase::Ready { resolved: reply.stop == Stop::Pause };
+        } else {
+            self.phase = Phase::Answered { text, stop: reply.stop, offer };
+        }
+    }
+
+    fn new_call(&mut self, asked: crate::core::tool::ToolCall) -> Call {
+        self.calls_seen.insert(asked.id.clone());
+        let tool = self.tools.as_ref().and_then(|tools| tools.get(&asked.name)).cloned();
+        Call { asked, tool, edited: None, state: CallState::New }
+    }
+
+    fn validated(&mut self, verdict: &OutputVerdict) {
+        match (verdict, &mut self.phase) {
+            (OutputVerdict::Valid { value }, Phase::Answered { text, .. }) => {
+                let text = std::mem::take(text);
+                self.phase = Phase::Accepted { text, value: value.clone() };
+            }
+            (OutputVerdict::Invalid { problems }, _) => {
+                self.budget.tool_interactions += 1;
+                self.budget.corrections += 1;
+                self.correction = Some(Correction::Answer);
+                let headline = "Your answer is not valid. Mend what is named here and answer again:";
+                self.say(Message::user(Problem::feedback(headline, problems)));
+                self.deliver_inbox();
+                self.note_exhaustion();
+                self.phase = Phase::Ready { resolved: false };
+            }
+            (OutputVerdict::Valid { .. }, _) => {}
+        }
+    }
+
+    fn tier_selected(&mut self, run: &[CallId], deferred: &[CallId]) {
+        let mode = self.started.spec.tiers;
+        self.settle_each(run, || CallState::Selected);
+        if mode != TierMode::Drain {
+            let message = "deferred: calls of higher priority ran first; call again if still needed";
+            self.settle_each(deferred, || rejected(Rejection::Deferred, message));
+        }
+    }
+
+    fn settle_each(&mut self, ids: &[CallId], state: impl Fn() -> CallState) {
+        let Phase::Working { turn, .. } = &mut self.phase else { return };
+        for call in turn.calls.iter_mut().filter(|call| ids.contains(&call.asked.id)) {
+            call.state = state();
+        }
+    }
+
+    fn checked(&mut self, id: &CallId, verdict: &CallVerdict) {
+        let Some(call) = self.open_call(id) else { return };
+        let in_doubt = call.is_in_doubt();
+        call.state = match verdict {
+            CallVerdict::Run { .. } => CallState::Cleared,
+            CallVerdict::Ask { rule, why } => CallState::Asked { rule: rule.clone(), why: why.clone(), in_doubt },
+            CallVerdict::Rejected { reason, message } => rejected(*reason, message),
+        };
+        if let CallVerdict::Rejected { reason: Rejection::Denied, message } = verdict {
+            self.denied = Some(message.clone());
+        }
+    }
+
+    fn decided(&mut self, id: &CallId, decision: &Decision) {
+        self.decisions.insert(id.clone(), decision.clone());
+        let Some(call) = self.open_call(id) else { return };
+        let in_doubt = matches!(call.state, CallState::Asked { in_doubt: true, .. });
+        let key = Self::denial_key(call);
+        let mut denied = None;
+        call.state = match decision.answer {
+            Answer::Approve => {
+                call.edited.clone_from(&decision.edited_arguments);
+                CallState::Cleared
+            }
+            Answer::Deny if in_doubt => CallState::Settled(Settlement::Completed(Outcome::Unknown.into())),
+            Answer::Deny => {
+                let why = decision.reason.as_deref().unwrap_or("no reason was given");
+                let message = format!("Denied by {}: {why}", decision.by);
+                denied = Some(message.clone());
+                rejected(Rejection::Denied, &message)
+            }
+        };
+        if denied.is_some() {
+            *self.denials.entry(key).or_default() += 1;
+            self.denied = denied;
+        }
+    }
+
+    fn sent(&mut self, calls: &[CallId]) {
+        self.budget.mcp_calls = self.budget.mcp_calls.saturating_add(u32::try_from(calls.len()).unwrap_or(u32::MAX));
+        self.settle_each(calls, || CallState::Started);
+    }
+
+    fn completed(&mut self, id: &CallId, outcome: &Arc<Outcome>) {
+        let Some(call) = self.open_call(id) else { return };
+        call.state = CallState::Settled(Settlement::Completed(outcome.clone()));
+        if call.is_external() {
+            self.external_results.insert(id.clone(), outcome.clone());
+        }
+    }
+
+    fn heard(&mut self, message: &Message) {
+        self.inbox.push(message.clone());
+        match &self.phase {
+            Phase::Ready { .. } => self.deliver_inbox(),
+            Phase::Answered { .. } | Phase::Accepted { .. } => {
+                self.deliver_inbox();
+                self.phase = Phase::Ready { resolved: false };
+            }
+            Phase::Asking { .. } | Phase::Stumbled { .. } | Phase::Working { .. } | Phase::Ended(_) => {}
+        }
+    }
+
+    fn ended(&mut self, ending: &Ending) {
+        if let Phase::Working { turn, .. } = &mut self.phase {
+            turn.abandon();
+            self.close_turn();
+        }
+        self.phase = Phase::Ended(ending.clone());
+    }
+
+    fn open_call(&mut self, id: &CallId) -> Option<&mut Call> {
+        match &mut self.phase {
+            Phase::Working { turn, .. } => turn.call_mut(id),
+            Phase::Ready { .. }
+            | Phase::Asking { .. }
+            | Phase::Stumbled { .. }
+            | Phase::Answered { .. }
+            | Phase::Accepted { .. }
+            | Phase::Ended(_) => None,
+        }
+    }
+
+    fn close_turn_if_settled(&mut self) {
+        if matches!(&self.phase, Phase::Working { turn, .. } if turn.is_settled()) {
+            self.close_turn();
+        }
+    }
+
+    /// The turn's assistant message and its results become part of the transcript, together.
+    fn close_turn(&mut self) {
+        let Phase::Working { turn, .. } = std::mem::replace(&mut self.phase, Phase::Ready { resolved: false }) else {
+            return;
+        };
+        let mode = self.started.spec.tiers;
+        self.say(turn.assistant_message(mode));
+        let results = turn.results(mode);
+        if !results.content.is_empty() {
+            self.say(results);
+        }
+        self.granted.clear();
+        self.correction = turn.is_useless().then_some(Correction::Calls);
+        self.budget.corrections = if turn.is_useless() { self.budget.corrections + 1 } else { 0 };
+        self.deliver_inbox();
+        self.note_exhaustion();
+    }
+
+    fn note_exhaustion(&mut self) {
+        if self.budget.is_exhausted() {
+            self.say(Message::user(BUDGET_NOTE));
+        }
+    }
+
+    fn deliver_inbox(&mut self) {
+        for message in std::mem::take(&mut self.inbox) {
+            self.say(message);
+        }
+    }
+
+    /// Appends a message; two in a row of one role become one, so that roles alternate strictly.
+    fn say(&mut self, message: Message) {
+        match self.transcript.last_mut() {
+            Some(last) if last.role == message.role => {
+                let last = Arc::make_mut(last);
+                last.content.extend(message.content);
+                last.provider_state = None;
+            }
+            Some(_) | None => self.transcript.push(Arc::new(message)),
+        }
+    }
+}
+
+fn rejected(reason: Rejection, message: &str) -> CallState {
+    CallState::Settled(Settlement::Rejected { reason, message: message.to_owned() })
+}
+
+fn call_ids(message: &Message) -> impl Iterator<Item = CallId> {
+    message.content.iter().filter_map(|part| match part {
+        Part::ToolUse { id, .. } => Some(id.clone()),
+        Part::Text { .. }
+        | Part::Image(_)
+        | Part::Audio(_)
+        | Part::Resource { .. }
+        | Part::Reasoning { .. }
+        | Part::ToolResult { .. } => None,
+    })
+}

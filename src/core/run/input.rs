@@ -1,0 +1,229 @@
+//! What comes in from outside for a run: results, decisions, messages, a cancel. Checked against what is owed before
+//! anything is written; a refused input consumes nothing.
+
+use serde::{Deserialize, Serialize};
+
+use super::state::Phase;
+use super::{Debt, Decision, Ending, Event, Run};
+use crate::core::chat::Message;
+use crate::core::id::CallId;
+use crate::core::tool::Outcome;
+
+/// Something for a run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// Results and decisions for what it is owed.
+    Resume(Resume),
+    /// Something a person or the application says.
+    Message(Message),
+    /// Stop.
+    Cancel {
+        /// Why.
+        reason: Option<String>,
+    },
+}
+
+/// Results and decisions, addressed by call id.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Resume {
+    /// Results of external calls.
+    pub results: Vec<(CallId, Outcome)>,
+    /// Decisions about calls that wait for approval.
+    pub decisions: Vec<(CallId, Decision)>,
+    /// Whether it is fine to leave debts open.
+    pub partial: bool,
+    /// The journal length the sender saw; a different one is refused.
+    pub expected_version: Option<u64>,
+}
+
+/// Why an input was refused. Nothing of it was taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum Refusal {
+    /// The run has no such call.
+    #[error("call `{call_id}` is not a call of this run that waits; `toolgate runs show` lists what is owed")]
+    UnknownCall {
+        /// The id that was given.
+        call_id: CallId,
+    },
+    /// The call has its answer already, and it is a different one.
+    #[error("call `{call_id}` is settled already, with a different answer")]
+    AlreadySettled {
+        /// The call.
+        call_id: CallId,
+    },
+    /// A result for something that waits for a decision, or the other way round.
+    #[error("call `{call_id}` waits for {owed}, not for {given}")]
+    WrongKind {
+        /// The call.
+        call_id: CallId,
+        /// What it waits for.
+        owed: String,
+        /// What was given.
+        given: String,
+    },
+    /// The same call is answered twice.
+    #[error("call `{call_id}` is answered twice in one request")]
+    Twice {
+        /// The call.
+        call_id: CallId,
+    },
+    /// Debts are left open by a request that is not partial.
+    #[error("these calls are owed too: {}; answer all of them, or say that the resume is partial", list(missing))]
+    Incomplete {
+        /// The calls without an answer.
+        missing: Vec<CallId>,
+    },
+    /// The result does not fit the tool's result schema, or edited arguments its input schema.
+    #[error("{what} of call `{call_id}` {problems}")]
+    Invalid {
+        /// The call.
+        call_id: CallId,
+        /// `the result` or `the edited arguments`.
+        what: String,
+        /// What is wrong.
+        problems: String,
+    },
+    /// The journal moved on since the sender looked.
+    #[error("the run is at version {actual}, not {expected}, and is {status}")]
+    Stale {
+        /// What the sender saw.
+        expected: u64,
+        /// What is true.
+        actual: u64,
+        /// Where the run stands.
+        status: String,
+    },
+    /// The run is over.
+    #[error("the run is over: {status}")]
+    Over {
+        /// How it ended.
+        status: String,
+    },
+    /// A message without words.
+    #[error("a message needs text")]
+    EmptyMessage,
+}
+
+impl Run {
+    /// The facts an input becomes. None at all when it says only what the journal says already: the same resume
+    /// repeated changes nothing, and neither does cancelling what is cancelled.
+    pub fn accept(&self, input: &Input) -> Result<Vec<Event>, Vec<Refusal>> {
+        match input {
+            Input::Resume(resume) => self.accept_resume(resume),
+            Input::Message(message) => {
+                let event = Event::MessageAdded { message: message.clone() };
+                match (self.ending(), self.admit(&event)) {
+                    (Some(_), _) => Err(vec![self.over()]),
+                    (None, Ok(())) => Ok(vec![event]),
+                    (None, Err(_)) => Err(vec![Refusal::EmptyMessage]),
+                }
+            }
+            Input::Cancel { reason } => match self.ending() {
+                None => Ok(vec![Event::Ended { ending: Ending::Cancelled { reason: reason.clone() } }]),
+                Some(Ending::Cancelled { .. }) => Ok(Vec::new()),
+                Some(_) => Err(vec![self.over()]),
+            },
+        }
+    }
+
+    fn over(&self) -> Refusal {
+        Refusal::Over { status: self.status().as_str().to_owned() }
+    }
+
+    fn accept_resume(&self, resume: &Resume) -> Result<Vec<Event>, Vec<Refusal>> {
+        let owed = self.debts();
+        let mut events = Vec::new();
+        let mut refusals = Vec::new();
+        let mut answered: Vec<&CallId> = Vec::new();
+        for (call, outcome) in &resume.results {
+            let known = self.external_results.get(call).map(|before| **before == *outcome);
+            match self.judge(&owed, call, "external_result", known) {
+                Ok(Taken::New) => {
+                    events.push(Event::CallCompleted { call: call.clone(), outcome: outcome.clone().into() })
+                }
+                Ok(Taken::Before) => {}
+                Err(refusal) => refusals.push(refusal),
+            }
+            answered.push(call);
+        }
+        for (call, decision) in &resume.decisions {
+            let known = self.decisions.get(call).map(|before| before.answer == decision.answer);
+            match self.judge(&owed, call, "approval", known) {
+                Ok(Taken::New) => {
+                    events.push(Event::ApprovalDecided { call: call.clone(), decision: decision.clone() })
+                }
+                Ok(Taken::Before) => {}
+                Err(refusal) => refusals.push(refusal),
+            }
+            answered.push(call);
+        }
+        for (index, call) in answered.iter().enumerate() {
+            if answered.iter().skip(index + 1).any(|other| other == call) {
+                refusals.push(Refusal::Twice { call_id: (*call).clone() });
+            }
+        }
+        if refusals.is_empty() && !events.is_empty() {
+            refusals.extend(self.late(resume));
+            let missing = owed.iter().map(Debt::call_id).filter(|id| !answered.contains(id));
+            let missing: Vec<CallId> = missing.cloned().collect();
+            if !resume.partial && !missing.is_empty() {
+                refusals.push(Refusal::Incomplete { missing });
+            }
+        }
+        if refusals.is_empty() { Ok(events) } else { Err(refusals) }
+    }
+
+    fn late(&self, resume: &Resume) -> Option<Refusal> {
+        let expected = resume.expected_version.filter(|expected| *expected != self.length)?;
+        Some(Refusal::Stale { expected, actual: self.length, status: self.status().as_str().to_owned() })
+    }
+
+    /// What is owed now, also while other calls of the turn are still under way.
+    fn debts(&self) -> Vec<Debt> {
+        match &self.phase {
+            Phase::Working { turn, .. } => turn.calls.iter().filter_map(Self::debt).collect(),
+            Phase::Ready { .. }
+            | Phase::Asking { .. }
+            | Phase::Stumbled { .. }
+            | Phase::Answered { .. }
+            | Phase::Accepted { .. }
+            | Phase::Ended(_) => Vec::new(),
+        }
+    }
+
+    fn judge(&self, owed: &[Debt], call: &CallId, given: &str, known: Option<bool>) -> Result<Taken, Refusal> {
+        if let Some(debt) = owed.iter().find(|debt| debt.call_id() == call) {
+            if debt.kind() == given {
+                return Ok(Taken::New);
+            }
+            if known == Some(true) {
+                return Ok(Taken::Before);
+            }
+            let (owed, given) = (describe(debt.kind()), describe(given));
+            return Err(Refusal::WrongKind { call_id: call.clone(), owed, given });
+        }
+        match known {
+            Some(true) => Ok(Taken::Before),
+            Some(false) => Err(Refusal::AlreadySettled { call_id: call.clone() }),
+            None if self.ending().is_some() => Err(self.over()),
+            None if self.calls_seen.contains(call) && self.call(call).is_none_or(|call| call.is_settled()) => {
+                Err(Refusal::AlreadySettled { call_id: call.clone() })
+            }
+            None => Err(Refusal::UnknownCall { call_id: call.clone() }),
+        }
+    }
+}
+
+enum Taken {
+    New,
+    Before,
+}
+
+fn describe(kind: &str) -> String {
+    if kind == "approval" { "a decision".into() } else { "a result from the caller".into() }
+}
+
+fn list(ids: &[CallId]) -> String {
+    ids.iter().map(CallId::as_str).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,24 @@
+//! What each span of a run stands for. The driver hashes these labels with the trace id to name the parent of an
+//! outgoing request, telemetry to name the span itself: the two have to agree.
+
+use crate::core::id::CallId;
+
+/// The root span of one execution; `seq` is the position of its `execution.started` or `execution.resumed`.
+pub fn execution(seq: u64) -> String {
+    format!("execution/{seq}")
+}
+
+/// One logical model call, retries inside; `seq` is the position of its first attempt within the execution.
+pub fn model_call(seq: u64) -> String {
+    format!("llm/{seq}")
+}
+
+/// One tool call.
+pub fn tool_call(call: &CallId) -> String {
+    format!("tool/{call}")
+}
+
+/// A check of an answer or a decision about a call; `seq` is the position of its event.
+pub fn guardrail(seq: u64) -> String {
+    format!("guardrail/{seq}")
+}

@@ -1,0 +1,279 @@
+//! What to do next: a pure function of the state. The driver acts on it; an embedder may do so by hand.
+
+use super::state::{Correction, Phase};
+use super::turn::{Call, CallState, Turn};
+use super::{CallVerdict, Debt, Ending, Event, InDoubt, Offer, OnDeny, Output, Rejection, Run};
+use crate::core::chat::Stop;
+use crate::core::error::{ErrorCode, Failure};
+use crate::core::id::CallId;
+use crate::core::policy::Verdict;
+use crate::core::tool::{Outcome, ToolName, top_tier};
+
+/// After so many denials of the same call nobody is asked again in this run.
+const DENIALS_THAT_SETTLE: u32 = 2;
+
+/// The next thing to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Append these facts; they follow from the journal alone.
+    Record(Vec<Event>),
+    /// Find out which tools there are, and record `tools.listed`.
+    ListTools,
+    /// Ask the approval cache which of these guarded tools are granted, and record `approvals.resolved`.
+    ResolveApprovals(Vec<ToolName>),
+    /// Record `llm.call.started`, ask the model, record how it went.
+    CallModel {
+        /// 1 for the first attempt.
+        attempt: u32,
+        /// Whether tools may be called.
+        offer: Offer,
+        /// How the previous attempt failed.
+        after: Option<Failure>,
+    },
+    /// Check this final answer, and record `output.validated`.
+    ValidateOutput(String),
+    /// Check arguments and policy of these calls, and record `tool.checked` for each.
+    CheckCalls(Vec<CallId>),
+    /// Record `tool.started` for these MCP calls, send them all at once, record each result as it lands.
+    RunTier(Vec<CallId>),
+    /// Stop here. The run goes on when these come in.
+    Wait(Vec<Debt>),
+    /// Nothing; the run is over.
+    Done(Ending),
+}
+
+impl Run {
+    /// What to do next.
+    pub fn next(&self) -> Step {
+        if let Some(ending) = self.overdue_ending() {
+            return Step::Record(vec![Event::Ended { ending }]);
+        }
+        match &self.phase {
+            Phase::Ready { resolved } => self.next_turn(*resolved),
+            Phase::Asking { attempt, offer, .. } => {
+                Step::CallModel { attempt: attempt + 1, offer: *offer, after: None }
+            }
+            Phase::Stumbled { attempt, offer, error, .. } => {
+                Step::CallModel { attempt: attempt + 1, offer: *offer, after: Some(error.clone()) }
+            }
+            Phase::Answered { text, stop, offer } => self.next_after_answer(text, *stop, *offer),
+            Phase::Accepted { text, value } => {
+                let output = Output { text: text.clone(), value: value.clone() };
+                Step::Record(vec![Event::Ended { ending: Ending::Completed { output } }])
+            }
+            Phase::Working { turn, offer } => self.next_in_turn(turn, *offer),
+            Phase::Ended(ending) => Step::Done(ending.clone()),
+        }
+    }
+
+    /// Whether the model may call tools in the coming turn.
+    pub(super) fn offer(&self) -> Offer {
+        if self.budget.limit_reached().is_some() {
+            Offer::LastWord
+        } else if self.budget.is_exhausted() {
+            Offer::NoTools
+        } else {
+            Offer::Tools
+        }
+    }
+
+    /// A failure that the journal already contains and that only has to be said.
+    fn overdue_ending(&self) -> Option<Ending> {
+        let failed = |code, message: String| Some(Ending::Failed { error: Failure::new(code, message) });
+        match &self.phase {
+            Phase::Ended(_) => None,
+            _ if self.denied.is_some() && self.started.spec.on_deny == OnDeny::Fail => {
+                failed(ErrorCode::ToolDenied, self.denied.clone().unwrap_or_default())
+            }
+            Phase::Stumbled { attempt, error, .. } => {
+                let last = !error.retryable || *attempt >= self.budget.limits.max_attempts;
+                last.then(|| Ending::Failed { error: error.clone() })
+            }
+            Phase::Ready { .. } if self.last_word.is_some() => {
+                let limit = self.budget.limit_reached()?;
+                let text = self.last_word.clone().filter(|text| !text.is_empty());
+                Some(Ending::TurnLimit { limit, output: text.map(|text| Output { text, value: None }) })
+            }
+            Phase::Ready { .. } if self.budget.corrections > self.budget.limits.max_corrections => {
+                let times = self.budget.corrections;
+                match self.correction {
+                    Some(Correction::Answer) => failed(
+                        ErrorCode::Validation,
+                        format!("the model's answer was invalid {times} times in a row; see `validation.failed`"),
+                    ),
+                    Some(Correction::Calls) | None => failed(
+                        ErrorCode::ToolFailed,
+                        format!("the model made only unusable tool calls {times} times in a row; see `tool.rejected`"),
+                    ),
+                }
+            }
+            Phase::Ready { .. }
+            | Phase::Asking { .. }
+            | Phase::Answered { .. }
+            | Phase::Accepted { .. }
+            | Phase::Working { .. } => None,
+        }
+    }
+
+    fn next_turn(&self, resolved: bool) -> Step {
+        let Some(tools) = &self.tools else { return Step::ListTools };
+        let offer = self.offer();
+        let guarded: Vec<ToolName> =
+            tools.iter().filter(|tool| tool.verdict == Verdict::Ask).map(|tool| tool.name.clone()).collect();
+        if !resolved && offer == Offer::Tools && !guarded.is_empty() {
+            return Step::ResolveApprovals(guarded);
+        }
+        Step::CallModel { attempt: 1, offer, after: None }
+    }
+
+    fn next_after_answer(&self, text: &str, stop: Stop, offer: Offer) -> Step {
+        let output = || Output { text: text.to_owned(), value: None };
+        let failed = |code, message: &str| Ending::Failed { error: Failure::new(code, message) };
+        let ending = match stop {
+            Stop::ContentFilter => {
+                failed(ErrorCode::ContentFilter, "the provider's content filter withheld the answer")
+            }
+            Stop::Refusal => failed(ErrorCode::ModelRefused, "the model declined to answer"),
+            Stop::MaxTokens if offer != Offer::LastWord => failed(
+                ErrorCode::OutputTruncated,
+                "the answer was cut off at the model's output limit; raise `max_tokens`",
+            ),
+            Stop::End | Stop::ToolCalls | Stop::Pause | Stop::MaxTokens => match (offer, self.budget.limit_reached()) {
+                (Offer::LastWord, Some(limit)) => {
+                    Ending::TurnLimit { limit, output: Some(output()).filter(|output| !output.text.is_empty()) }
+                }
+                _ if self.started.spec.validate_output => return Step::ValidateOutput(text.to_owned()),
+                _ => Ending::Completed { output: output() },
+            },
+        };
+        Step::Record(vec![Event::Ended { ending }])
+    }
+
+    fn next_in_turn(&self, turn: &Turn, offer: Offer) -> Step {
+        let ids = |wanted: fn(&CallState) -> bool| -> Vec<CallId> {
+            Self::calls_in(turn, wanted).map(|call| call.asked.id.clone()).collect()
+        };
+        let untouched = ids(|state| matches!(state, CallState::New));
+        let active = turn.calls.iter().any(|call| !call.is_settled() && call.state != CallState::New);
+        if !untouched.is_empty() && !active {
+            return Step::Record(Self::sort_out(turn, offer));
+        }
+        let doubts = self.settle_doubts(turn);
+        if !doubts.is_empty() {
+            return Step::Record(doubts);
+        }
+        let unchecked = ids(|state| *state == CallState::Selected);
+        if !unchecked.is_empty() {
+            let settled = self.settle_repeated_denials(turn);
+            return if settled.is_empty() { Step::CheckCalls(unchecked) } else { Step::Record(settled) };
+        }
+        let ready: Vec<&Call> = turn.calls.iter().filter(|call| Self::may_be_sent(call)).collect();
+        if !ready.is_empty() {
+            return self.run_within_budget(&ready);
+        }
+        Step::Wait(turn.calls.iter().filter_map(Self::debt).collect())
+    }
+
+    /// Refuses calls that cannot be run at all and selects the highest tier of the rest.
+    fn sort_out(turn: &Turn, offer: Offer) -> Vec<Event> {
+        let mut events = Vec::new();
+        let mut runnable = Vec::new();
+        for call in Self::calls_in(turn, |state| matches!(state, CallState::New)) {
+            let id = call.asked.id.clone();
+            match &call.tool {
+                _ if offer != Offer::Tools => events.push(reject(
+                    id,
+                    Rejection::Budget,
+                    "Not run: the tool budget of this run is used up. Answer with what you have.".into(),
+                )),
+                None => events.push(reject(
+                    id,
+                    Rejection::Unknown,
+                    format!("Tool does not exist: `{}`. Call one of the tools you were given.", call.asked.name),
+                )),
+                Some(tool) => runnable.push((id, tool.priority)),
+            }
+        }
+        if let Some(tier) = top_tier(&runnable) {
+            events.push(Event::TierSelected { priority: tier.priority, run: tier.run, deferred: tier.deferred });
+        }
+        events
+    }
+
+    /// Law 4: a call that was started and never settled is not silently repeated.
+    fn settle_doubts(&self, turn: &Turn) -> Vec<Event> {
+        let doubtful = turn.calls.iter().filter(|call| call.is_in_doubt() && !call.is_repeatable());
+        doubtful
+            .map(|call| match self.started.spec.in_doubt {
+                InDoubt::Tell => Event::CallCompleted { call: call.asked.id.clone(), outcome: Outcome::Unknown.into() },
+                InDoubt::Ask => Event::CallChecked {
+                    call: call.asked.id.clone(),
+                    verdict: CallVerdict::Ask {
+                        rule: None,
+                        why: "it was sent before toolgate stopped, and may already have taken effect; approve to send \
+                              it again, deny to tell the model that the outcome is unknown"
+                            .into(),
+                    },
+                },
+            })
+            .collect()
+    }
+
+    fn settle_repeated_denials(&self, turn: &Turn) -> Vec<Event> {
+        let unchecked = Self::calls_in(turn, |state| *state == CallState::Selected);
+        let denied = |call: &&Call| self.denials.get(&Self::denial_key(call)).copied().unwrap_or(0);
+        unchecked
+            .filter(|call| denied(call) >= DENIALS_THAT_SETTLE)
+            .map(|call| {
+                let message = "Denied: this very call was denied before in this run, and nobody is asked again. \
+                               Go on without it.";
+                reject(call.asked.id.clone(), Rejection::Denied, message.into())
+            })
+            .collect()
+    }
+
+    fn may_be_sent(call: &Call) -> bool {
+        !call.is_external() && (call.state == CallState::Cleared || (call.is_in_doubt() && call.is_repeatable()))
+    }
+
+    fn run_within_budget(&self, ready: &[&Call]) -> Step {
+        let left = self.budget.mcp_calls_left().map_or(usize::MAX, |left| left as usize);
+        let ids: Vec<CallId> = ready.iter().map(|call| call.asked.id.clone()).collect();
+        if left >= ids.len() || ready.iter().any(|call| call.is_in_doubt()) {
+            return Step::RunTier(ids);
+        }
+        let message = "Not run: this run may make no more calls to MCP servers (max_mcp_calls).";
+        let over = ids.into_iter().skip(left);
+        Step::Record(over.map(|id| reject(id, Rejection::Budget, message.into())).collect())
+    }
+
+    pub(super) fn debt(call: &Call) -> Option<Debt> {
+        let tool = call.tool.as_ref()?;
+        match &call.state {
+            CallState::Asked { rule, why, .. } => Some(Debt::Approval {
+                call_id: call.asked.id.clone(),
+                origin: tool.origin.clone(),
+                name: tool.name.clone(),
+                arguments: call.arguments().clone(),
+                annotations: tool.annotations.clone(),
+                rule: rule.clone(),
+                why: why.clone(),
+            }),
+            CallState::Cleared => match &tool.origin {
+                crate::core::tool::Origin::External { tool: external } => Some(Debt::ExternalResult {
+                    call_id: call.asked.id.clone(),
+                    tool: external.clone(),
+                    name: tool.name.clone(),
+                    arguments: call.arguments().clone(),
+                    result_schema: tool.output_schema.as_deref().cloned(),
+                }),
+                crate::core::tool::Origin::Mcp { .. } => None,
+            },
+            CallState::New | CallState::Selected | CallState::Started | CallState::Settled(_) => None,
+        }
+    }
+}
+
+fn reject(call: CallId, reason: Rejection, message: String) -> Event {
+    Event::CallChecked { call, verdict: CallVerdict::Rejected { reason, message } }
+}

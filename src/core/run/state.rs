@@ -1,0 +1,234 @@
+//! The state of a run: the fold of its journal, and the questions one may ask of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::turn::{Call, CallState, Turn};
+use super::{Budget, Debt, Decision, Ending, Offer, Started, Status, Step};
+use crate::core::chat::{Message, Part, Reply, Stop};
+use crate::core::error::Failure;
+use crate::core::id::CallId;
+use crate::core::json;
+use crate::core::tool::{Outcome, Tool, ToolName, Toolset};
+use crate::core::trace::{SpanContext, Trace};
+
+/// A run as its journal tells it. Built by [`Run::replay`], advanced by [`Run::apply`], asked by [`Run::next`].
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub(super) length: u64,
+    pub(super) started: Arc<Started>,
+    pub(super) execution: (u64, Trace),
+    pub(super) tools: Option<Arc<Toolset>>,
+    pub(super) granted: Vec<ToolName>,
+    pub(super) transcript: Vec<Arc<Message>>,
+    pub(super) inbox: Vec<Message>,
+    pub(super) budget: Budget,
+    pub(super) correction: Option<Correction>,
+    pub(super) calls_seen: BTreeSet<CallId>,
+    pub(super) external_results: BTreeMap<CallId, Arc<Outcome>>,
+    pub(super) decisions: BTreeMap<CallId, Decision>,
+    pub(super) denials: BTreeMap<String, u32>,
+    pub(super) denied: Option<String>,
+    /// What the model said beside the calls it made although it was given the last word.
+    pub(super) last_word: Option<String>,
+    pub(super) phase: Phase,
+}
+
+/// What a run is doing.
+#[derive(Clone, Debug)]
+pub(super) enum Phase {
+    /// Between turns. `resolved`: the approval cache was asked for the coming turn.
+    Ready { resolved: bool },
+    /// The model was asked and has not answered. `first` is the position of the first attempt in this execution.
+    Asking { attempt: u32, offer: Offer, first: u64 },
+    /// An attempt at the model failed.
+    Stumbled { attempt: u32, offer: Offer, first: u64, error: Failure },
+    /// The model answered without calls.
+    Answered { text: String, stop: Stop, offer: Offer },
+    /// The answer is valid.
+    Accepted { text: String, value: Option<serde_json::Value> },
+    /// Calls are being worked on.
+    Working { turn: Turn, offer: Offer },
+    /// It is over.
+    Ended(Ending),
+}
+
+/// What the model last failed to get right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Correction {
+    Calls,
+    Answer,
+}
+
+impl Phase {
+    pub(super) fn describe(&self) -> &'static str {
+        match self {
+            Self::Ready { .. } => "between turns",
+            Self::Asking { .. } => "asking the model",
+            Self::Stumbled { .. } => "between attempts at the model",
+            Self::Answered { .. } => "looking at an answer",
+            Self::Accepted { .. } => "about to complete",
+            Self::Working { .. } => "working on tool calls",
+            Self::Ended(_) => "over",
+        }
+    }
+}
+
+impl Run {
+    /// How many events the journal has.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The first fact.
+    pub fn started(&self) -> &Arc<Started> {
+        &self.started
+    }
+
+    /// The toolset in force, once tools were listed.
+    pub fn tools(&self) -> Option<&Arc<Toolset>> {
+        self.tools.as_ref()
+    }
+
+    /// What is used of the run's limits.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// The conversation as far as every call in it has its result: always acceptable to a provider (law 5).
+    pub fn transcript(&self) -> &[Arc<Message>] {
+        &self.transcript
+    }
+
+    /// The conversation with the open turn: its assistant message and the results that are there. This is what a
+    /// caller who is owed something is shown.
+    pub fn messages(&self) -> Vec<Arc<Message>> {
+        let mut messages = self.transcript.clone();
+        if let Phase::Working { turn, .. } = &self.phase {
+            let mode = self.started.spec.tiers;
+            messages.push(Arc::new(turn.assistant_message(mode)));
+            let results = turn.results(mode);
+            if !results.content.is_empty() {
+                messages.push(Arc::new(results));
+            }
+        }
+        messages
+    }
+
+    /// The ending, if the run is over.
+    pub fn ending(&self) -> Option<&Ending> {
+        match &self.phase {
+            Phase::Ended(ending) => Some(ending),
+            Phase::Ready { .. }
+            | Phase::Asking { .. }
+            | Phase::Stumbled { .. }
+            | Phase::Answered { .. }
+            | Phase::Accepted { .. }
+            | Phase::Working { .. } => None,
+        }
+    }
+
+    /// Where the run stands.
+    pub fn status(&self) -> Status {
+        match (self.ending(), self.next()) {
+            (Some(ending), _) => ending.status(),
+            (None, Step::Wait(_)) => Status::Pending,
+            (None, _) => Status::Running,
+        }
+    }
+
+    /// What the run is owed; empty unless it is pending.
+    pub fn pending(&self) -> Vec<Debt> {
+        match self.next() {
+            Step::Wait(debts) => debts,
+            Step::Record(_)
+            | Step::ListTools
+            | Step::ResolveApprovals(_)
+            | Step::CallModel { .. }
+            | Step::ValidateOutput(_)
+            | Step::CheckCalls(_)
+            | Step::RunTier(_)
+            | Step::Done(_) => Vec::new(),
+        }
+    }
+
+    /// A call of the open turn.
+    pub fn call(&self, id: &CallId) -> Option<&Call> {
+        match &self.phase {
+            Phase::Working { turn, .. } => turn.calls.iter().find(|call| call.asked.id == *id),
+            Phase::Ready { .. }
+            | Phase::Asking { .. }
+            | Phase::Stumbled { .. }
+            | Phase::Answered { .. }
+            | Phase::Accepted { .. }
+            | Phase::Ended(_) => None,
+        }
+    }
+
+    /// Whether a tool was granted for this turn by an earlier approval.
+    pub fn is_granted(&self, tool: &ToolName) -> bool {
+        self.granted.contains(tool)
+    }
+
+    /// Whether the run is between turns, where the toolset may change.
+    pub fn is_between_turns(&self) -> bool {
+        matches!(self.phase, Phase::Ready { .. })
+    }
+
+    /// The trace of the execution under way, and the position of the event that began it.
+    pub fn execution(&self) -> (u64, &Trace) {
+        (self.execution.0, &self.execution.1)
+    }
+
+    /// The trace context of the span that stands for the execution.
+    pub fn execution_context(&self) -> SpanContext {
+        self.execution.1.context(&super::labels::execution(self.execution.0))
+    }
+
+    /// The trace context of the model call under way, once it is journaled as started.
+    pub fn model_context(&self) -> SpanContext {
+        match &self.phase {
+            Phase::Asking { first, .. } | Phase::Stumbled { first, .. } => {
+                self.execution.1.context(&super::labels::model_call(*first))
+            }
+            Phase::Ready { .. }
+            | Phase::Answered { .. }
+            | Phase::Accepted { .. }
+            | Phase::Working { .. }
+            | Phase::Ended(_) => self.execution_context(),
+        }
+    }
+
+    /// The trace context of a call's span.
+    pub fn call_context(&self, call: &CallId) -> SpanContext {
+        self.execution.1.context(&super::labels::tool_call(call))
+    }
+
+    /// The reply with ids that are unique in this run: providers repeat ids from turn to turn, or leave them out.
+    pub fn with_unique_ids(&self, mut reply: Reply) -> Reply {
+        let mut taken: BTreeSet<CallId> = BTreeSet::new();
+        for (index, part) in reply.content.iter_mut().enumerate() {
+            let Part::ToolUse { id, .. } = part else { continue };
+            let is_free = |id: &CallId| !id.as_str().is_empty() && !self.calls_seen.contains(id);
+            let stem = if id.as_str().is_empty() { "call".to_owned() } else { id.to_string() };
+            let mut turn = self.budget.iterations + 1;
+            while !is_free(id) || taken.contains(id) {
+                *id = CallId::from(format!("{stem}_{turn}_{index}"));
+                turn += 1;
+            }
+            taken.insert(id.clone());
+        }
+        reply
+    }
+
+    /// The key under which denials of a call are counted: the same tool with the same arguments.
+    pub(super) fn denial_key(call: &Call) -> String {
+        let tool = call.tool.as_ref().map_or(call.asked.name.as_str(), |tool: &Arc<Tool>| tool.name.as_str());
+        format!("{tool} {}", json::hash(&call.asked.arguments.to_value()))
+    }
+
+    /// The calls of the open turn that are in this state.
+    pub(super) fn calls_in(turn: &Turn, wanted: fn(&CallState) -> bool) -> impl Iterator<Item = &Call> {
+        turn.calls.iter().filter(move |call| wanted(&call.state))
+    }
+}

@@ -1,0 +1,197 @@
+//! One turn: a reply that asks for tools, and what has become of each call.
+
+use std::sync::Arc;
+
+use super::{Impossible, Rejection};
+use crate::core::chat::{Message, Part, Role};
+use crate::core::id::CallId;
+use crate::core::tool::{Arguments, Outcome, TierMode, Tool, ToolCall};
+
+/// A reply with calls that are not all answered yet.
+#[derive(Clone, Debug)]
+pub(super) struct Turn {
+    /// The reply as the model wrote it.
+    pub(super) assistant: Message,
+    pub(super) calls: Vec<Call>,
+}
+
+/// A call of the open turn.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// As the model wrote it.
+    pub asked: ToolCall,
+    /// The tool it names, as it was when the model called it; `None` if there is no such tool.
+    pub tool: Option<Arc<Tool>>,
+    /// Arguments that a person put in the place of the model's.
+    pub edited: Option<Arguments>,
+    /// What has become of it.
+    pub state: CallState,
+}
+
+/// What has become of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CallState {
+    /// Nothing yet.
+    New,
+    /// It is in the running tier and has to be checked.
+    Selected,
+    /// A person is to decide. `in_doubt`: it was started, and nobody knows how it ended.
+    Asked {
+        /// The rule that asks.
+        rule: Option<String>,
+        /// Why.
+        why: String,
+        /// Whether it may have run already.
+        in_doubt: bool,
+    },
+    /// It may run.
+    Cleared,
+    /// It was sent.
+    Started,
+    /// It has its answer.
+    Settled(Settlement),
+}
+
+/// The answer to a call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Settlement {
+    /// It was not run.
+    Rejected {
+        /// Why, for machines.
+        reason: Rejection,
+        /// Why, for the model.
+        message: String,
+    },
+    /// It was run.
+    Completed(Arc<Outcome>),
+    /// The run ended before it had an answer.
+    Abandoned,
+}
+
+impl CallState {
+    pub(super) fn describe(&self) -> &'static str {
+        match self {
+            Self::New => "not selected yet",
+            Self::Selected => "not checked yet",
+            Self::Asked { .. } => "waiting for a decision",
+            Self::Cleared => "cleared to run",
+            Self::Started => "under way",
+            Self::Settled(_) => "settled",
+        }
+    }
+}
+
+impl Call {
+    /// The arguments to send: the person's, else the model's.
+    pub fn arguments(&self) -> &Arguments {
+        self.edited.as_ref().unwrap_or(&self.asked.arguments)
+    }
+
+    /// Whether the call is run by the calling application.
+    pub fn is_external(&self) -> bool {
+        self.tool.as_ref().is_some_and(|tool| tool.server().is_none())
+    }
+
+    pub(super) fn is_settled(&self) -> bool {
+        matches!(self.state, CallState::Settled(_))
+    }
+
+    pub(super) fn is_in_doubt(&self) -> bool {
+        self.state == CallState::Started
+    }
+
+    pub(super) fn is_repeatable(&self) -> bool {
+        self.tool.as_ref().is_some_and(|tool| tool.is_repeatable())
+    }
+
+    /// The part of the results message that answers this call.
+    fn result(&self) -> Option<Part> {
+        let CallState::Settled(settlement) = &self.state else { return None };
+        let (mut content, is_error) = match settlement {
+            Settlement::Rejected { message, .. } => (vec![Part::text(message.clone())], true),
+            Settlement::Completed(outcome) => (outcome.content(), outcome.is_error()),
+            Settlement::Abandoned => (vec![Part::text("Not run: the run ended before this call was answered.")], true),
+        };
+        if let Some(edited) = &self.edited {
+            let note = format!("Note: a person changed the arguments of this call to {}", edited.to_value());
+            content.insert(0, Part::text(note));
+        }
+        Some(Part::ToolResult { tool_use_id: self.asked.id.clone(), content, is_error })
+    }
+}
+
+impl Turn {
+    pub(super) fn call(&self, event: &'static str, id: &CallId) -> Result<&Call, Impossible> {
+        let found = self.calls.iter().find(|call| call.asked.id == *id);
+        found.ok_or_else(|| Impossible::NoSuchCall { event, call: id.clone() })
+    }
+
+    pub(super) fn call_mut(&mut self, id: &CallId) -> Option<&mut Call> {
+        self.calls.iter_mut().find(|call| call.asked.id == *id)
+    }
+
+    pub(super) fn is_settled(&self) -> bool {
+        self.calls.iter().all(Call::is_settled)
+    }
+
+    /// Answers every call that has no answer.
+    pub(super) fn abandon(&mut self) {
+        for call in self.calls.iter_mut().filter(|call| !call.is_settled()) {
+            call.state = CallState::Settled(Settlement::Abandoned);
+        }
+    }
+
+    /// The assistant message, without the calls that are elided.
+    pub(super) fn assistant_message(&self, mode: TierMode) -> Message {
+        let mut message = self.assistant.clone();
+        if mode == TierMode::Elide && self.calls.iter().any(Call::is_deferred) {
+            message.content.retain(|part| match part {
+                Part::ToolUse { id, .. } => !self.calls.iter().any(|call| call.asked.id == *id && call.is_deferred()),
+                Part::Text { .. }
+                | Part::Image(_)
+                | Part::Audio(_)
+                | Part::Resource { .. }
+                | Part::Reasoning { .. }
+                | Part::ToolResult { .. } => true,
+            });
+            message.provider_state = None;
+        }
+        message
+    }
+
+    /// The answers that are there, in call order, without those of elided calls.
+    pub(super) fn results(&self, mode: TierMode) -> Message {
+        let shown = self.calls.iter().filter(|call| mode != TierMode::Elide || !call.is_deferred());
+        Message { role: Role::User, content: shown.filter_map(Call::result).collect(), provider_state: None }
+    }
+
+    /// Whether the turn brought nothing but calls that could not be used.
+    pub(super) fn is_useless(&self) -> bool {
+        self.calls.iter().all(|call| match &call.state {
+            CallState::Settled(Settlement::Rejected { reason, .. }) => match reason {
+                Rejection::Unknown | Rejection::InvalidArguments | Rejection::Budget => true,
+                Rejection::Denied | Rejection::Deferred => false,
+            },
+            CallState::New
+            | CallState::Selected
+            | CallState::Asked { .. }
+            | CallState::Cleared
+            | CallState::Started
+            | CallState::Settled(Settlement::Completed(_) | Settlement::Abandoned) => false,
+        })
+    }
+}
+
+impl Call {
+    fn is_deferred(&self) -> bool {
+        match &self.state {
+            CallState::Settled(Settlement::Rejected { reason, .. }) => *reason == Rejection::Deferred,
+            CallState::New
+            | CallState::Selected
+            | CallState::Asked { .. }
+            | CallState::Cleared
+            | CallState::Started
+            | CallState::Settled(Settlement::Completed(_) | Settlement::Abandoned) => false,
+        }
+    }
+}
