@@ -1,1 +1,108 @@
-//! (under construction)
+//! The loop that drives a run: ask the run what is next, do it, record how it went. One loop for streaming and
+//! blocking callers alike; each step touches one port and lives in a file of its own.
+//!
+//! The order is always the same: fold first, append second, act third. What is intended (a model call, a tool call) is
+//! durable before it is sent, so that a crash leaves no effect the journal does not know of.
+
+mod agent;
+mod approvals;
+mod calls;
+mod check;
+mod interrupt;
+mod journal;
+mod listing;
+mod model;
+mod output;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use agent::Agent;
+pub use interrupt::Hint;
+pub(crate) use journal::fold;
+pub use journal::{DriveError, Journal, Progress, Store};
+
+use crate::core::error::{ErrorCode, Failure};
+use crate::core::run::{Ending, Event, Step};
+use crate::core::tool::Toolset;
+use crate::ports::{
+    ApprovalCache, Clock, ContextBuilder, Conversation, EventSink, McpServers, OutputValidator, ToolInputValidator,
+};
+
+/// The world as the loop sees it.
+#[derive(Clone)]
+pub struct Ports {
+    /// Where journals live, and who we are to it.
+    pub store: Store,
+    /// MCP servers.
+    pub servers: Arc<dyn McpServers>,
+    /// Approvals given before.
+    pub approvals: Arc<dyn ApprovalCache>,
+    /// Checks arguments.
+    pub inputs: Arc<dyn ToolInputValidator>,
+    /// Checks answers.
+    pub outputs: Arc<dyn OutputValidator>,
+    /// Builds what the model reads.
+    pub context: Arc<dyn ContextBuilder>,
+    /// Whoever watches.
+    pub sinks: Arc<[Arc<dyn EventSink>]>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// How often a running step looks whether somebody ended the run elsewhere.
+    pub poll: Duration,
+}
+
+/// Drives one run until it rests.
+pub struct Driver<'a> {
+    ports: &'a Ports,
+    agent: &'a Agent,
+    hint: &'a Hint,
+    conversation: Option<Box<dyn Conversation>>,
+    /// What servers and caller offer now, as found in this execution.
+    live: Option<Arc<Toolset>>,
+}
+
+impl<'a> Driver<'a> {
+    /// A driver for one execution. `hint` wakes it when somebody in this process writes to the run.
+    pub fn new(ports: &'a Ports, agent: &'a Agent, hint: &'a Hint) -> Self {
+        Self { ports, agent, hint, conversation: None, live: None }
+    }
+
+    /// Drives until the run is over or waits for somebody. Everything that happened is in the journal by then.
+    pub async fn drive(&mut self, journal: &mut Journal) -> Result<(), DriveError> {
+        loop {
+            self.enforce_deadline(journal)?;
+            match journal.run().next() {
+                Step::Record(events) => journal.stage_all(events)?,
+                Step::ListTools => self.list_tools(journal).await?,
+                Step::ResolveApprovals(tools) => self.resolve_approvals(journal, &tools).await?,
+                Step::CallModel { attempt, offer, after } => self.call_model(journal, attempt, offer, after).await?,
+                Step::ValidateOutput(answer) => self.validate_output(journal, &answer).await?,
+                Step::CheckCalls(calls) => self.check_calls(journal, &calls).await?,
+                Step::RunTier(calls) => self.run_tier(journal, calls).await?,
+                Step::Wait(_) | Step::Done(_) => match journal.commit().await? {
+                    Progress::Committed => return Ok(()),
+                    Progress::CaughtUp => {}
+                },
+            }
+        }
+    }
+
+    fn enforce_deadline(&self, journal: &mut Journal) -> Result<(), DriveError> {
+        let over = journal.run().ending().is_none() && self.time_left(journal).is_some_and(|left| left.is_zero());
+        if !over {
+            return Ok(());
+        }
+        let seconds = journal.run().started().spec.limits.deadline_s.unwrap_or_default();
+        let message = format!("the run did not end within its deadline of {seconds} s (limits.deadline_s)");
+        let error = Failure::new(ErrorCode::DeadlineExceeded, message);
+        journal.stage(Event::Ended { ending: Ending::Failed { error } })
+    }
+
+    /// Wall-clock time until the run's deadline; `None` without one.
+    fn time_left(&self, journal: &Journal) -> Option<Duration> {
+        let deadline = Duration::from_secs(journal.run().started().spec.limits.deadline_s?);
+        let elapsed = self.ports.clock.now().duration_since(journal.created_at());
+        Some(deadline.saturating_sub(Duration::try_from(elapsed).unwrap_or_default()))
+    }
+}

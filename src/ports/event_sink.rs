@@ -1,5 +1,6 @@
 //! Whoever watches: live streams, spans, logs. Watching never slows or harms a run (law 9).
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::Progress;
@@ -44,6 +45,16 @@ pub enum Update {
 
 /// A watcher. Must return at once and must not fail.
 pub trait EventSink: Send + Sync {
-    /// Something happened in that run.
+    /// A driver of this process takes the run up. `history` is the journal so far; what follows is observed.
+    fn took_up(&self, run: &RunId, history: &[Recorded]) {
+        let _ = (run, history);
+    }
+
+    /// Something happened in that run. Facts come in journal order, each once.
     fn observe(&self, run: &RunId, update: &Update);
+
+    /// The driver is done with the run for now: it is pending or over, or could not be driven on.
+    fn laid_down(&self, run: &RunId, at: Timestamp) {
+        let _ = (run, at);
+    }
 }

@@ -56,7 +56,7 @@ pub trait Model: Send + Sync {
 
 /// The turns of one run with one model.
 #[async_trait]
-pub trait Conversation: Send {
+pub trait Conversation: Send + Sync {
     /// Asks for a reply: one attempt, no retries. Fragments go to `deltas` if the model streams; the reply is whole
     /// either way. Dropping the future abandons the request.
     async fn reply(&mut self, request: &ModelRequest<'_>, deltas: DeltaSink<'_>) -> Result<Reply, Failure>;

@@ -1,1 +1,189 @@
-//! (under construction)
+//! The front door of the library: start runs, resume them, cancel, fork and watch them.
+//!
+//! An [`AgentRunner`] holds the ports and the agents. It owns every task it starts and waits for them in
+//! [`AgentRunner::close`]; a caller that goes away changes nothing for its run.
+
+mod builder;
+mod context;
+mod drive;
+mod error;
+mod fork;
+mod lease;
+mod report;
+mod request;
+mod system;
+mod watch;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use builder::Builder;
+pub use context::Transcript;
+pub use drive::Execution;
+pub use error::RunnerError;
+pub use report::Report;
+pub use request::{Request, ResultFor};
+pub use system::{SystemClock, UuidIds};
+pub use watch::Watch;
+
+pub use crate::core::run::Resume;
+pub use crate::driver::Agent;
+
+use crate::core::id::{AgentName, RunId};
+use crate::core::run::{Event, Input, Recorded, Run};
+use crate::core::tool::Toolset;
+use crate::core::trace::Trace;
+use crate::driver::{DriveError, Hint, Journal, Ports, Progress};
+use crate::ports::{Ids, RunFilter, RunRow};
+use watch::Hub;
+
+/// Runs agents. Cheap to clone; clones share everything.
+#[derive(Clone)]
+pub struct AgentRunner {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    ports: Ports,
+    ids: Arc<dyn Ids>,
+    agents: BTreeMap<AgentName, Arc<Agent>>,
+    hub: Arc<Hub>,
+    /// The runs this process drives, each with the hint that wakes its driver.
+    driving: Mutex<BTreeMap<RunId, Hint>>,
+    tasks: TaskTracker,
+    closing: CancellationToken,
+}
+
+impl AgentRunner {
+    /// A runner to be put together.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Starts a run and waits until it rests: it is over, or owed something.
+    pub async fn execute(&self, request: Request) -> Result<Report, RunnerError> {
+        self.start(request).await?.rest().await
+    }
+
+    /// Answers what a run is owed, drives it on, and waits until it rests again.
+    pub async fn resume(&self, run: &RunId, resume: Resume) -> Result<Report, RunnerError> {
+        self.take_up(run, Input::Resume(resume), None).await?.rest().await
+    }
+
+    /// Says something to a run. A run that is under way hears it at its next turn; one that is pending keeps it.
+    pub async fn message(&self, run: &RunId, text: &str) -> Result<Report, RunnerError> {
+        let message = crate::core::chat::Message::user(text);
+        self.post(run, &Input::Message(message)).await
+    }
+
+    /// Ends a run, wherever it is driven. Cancelling a cancelled run changes nothing.
+    pub async fn cancel(&self, run: &RunId, reason: Option<String>) -> Result<Report, RunnerError> {
+        self.post(run, &Input::Cancel { reason }).await
+    }
+
+    /// Where a run stands.
+    pub async fn report(&self, run: &RunId) -> Result<Report, RunnerError> {
+        Ok(Report::of(run.clone(), &self.load(run).await?))
+    }
+
+    /// A run as its journal tells it.
+    pub async fn load(&self, run: &RunId) -> Result<Run, RunnerError> {
+        Ok(crate::driver::fold(run, &self.journal(run).await?)?)
+    }
+
+    /// The journal of a run.
+    pub async fn journal(&self, run: &RunId) -> Result<Vec<Recorded>, RunnerError> {
+        let journal = self.inner.ports.store.runs.load(run, 0).await.map_err(DriveError::from)?;
+        if journal.is_empty() { Err(RunnerError::NoSuchRun(run.clone())) } else { Ok(journal) }
+    }
+
+    /// Runs, newest first.
+    pub async fn list(&self, filter: &RunFilter) -> Result<Vec<RunRow>, RunnerError> {
+        Ok(self.inner.ports.store.runs.list(filter).await.map_err(DriveError::from)?)
+    }
+
+    /// What happens in a run from now on, in this process. Facts that were written before are in the journal.
+    pub fn watch(&self, run: &RunId) -> Watch {
+        self.inner.hub.watch(run)
+    }
+
+    /// The tools an agent would be offered now, with the policy's verdict on each.
+    pub async fn tools(&self, agent: &AgentName) -> Result<Toolset, RunnerError> {
+        let agent = self.agent(agent)?;
+        let spec = agent.spec();
+        let context = self.new_trace().context("tools/list");
+        let offers = match spec.servers.is_empty() {
+            true => Vec::new(),
+            false => self.inner.ports.servers.list(&spec.servers, &context).await,
+        };
+        let inputs = &self.inner.ports.inputs;
+        let rules = agent.toolset_rules(&spec);
+        Ok(Toolset::assemble(&spec.external_tools, &offers, &rules).without(|tool| inputs.accepts(tool).err()))
+    }
+
+    /// The configured agents.
+    pub fn agents(&self) -> impl Iterator<Item = &Arc<Agent>> {
+        self.inner.agents.values()
+    }
+
+    /// Stops taking up runs and waits for those under way to rest.
+    pub async fn close(&self) {
+        self.inner.tasks.close();
+        self.inner.tasks.wait().await;
+        self.inner.closing.cancel();
+    }
+
+    fn agent(&self, name: &AgentName) -> Result<Arc<Agent>, RunnerError> {
+        self.inner.agents.get(name).cloned().ok_or_else(|| RunnerError::NoSuchAgent {
+            name: name.clone(),
+            known: self.inner.agents.keys().cloned().collect(),
+        })
+    }
+
+    fn new_trace(&self) -> Trace {
+        Trace { id: self.inner.ids.trace_id(), parent: None, sampled: true, state: None }
+    }
+
+    /// Writes an input into a run's journal without driving the run.
+    async fn post(&self, run: &RunId, input: &Input) -> Result<Report, RunnerError> {
+        loop {
+            let mut journal = self.open(run).await?.0;
+            let events = journal.run().accept(input).map_err(RunnerError::Refused)?;
+            let driven_here = self.hint(run);
+            if driven_here.is_some() {
+                // Its driver tells the watchers, in order.
+                journal.mute();
+            }
+            journal.stage_all(events)?;
+            if journal.post().await? == Progress::Committed {
+                if let Some(hint) = driven_here {
+                    hint.wake();
+                }
+                return Ok(Report::of(run.clone(), journal.run()));
+            }
+        }
+    }
+
+    async fn open(&self, run: &RunId) -> Result<(Journal, Vec<Recorded>), RunnerError> {
+        let ports = &self.inner.ports;
+        let opened = Journal::open(run, ports.store.clone(), ports.clock.clone(), ports.sinks.clone()).await?;
+        opened.ok_or_else(|| RunnerError::NoSuchRun(run.clone()))
+    }
+
+    fn hint(&self, run: &RunId) -> Option<Hint> {
+        self.inner.driving.lock().unwrap_or_else(PoisonError::into_inner).get(run).cloned()
+    }
+
+    /// A trace for an execution: the caller's, continued, or a fresh one.
+    fn trace(&self, remote: Option<Trace>) -> Trace {
+        remote.unwrap_or_else(|| self.new_trace())
+    }
+
+    /// The fact that begins a further execution.
+    fn resumed(&self, remote: Option<Trace>) -> Event {
+        Event::Resumed { trace: self.trace(remote) }
+    }
+}

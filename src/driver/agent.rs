@@ -1,0 +1,101 @@
+//! An agent as the driver uses it: configuration, resolved, with its model at hand.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::core::id::{AgentName, ModelName, ServerId};
+use crate::core::policy::Policy;
+use crate::core::run::{InDoubt, Limits, OnDeny, Spec};
+use crate::core::tool::{ExternalTool, TierMode, ToolFilter, ToolsetRules};
+use crate::ports::Model;
+
+/// What an agent is.
+#[derive(Clone)]
+pub struct Agent {
+    /// Its name.
+    pub name: AgentName,
+    /// The name of its model.
+    pub model_name: ModelName,
+    /// Its model.
+    pub model: Arc<dyn Model>,
+    /// Its system prompt: authored text only.
+    pub instructions: String,
+    /// The MCP servers it uses.
+    pub servers: Vec<ServerId>,
+    /// External tools that every caller of it provides.
+    pub external_tools: Vec<ExternalTool>,
+    /// Which tools it may use.
+    pub tools: ToolFilter,
+    /// Priorities by name pattern; the first match wins.
+    pub priorities: Vec<(String, i32)>,
+    /// Which calls run, ask or are refused.
+    pub policy: Arc<Policy>,
+    /// What becomes of calls below the highest tier.
+    pub tiers: TierMode,
+    /// What a denied call does.
+    pub on_deny: OnDeny,
+    /// What becomes of a call whose outcome nobody knows.
+    pub in_doubt: InDoubt,
+    /// JSON Schema of its answers.
+    pub output_schema: Option<Value>,
+    /// Whether answers are put to the output validator even without a schema.
+    pub validate_output: bool,
+    /// What bounds its runs.
+    pub limits: Limits,
+    /// Whether a single server's tools keep their own names.
+    pub pass_through: bool,
+}
+
+impl Agent {
+    /// An agent with a model and nothing else: no tools, everything asks, default limits.
+    pub fn new(name: impl Into<AgentName>, model: Arc<dyn Model>) -> Self {
+        Self {
+            name: name.into(),
+            model_name: ModelName::from(model.identity().model.as_str()),
+            model,
+            instructions: String::new(),
+            servers: Vec::new(),
+            external_tools: Vec::new(),
+            tools: ToolFilter::default(),
+            priorities: Vec::new(),
+            policy: Arc::default(),
+            tiers: TierMode::default(),
+            on_deny: OnDeny::default(),
+            in_doubt: InDoubt::default(),
+            output_schema: None,
+            validate_output: false,
+            limits: Limits::default(),
+            pass_through: false,
+        }
+    }
+
+    /// The agent as the specification of one run, before the caller narrows it.
+    pub fn spec(&self) -> Spec {
+        Spec {
+            agent: self.name.clone(),
+            model: self.model_name.clone(),
+            system: self.instructions.clone(),
+            servers: self.servers.clone(),
+            external_tools: self.external_tools.clone(),
+            tools: ToolFilter::default(),
+            tiers: self.tiers,
+            on_deny: self.on_deny,
+            in_doubt: self.in_doubt,
+            output_schema: self.output_schema.clone(),
+            validate_output: self.validate_output || self.output_schema.is_some(),
+            limits: self.limits.clone(),
+        }
+    }
+
+    /// The rules by which offers become the toolset of a run.
+    pub fn toolset_rules(&self, spec: &Spec) -> ToolsetRules {
+        ToolsetRules {
+            agent: Some(self.name.clone()),
+            filters: vec![self.tools.clone(), spec.tools.clone()],
+            priorities: self.priorities.clone(),
+            policy: self.policy.clone(),
+            pass_through: self.pass_through && spec.servers.len() == 1,
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Step: run the MCP calls of a tier, all in flight together, each result journaled as it lands.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
+use serde_json::{Map, Value};
+
+use super::interrupt::Waited;
+use super::{DriveError, Driver, Journal, Ports, Progress};
+use crate::core::id::{CallId, RunId};
+use crate::core::run::{Event, Run};
+use crate::core::tool::{FailureKind, Origin, Outcome, Tool, Toolset};
+use crate::core::trace::SpanContext;
+use crate::ports::{Delta, McpCall, Update};
+
+/// A call with everything it needs, so that it borrows nothing from the run.
+struct Outgoing {
+    id: CallId,
+    tool: Arc<Tool>,
+    arguments: Map<String, Value>,
+    trace: SpanContext,
+}
+
+impl Driver<'_> {
+    pub(super) async fn run_tier(&mut self, journal: &mut Journal, calls: Vec<CallId>) -> Result<(), DriveError> {
+        let live = self.live_tools(journal).await;
+        journal.stage(Event::CallsStarted { calls: calls.clone() })?;
+        if journal.commit().await? == Progress::CaughtUp {
+            return Ok(());
+        }
+        let outgoing: Vec<Outgoing> = calls.iter().filter_map(|id| outgoing(journal.run(), id)).collect();
+        let run = journal.id().clone();
+        let mut flight: FuturesUnordered<_> =
+            outgoing.into_iter().map(|call| make(self.ports, &run, &live, call)).collect();
+        while !flight.is_empty() {
+            let landed = match self.unless_ended(journal, flight.next()).await {
+                Waited::Done(Some(landed)) => landed,
+                Waited::Done(None) => break,
+                Waited::Interrupted => return journal.catch_up().await,
+            };
+            record(journal, landed)?;
+            while let Some(Some(landed)) = flight.next().now_or_never() {
+                record(journal, landed)?;
+            }
+            // The last result is committed with the next intent, which follows at once.
+            if !flight.is_empty() && journal.commit().await? == Progress::CaughtUp && journal.run().ending().is_some() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn outgoing(run: &Run, id: &CallId) -> Option<Outgoing> {
+    let call = run.call(id)?;
+    let arguments = call.arguments().as_object()?.clone();
+    Some(Outgoing { id: id.clone(), tool: call.tool.clone()?, arguments, trace: run.call_context(id) })
+}
+
+/// A result that was overtaken (the run was ended meanwhile) is dropped.
+fn record(journal: &mut Journal, (call, outcome): (CallId, Outcome)) -> Result<(), DriveError> {
+    let event = Event::CallCompleted { call, outcome: outcome.into() };
+    if journal.run().admit(&event).is_ok() { journal.stage(event) } else { Ok(()) }
+}
+
+async fn make(ports: &Ports, run: &RunId, live: &Toolset, call: Outgoing) -> (CallId, Outcome) {
+    let outcome = match drift(&call.tool, live) {
+        Some(drifted) => drifted,
+        None => {
+            let sent = AssertUnwindSafe(send(ports, run, &call)).catch_unwind();
+            sent.await.unwrap_or_else(|_panic| {
+                Outcome::failed(
+                    FailureKind::Panicked,
+                    "the code that made this call panicked; this is a fault of toolgate",
+                )
+            })
+        }
+    };
+    (call.id, outcome)
+}
+
+async fn send(ports: &Ports, run: &RunId, call: &Outgoing) -> Outcome {
+    let Origin::Mcp { server, tool } = &call.tool.origin else {
+        return Outcome::failed(FailureKind::Unavailable, "an external tool cannot be sent to a server");
+    };
+    let show = |progress| {
+        let update = Update::Delta(Delta::Progress { call: call.id.clone(), progress });
+        ports.sinks.iter().for_each(|sink| sink.observe(run, &update));
+    };
+    let request =
+        McpCall { run, call: &call.id, server, tool, arguments: &call.arguments, trace: &call.trace, deadline: None };
+    ports.servers.call(request, &show).await
+}
+
+/// A tool that is gone, or is no longer what the model was shown, is not called: it might do something else.
+fn drift(tool: &Tool, live: &Toolset) -> Option<Outcome> {
+    match live.get(tool.name.as_str()) {
+        Some(now) if now.hash == tool.hash => None,
+        Some(_) => Some(Outcome::failed(
+            FailureKind::Changed,
+            "Not run: the definition of this tool changed after you called it. Look at it again before you call it.",
+        )),
+        None => {
+            let reason = live.left_out().iter().find(|left| left.server.as_ref() == tool.server());
+            let why = reason.map_or("it is no longer offered", |left| left.reason.as_str());
+            Some(Outcome::failed(FailureKind::Unavailable, format!("Not run: the tool is not available: {why}")))
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! While a model or a tool is at work, somebody may end the run: in this process, or in another one.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::{Driver, Journal};
+use crate::core::run::Event;
+
+/// Wakes the driver of a run when somebody in this process writes to its journal. Only a hint: polling is the truth.
+#[derive(Clone, Debug, Default)]
+pub struct Hint(Arc<Notify>);
+
+impl Hint {
+    /// Something was written.
+    pub fn wake(&self) {
+        self.0.notify_one();
+    }
+}
+
+/// How a step that was being waited for came out.
+pub(super) enum Waited<T> {
+    /// It finished.
+    Done(T),
+    /// The run was ended by somebody else, or its time is up; the step was dropped, which cancels it.
+    Interrupted,
+}
+
+impl Driver<'_> {
+    /// Waits for a step, unless the run ends before.
+    pub(super) async fn unless_ended<T>(&self, journal: &Journal, step: impl Future<Output = T>) -> Waited<T> {
+        tokio::select! {
+            biased;
+            done = step => Waited::Done(done),
+            () = self.ended_elsewhere(journal) => Waited::Interrupted,
+            () = self.out_of_time(journal) => Waited::Interrupted,
+        }
+    }
+
+    async fn ended_elsewhere(&self, journal: &Journal) {
+        loop {
+            tokio::select! {
+                () = self.hint.0.notified() => {}
+                () = tokio::time::sleep(self.ports.poll) => {}
+            }
+            // A store that does not answer is found out by the next commit.
+            let tail = self.ports.store.runs.load(journal.id(), journal.committed()).await.unwrap_or_default();
+            if tail.iter().any(|recorded| matches!(recorded.event, Event::Ended { .. })) {
+                return;
+            }
+        }
+    }
+
+    async fn out_of_time(&self, journal: &Journal) {
+        match self.time_left(journal) {
+            Some(left) => self.ports.clock.sleep(left.max(Duration::from_millis(1))).await,
+            None => std::future::pending().await,
+        }
+    }
+}

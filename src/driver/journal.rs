@@ -1,0 +1,235 @@
+//! A run's journal in the hands of its driver: facts are folded as they are staged and appended in one commit before
+//! anything is done that they intend.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::core::id::{NodeId, RunId};
+use crate::core::run::{Event, Impossible, Recorded, Run};
+use crate::ports::{Append, AppendError, Clock, EventSink, RunRow, RunStore, StoreError, Update};
+
+/// How many characters of the user's message a listing shows.
+const TITLE_CHARS: usize = 80;
+
+/// The store, and who we are to it.
+#[derive(Clone)]
+pub struct Store {
+    /// Where journals live.
+    pub runs: Arc<dyn RunStore>,
+    /// This process.
+    pub node: NodeId,
+    /// How long an ownership lasts without renewal.
+    pub lease: Duration,
+}
+
+/// Why a run could not be driven on. The run itself is as the journal says, and can be taken up again.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DriveError {
+    /// The store is at fault.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Another process drives the run.
+    #[error("the run is driven by another process ({0})")]
+    Owned(NodeId),
+    /// The journal holds something that cannot have happened.
+    #[error("the journal of run `{run}` cannot be used: {reason}")]
+    Corrupt {
+        /// The run.
+        run: RunId,
+        /// What is wrong.
+        reason: Impossible,
+    },
+}
+
+/// What a commit came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Everything staged is in the journal.
+    Committed,
+    /// Somebody else wrote first. Their facts are folded in; of ours only what had already happened is kept, staged
+    /// again. Nothing may be done on the strength of what was staged before: ask the run what is next.
+    CaughtUp,
+}
+
+/// A run, its journal's length, and what is not appended yet.
+pub struct Journal {
+    id: RunId,
+    run: Run,
+    created_at: Timestamp,
+    committed: u64,
+    staged: Vec<Recorded>,
+    store: Store,
+    clock: Arc<dyn Clock>,
+    sinks: Arc<[Arc<dyn EventSink>]>,
+}
+
+impl Journal {
+    /// Begins a new run. Nothing is written before [`Journal::commit`].
+    pub fn begin(
+        id: RunId,
+        first: Event,
+        store: Store,
+        clock: Arc<dyn Clock>,
+        sinks: Arc<[Arc<dyn EventSink>]>,
+    ) -> Result<Self, DriveError> {
+        let first = Recorded { seq: 0, at: clock.now(), event: first };
+        let run = fold(&id, std::slice::from_ref(&first))?;
+        Ok(Self { id, run, created_at: first.at, committed: 0, staged: vec![first], store, clock, sinks })
+    }
+
+    /// Opens an existing journal; `None` if there is no such run. `history` is handed back for whoever wants to see it.
+    pub async fn open(
+        id: &RunId,
+        store: Store,
+        clock: Arc<dyn Clock>,
+        sinks: Arc<[Arc<dyn EventSink>]>,
+    ) -> Result<Option<(Self, Vec<Recorded>)>, DriveError> {
+        let history = store.runs.load(id, 0).await?;
+        let Some(first) = history.first() else { return Ok(None) };
+        let run = fold(id, &history)?;
+        let (id, created_at, committed) = (id.clone(), first.at, run.length());
+        Ok(Some((Self { id, run, created_at, committed, staged: Vec::new(), store, clock, sinks }, history)))
+    }
+
+    /// The run's id.
+    pub fn id(&self) -> &RunId {
+        &self.id
+    }
+
+    /// The run, with everything that is staged.
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// When the run began.
+    pub fn created_at(&self) -> Timestamp {
+        self.created_at
+    }
+
+    /// Leaves it to somebody else to tell the watchers.
+    pub fn mute(&mut self) {
+        self.sinks = Arc::from([]);
+    }
+
+    /// How much of the journal is written.
+    pub fn committed(&self) -> u64 {
+        self.committed
+    }
+
+    /// Folds a fact and keeps it for the next commit.
+    pub fn stage(&mut self, event: Event) -> Result<(), DriveError> {
+        let seq = self.run.length();
+        self.run.apply(&event).map_err(|reason| DriveError::Corrupt { run: self.id.clone(), reason })?;
+        self.staged.push(Recorded { seq, at: self.clock.now(), event });
+        Ok(())
+    }
+
+    /// Stages several facts in order.
+    pub fn stage_all(&mut self, events: Vec<Event>) -> Result<(), DriveError> {
+        events.into_iter().try_for_each(|event| self.stage(event))
+    }
+
+    /// Appends what is staged, as the run's owner. Durable when it returns.
+    pub async fn commit(&mut self) -> Result<Progress, DriveError> {
+        let owner = Some(self.store.node.clone());
+        self.commit_as(owner).await
+    }
+
+    /// Appends what is staged without taking the run from whoever drives it.
+    pub async fn post(&mut self) -> Result<Progress, DriveError> {
+        self.commit_as(None).await
+    }
+
+    async fn commit_as(&mut self, owner: Option<NodeId>) -> Result<Progress, DriveError> {
+        if self.staged.is_empty() {
+            return Ok(Progress::Committed);
+        }
+        let append = Append {
+            run: self.id.clone(),
+            at: self.committed,
+            events: self.staged.clone(),
+            row: self.row(),
+            owner,
+            lease: self.store.lease,
+        };
+        match self.store.runs.append(append).await {
+            Ok(()) => {
+                let written = std::mem::take(&mut self.staged);
+                self.committed = self.run.length();
+                self.announce(written);
+                Ok(Progress::Committed)
+            }
+            Err(AppendError::Conflict { .. }) => {
+                self.catch_up().await?;
+                Ok(Progress::CaughtUp)
+            }
+            Err(AppendError::Owned(node)) => Err(DriveError::Owned(node)),
+            Err(AppendError::Store(error)) => Err(error.into()),
+        }
+    }
+
+    /// Folds what others wrote and stages again what had already happened and still fits (law 1: the rest was
+    /// overtaken, and what is intended is decided anew).
+    pub async fn catch_up(&mut self) -> Result<(), DriveError> {
+        let history = self.store.runs.load(&self.id, 0).await?;
+        self.run = fold(&self.id, &history)?;
+        let before = std::mem::replace(&mut self.committed, self.run.length());
+        self.announce(history.into_iter().filter(|recorded| recorded.seq >= before).collect());
+        for mut recorded in std::mem::take(&mut self.staged) {
+            recorded.seq = self.run.length();
+            if happened(&recorded.event) && self.run.apply(&recorded.event).is_ok() {
+                self.staged.push(recorded);
+            }
+        }
+        Ok(())
+    }
+
+    fn announce(&self, written: Vec<Recorded>) {
+        for recorded in written {
+            let update = Update::Recorded(recorded);
+            self.sinks.iter().for_each(|sink| sink.observe(&self.id, &update));
+        }
+    }
+
+    fn row(&self) -> RunRow {
+        let started = self.run.started();
+        let updated_at = self.staged.last().map_or(self.created_at, |last| last.at);
+        RunRow {
+            id: self.id.clone(),
+            agent: started.spec.agent.clone(),
+            session: started.session.clone(),
+            status: self.run.status(),
+            version: self.run.length(),
+            title: started.input.text().chars().take(TITLE_CHARS).collect(),
+            created_at: self.created_at,
+            updated_at,
+        }
+    }
+}
+
+/// Folds a stored journal, naming the run when it cannot be.
+pub(crate) fn fold(id: &RunId, history: &[Recorded]) -> Result<Run, DriveError> {
+    let corrupt = |reason| DriveError::Corrupt { run: id.clone(), reason };
+    let run = Run::replay(history.iter().map(|recorded| &recorded.event)).map_err(corrupt)?;
+    run.ok_or_else(|| corrupt(Impossible::NotTheBeginning { event: "nothing", seq: 0 }))
+}
+
+/// Whether an event tells of something the world did, which would be lost if it were dropped. The others say what is to
+/// be done, and are decided anew.
+fn happened(event: &Event) -> bool {
+    match event {
+        Event::ModelReplied { .. } | Event::ModelFailed { .. } | Event::CallCompleted { .. } => true,
+        Event::ApprovalDecided { .. } | Event::MessageAdded { .. } | Event::Started(_) => true,
+        Event::Resumed { .. }
+        | Event::ToolsListed { .. }
+        | Event::ApprovalsResolved { .. }
+        | Event::ModelCalled { .. }
+        | Event::OutputValidated { .. }
+        | Event::TierSelected { .. }
+        | Event::CallChecked { .. }
+        | Event::CallsStarted { .. }
+        | Event::Ended { .. } => false,
+    }
+}

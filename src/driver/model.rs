@@ -1,0 +1,133 @@
+//! Step: ask the model.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures::FutureExt;
+
+use super::interrupt::Waited;
+use super::{DriveError, Driver, Journal, Progress};
+use crate::core::chat::{Reply, Usage};
+use crate::core::error::{ErrorCode, Failure};
+use crate::core::run::{Event, Offer};
+use crate::core::tool::Toolset;
+use crate::ports::{Conversation, Delta, ModelRequest, Update};
+
+/// The longest a provider may ask us to wait before an attempt.
+const LONGEST_DELAY: Duration = Duration::from_secs(120);
+/// Waiting time before the second attempt; doubled for each further one, up to the cap.
+const FIRST_DELAY: Duration = Duration::from_millis(500);
+const DELAY_CAP: Duration = Duration::from_secs(8);
+
+impl Driver<'_> {
+    pub(super) async fn call_model(
+        &mut self,
+        journal: &mut Journal,
+        attempt: u32,
+        offer: Offer,
+        after: Option<Failure>,
+    ) -> Result<(), DriveError> {
+        if attempt == 1 && self.refresh_tools(journal).await? {
+            return Ok(());
+        }
+        if let Some(failure) = after
+            && let Waited::Interrupted = self.back_off(journal, attempt, &failure).await?
+        {
+            return journal.catch_up().await;
+        }
+        journal.stage(Event::ModelCalled { attempt, offer })?;
+        if journal.commit().await? == Progress::CaughtUp {
+            return Ok(());
+        }
+        let mut conversation = self.conversation.take().unwrap_or_else(|| self.agent.model.converse());
+        let asked = AssertUnwindSafe(self.ask(journal, conversation.as_mut(), offer)).catch_unwind();
+        let waited = self.unless_ended(journal, asked).await;
+        let answer = match waited {
+            Waited::Interrupted => return journal.catch_up().await,
+            Waited::Done(answer) => answer,
+        };
+        let event = match answer {
+            Ok(Ok(reply)) => Event::ModelReplied { reply: journal.run().with_unique_ids(reply).into() },
+            Ok(Err(error)) => Event::ModelFailed { error, usage: Usage::default() },
+            Err(_panic) => {
+                let error =
+                    Failure::new(ErrorCode::Internal, "the model adapter panicked; this is a fault of toolgate");
+                Event::ModelFailed { error, usage: Usage::default() }
+            }
+        };
+        if matches!(event, Event::ModelReplied { .. }) {
+            self.conversation = Some(conversation);
+        }
+        journal.stage(event)
+    }
+
+    async fn ask(
+        &self,
+        journal: &Journal,
+        conversation: &mut dyn Conversation,
+        offer: Offer,
+    ) -> Result<Reply, Failure> {
+        let run = journal.run();
+        let spec = &run.started().spec;
+        let no_tools = std::sync::Arc::new(Toolset::default());
+        let tools = run.tools().unwrap_or(&no_tools);
+        let context = self.ports.context.build(spec, run.transcript(), tools, run.budget()).await?;
+        let trace = run.model_context();
+        let request = ModelRequest {
+            system: &context.system,
+            messages: &context.messages,
+            tools,
+            offer,
+            output_schema: spec.output_schema.as_ref(),
+            trace: &trace,
+        };
+        let show = |delta: Delta| {
+            let update = Update::Delta(delta);
+            self.ports.sinks.iter().for_each(|sink| sink.observe(journal.id(), &update));
+        };
+        conversation.reply(&request, &show).await
+    }
+
+    /// Waits before another attempt: as long as the provider asks, else with full jitter. A deadline or an ending cuts
+    /// it short.
+    async fn back_off(&self, journal: &mut Journal, attempt: u32, failure: &Failure) -> Result<Waited<()>, DriveError> {
+        // The failed attempt is durable before we wait.
+        if journal.commit().await? == Progress::CaughtUp {
+            return Ok(Waited::Interrupted);
+        }
+        let delay = delay_before(attempt, failure, jitter(journal));
+        Ok(self.unless_ended(journal, self.ports.clock.sleep(delay)).await)
+    }
+}
+
+/// How long to wait before this attempt; `jitter` is in 0..=1000.
+fn delay_before(attempt: u32, failure: &Failure, jitter: u32) -> Duration {
+    if let Some(asked) = failure.retry_after_ms {
+        return Duration::from_millis(asked).min(LONGEST_DELAY);
+    }
+    let doubled = FIRST_DELAY.saturating_mul(1 << attempt.saturating_sub(2).min(10)).min(DELAY_CAP);
+    doubled.saturating_mul(jitter) / 1000
+}
+
+/// Spreads retries of different runs over time without a source of randomness: from the run's id and position.
+fn jitter(journal: &Journal) -> u32 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hash = DefaultHasher::new();
+    (journal.id(), journal.run().length()).hash(&mut hash);
+    u32::try_from(hash.finish() % 1001).unwrap_or(500)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_doubles_up_to_the_cap_and_honours_the_provider() {
+        let failure = Failure::new(ErrorCode::ProviderUnavailable, "down");
+        let delays: Vec<_> = (2..9).map(|attempt| delay_before(attempt, &failure, 1000).as_millis()).collect();
+        assert_eq!(delays, [500, 1000, 2000, 4000, 8000, 8000, 8000]);
+        assert_eq!(delay_before(2, &failure, 0), Duration::ZERO);
+        assert_eq!(delay_before(2, &failure.clone().after_ms(Some(1200)), 0), Duration::from_millis(1200));
+        assert_eq!(delay_before(2, &failure.after_ms(Some(9_999_999)), 0), LONGEST_DELAY);
+    }
+}

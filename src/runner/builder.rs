@@ -1,0 +1,210 @@
+//! Putting a runner together: a store is enough; everything else has a default that does nothing harmful.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::context::Transcript;
+use super::system::{SystemClock, UuidIds};
+use super::watch::Hub;
+use super::{Agent, AgentRunner, Inner, RunnerError};
+use crate::core::id::{NodeId, RunId, ServerId};
+use crate::core::run::{Budget, OutputVerdict, Spec};
+use crate::core::tool::{FailureKind, LeftOut, Outcome, ServerTools, Tool};
+use crate::core::trace::SpanContext;
+use crate::driver::{Ports, Store};
+use crate::ports::{
+    ApprovalCache, ApprovalKey, Clock, ContextBuilder, EventSink, Grant, Ids, InputFindings, McpCall, McpServers,
+    OutputValidator, Progress, RunStore, StoreError, ToolInputValidator,
+};
+
+/// Collects ports and agents.
+#[derive(Default)]
+pub struct Builder {
+    store: Option<Arc<dyn RunStore>>,
+    servers: Option<Arc<dyn McpServers>>,
+    approvals: Option<Arc<dyn ApprovalCache>>,
+    inputs: Option<Arc<dyn ToolInputValidator>>,
+    outputs: Option<Arc<dyn OutputValidator>>,
+    context: Option<Arc<dyn ContextBuilder>>,
+    sinks: Vec<Arc<dyn EventSink>>,
+    clock: Option<Arc<dyn Clock>>,
+    ids: Option<Arc<dyn Ids>>,
+    node: Option<NodeId>,
+    lease: Option<Duration>,
+    poll: Option<Duration>,
+    agents: Vec<Agent>,
+}
+
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident: $port:ident;)*) => {
+        $($(#[$doc])*
+        #[must_use]
+        pub fn $name(mut self, $name: Arc<dyn $port>) -> Self {
+            self.$name = Some($name);
+            self
+        })*
+    };
+}
+
+impl Builder {
+    setters! {
+        /// Where journals live. Required.
+        store: RunStore;
+        /// MCP servers; without them only external tools work.
+        servers: McpServers;
+        /// Approvals given before; without it every guarded call is asked about.
+        approvals: ApprovalCache;
+        /// Checks arguments; without it every argument object is taken as valid.
+        inputs: ToolInputValidator;
+        /// Checks answers; without it every answer is taken as valid.
+        outputs: OutputValidator;
+        /// Builds what the model reads; default: the transcript as it is.
+        context: ContextBuilder;
+        /// Time; default: the system's.
+        clock: Clock;
+        /// Fresh ids; default: UUIDv7.
+        ids: Ids;
+    }
+
+    /// Adds a watcher of every run this process drives.
+    #[must_use]
+    pub fn sink(mut self, sink: Arc<dyn EventSink>) -> Self {
+        self.sinks.push(sink);
+        self
+    }
+
+    /// Adds an agent.
+    #[must_use]
+    pub fn agent(mut self, agent: Agent) -> Self {
+        self.agents.push(agent);
+        self
+    }
+
+    /// The name under which this process owns runs; default: a fresh one.
+    #[must_use]
+    pub fn node(mut self, node: NodeId) -> Self {
+        self.node = Some(node);
+        self
+    }
+
+    /// How long an ownership lasts without renewal (default 15 s). A run whose process died is free after this.
+    #[must_use]
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = Some(lease);
+        self
+    }
+
+    /// How often a running step looks whether another process ended the run (default 500 ms).
+    #[must_use]
+    pub fn poll(mut self, poll: Duration) -> Self {
+        self.poll = Some(poll);
+        self
+    }
+
+    /// The runner. Fails without a store and when two agents share a name.
+    pub fn build(self) -> Result<AgentRunner, RunnerError> {
+        let store = self.store.ok_or(RunnerError::Incomplete("a store is required: Builder::store"))?;
+        let mut agents = BTreeMap::new();
+        for agent in self.agents {
+            if agents.insert(agent.name.clone(), Arc::new(agent)).is_some() {
+                return Err(RunnerError::Incomplete("two agents have the same name"));
+            }
+        }
+        let ids = self.ids.unwrap_or_else(|| Arc::new(UuidIds));
+        let hub = Arc::new(Hub::default());
+        let mut sinks = self.sinks;
+        sinks.push(hub.clone());
+        let nothing = Arc::new(Nothing);
+        let ports = Ports {
+            store: Store {
+                runs: store,
+                node: self.node.unwrap_or_else(|| NodeId::from(format!("node_{}", ids.trace_id()))),
+                lease: self.lease.unwrap_or(Duration::from_secs(15)),
+            },
+            servers: self.servers.unwrap_or_else(|| nothing.clone()),
+            approvals: self.approvals.unwrap_or_else(|| nothing.clone()),
+            inputs: self.inputs.unwrap_or_else(|| nothing.clone()),
+            outputs: self.outputs.unwrap_or(nothing),
+            context: self.context.unwrap_or_else(|| Arc::new(Transcript)),
+            sinks: sinks.into(),
+            clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock)),
+            poll: self.poll.unwrap_or(Duration::from_millis(500)),
+        };
+        let inner = Inner {
+            ports,
+            ids,
+            agents,
+            hub,
+            driving: Mutex::default(),
+            tasks: TaskTracker::new(),
+            closing: CancellationToken::new(),
+        };
+        let runner = AgentRunner { inner: Arc::new(inner) };
+        Ok(runner)
+    }
+}
+
+/// What stands in for ports that were not given.
+struct Nothing;
+
+#[async_trait]
+impl McpServers for Nothing {
+    async fn list(&self, servers: &[ServerId], _trace: &SpanContext) -> Vec<ServerTools> {
+        let missing = |server: &ServerId| ServerTools {
+            server: server.clone(),
+            trusted: false,
+            tools: Vec::new(),
+            left_out: vec![LeftOut {
+                server: Some(server.clone()),
+                tool: None,
+                reason: "this runner was built without MCP servers".into(),
+            }],
+        };
+        servers.iter().map(missing).collect()
+    }
+
+    async fn call(&self, _call: McpCall<'_>, _progress: &(dyn Fn(Progress) + Send + Sync)) -> Outcome {
+        Outcome::failed(FailureKind::Unavailable, "this runner was built without MCP servers")
+    }
+
+    async fn release(&self, _run: &RunId) {}
+}
+
+#[async_trait]
+impl ApprovalCache for Nothing {
+    async fn granted(&self, keys: &[ApprovalKey]) -> Result<Vec<bool>, StoreError> {
+        Ok(vec![false; keys.len()])
+    }
+
+    async fn grant(&self, _grant: &Grant) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl ToolInputValidator for Nothing {
+    fn accepts(&self, _tool: &Tool) -> Result<(), String> {
+        Ok(())
+    }
+
+    async fn check(&self, _tool: &Tool, _arguments: &Map<String, Value>, _budget: &Budget) -> InputFindings {
+        InputFindings::Valid
+    }
+
+    async fn check_result(&self, _tool: &Tool, _result: &Value) -> InputFindings {
+        InputFindings::Valid
+    }
+}
+
+#[async_trait]
+impl OutputValidator for Nothing {
+    async fn check(&self, _spec: &Spec, _answer: &str, _budget: &Budget) -> OutputVerdict {
+        OutputVerdict::Valid { value: None }
+    }
+}

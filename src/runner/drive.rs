@@ -1,0 +1,254 @@
+//! Starting a run and taking one up again. Every execution is a task of its own, owned by the runner.
+
+use std::sync::{Arc, PoisonError};
+
+use tokio::sync::oneshot;
+
+use super::watch::Hub;
+use super::{AgentRunner, Report, Request, RunnerError, Watch};
+use crate::core::id::{CallId, RunId, SessionId};
+use crate::core::run::{Event, Input, Recorded, Refusal, Resume, Started, Trigger};
+use crate::core::tool::{Arguments, Outcome, Problem};
+use crate::core::trace::Trace;
+use crate::driver::{Agent, DriveError, Driver, Hint, Journal, Progress};
+use crate::ports::{Claim, Grant, InputFindings};
+
+/// A run under way in this process. Dropping it changes nothing for the run.
+#[derive(Debug)]
+pub struct Execution {
+    /// The run.
+    pub run: RunId,
+    /// What happens in it, from the first event of this execution.
+    pub updates: Watch,
+    rest: oneshot::Receiver<Result<Report, RunnerError>>,
+}
+
+impl Execution {
+    /// Waits until the run rests: it is over, or owed something.
+    pub async fn rest(self) -> Result<Report, RunnerError> {
+        self.rest.await.unwrap_or(Err(RunnerError::Lost(self.run)))
+    }
+}
+
+impl AgentRunner {
+    /// Starts a run. Its first fact is durable when this returns.
+    pub async fn start(&self, request: Request) -> Result<Execution, RunnerError> {
+        let agent = self.agent(&request.agent)?;
+        let spec = request.spec(&agent)?;
+        let id = self.inner.ids.run_id();
+        let started = Started {
+            spec,
+            history: request.history,
+            input: request.input,
+            session: request.session.unwrap_or_else(|| SessionId::from(id.as_str())),
+            trigger: Trigger::Manual,
+            trace: self.trace(request.trace),
+            metadata: request.metadata,
+        };
+        let ports = &self.inner.ports;
+        let first = Event::Started(started.into());
+        let journal = Journal::begin(id, first, ports.store.clone(), ports.clock.clone(), ports.sinks.clone())?;
+        self.launch(journal, &[], agent).await
+    }
+
+    /// Gives a run what it is owed and drives it on. With nothing owed or given, a run that was left behind by a
+    /// process that died is simply driven on.
+    pub async fn take_up(&self, run: &RunId, input: Input, trace: Option<Trace>) -> Result<Execution, RunnerError> {
+        loop {
+            let (mut journal, history) = self.open(run).await?;
+            let agent = self.agent(&journal.run().started().spec.agent)?;
+            if let Input::Resume(resume) = &input {
+                self.check(&journal, resume).await?;
+            }
+            let events = journal.run().accept(&input).map_err(RunnerError::Refused)?;
+            let grants = grants(&journal, &events);
+            let waits = !journal.run().pending().is_empty() || journal.run().ending().is_some();
+            if events.is_empty() && waits {
+                return Ok(at_rest(&journal));
+            }
+            journal.stage(self.resumed(trace.clone()))?;
+            journal.stage_all(events)?;
+            let updates = self.watch(run);
+            match self.commit_first(&mut journal, &history).await {
+                Ok(Progress::Committed) => {}
+                Ok(Progress::CaughtUp) => continue,
+                Err(DriveError::Owned(node)) => return self.leave_to(node, run, &input).await,
+                Err(error) => return Err(error.into()),
+            }
+            for grant in grants {
+                self.inner.ports.approvals.grant(&grant).await.map_err(DriveError::from)?;
+            }
+            return Ok(self.spawn(journal, agent, updates));
+        }
+    }
+
+    /// Takes up every run that was left behind by a process that died. Returns those it drives now.
+    pub async fn recover(&self) -> Result<Vec<Execution>, RunnerError> {
+        let store = &self.inner.ports.store;
+        let claim = Claim { owner: store.node.clone(), run: None, lease: store.lease, limit: 64 };
+        let mut taken = Vec::new();
+        for run in store.runs.claim(&claim).await.map_err(DriveError::from)? {
+            match self.take_up(&run, Input::Resume(Resume::default()), None).await {
+                Ok(execution) => taken.push(execution),
+                // Its agent is not configured here, or its journal is unreadable: another process may know better.
+                Err(error) => tracing::warn!(%run, %error, "a run that was left behind cannot be taken up here"),
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Writes the input for a run that another process drives.
+    async fn leave_to(
+        &self,
+        node: crate::core::id::NodeId,
+        run: &RunId,
+        input: &Input,
+    ) -> Result<Execution, RunnerError> {
+        let given = match input {
+            Input::Resume(resume) => !resume.results.is_empty() || !resume.decisions.is_empty(),
+            Input::Message(_) | Input::Cancel { .. } => true,
+        };
+        if !given {
+            return Err(RunnerError::DrivenElsewhere { run: run.clone(), node });
+        }
+        self.post(run, input).await?;
+        let journal = self.open(run).await?.0;
+        Ok(at_rest(&journal))
+    }
+
+    pub(super) async fn launch(
+        &self,
+        mut journal: Journal,
+        history: &[Recorded],
+        agent: Arc<Agent>,
+    ) -> Result<Execution, RunnerError> {
+        // Whoever watches from the first event on has to be there before it is written.
+        let updates = self.watch(journal.id());
+        match self.commit_first(&mut journal, history).await? {
+            Progress::Committed => Ok(self.spawn(journal, agent, updates)),
+            Progress::CaughtUp => Err(RunnerError::Lost(journal.id().clone())),
+        }
+    }
+
+    /// The commit that makes the run ours. Watchers are told of the past first.
+    async fn commit_first(&self, journal: &mut Journal, history: &[Recorded]) -> Result<Progress, DriveError> {
+        self.inner.ports.sinks.iter().for_each(|sink| sink.took_up(journal.id(), history));
+        let committed = journal.commit().await;
+        if !matches!(committed, Ok(Progress::Committed)) {
+            self.lay_down(journal.id());
+        }
+        committed
+    }
+
+    fn lay_down(&self, run: &RunId) {
+        let now = self.inner.ports.clock.now();
+        self.inner.ports.sinks.iter().for_each(|sink| sink.laid_down(run, now));
+    }
+
+    /// Drives the run in a task until it rests.
+    fn spawn(&self, mut journal: Journal, agent: Arc<Agent>, updates: Watch) -> Execution {
+        let (done, rest) = oneshot::channel();
+        let run = journal.id().clone();
+        let hint = Hint::default();
+        let first = {
+            let mut driving = self.inner.driving.lock().unwrap_or_else(PoisonError::into_inner);
+            driving.insert(run.clone(), hint.clone());
+            driving.len() == 1
+        };
+        if first {
+            self.inner.tasks.spawn(self.inner.clone().keep_leases());
+        }
+        let runner = self.clone();
+        self.inner.tasks.spawn(async move {
+            let ports = &runner.inner.ports;
+            let driven = Driver::new(ports, &agent, &hint).drive(&mut journal).await;
+            ports.servers.release(journal.id()).await;
+            runner.inner.driving.lock().unwrap_or_else(PoisonError::into_inner).remove(journal.id());
+            runner.lay_down(journal.id());
+            let report = driven.map(|()| Report::of(journal.id().clone(), journal.run()));
+            // A caller that went away does not want the report.
+            let _ = done.send(report.map_err(|error| match error {
+                DriveError::Owned(node) => RunnerError::DrivenElsewhere { run: journal.id().clone(), node },
+                DriveError::Store(_) | DriveError::Corrupt { .. } => error.into(),
+            }));
+        });
+        Execution { run, updates, rest }
+    }
+
+    /// Results have to fit their tool's result schema, edited arguments the tool's input schema.
+    async fn check(&self, journal: &Journal, resume: &Resume) -> Result<(), RunnerError> {
+        let run = journal.run();
+        let mut refusals = Vec::new();
+        for (id, outcome) in &resume.results {
+            let (Some(call), Outcome::Returned(output)) = (run.call(id), outcome) else { continue };
+            let (Some(tool), Some(value), false) = (&call.tool, &output.structured, output.is_error) else { continue };
+            if tool.output_schema.is_some()
+                && let InputFindings::Invalid(problems) = self.inner.ports.inputs.check_result(tool, value).await
+            {
+                refusals.push(invalid(id, "the result", &problems));
+            }
+        }
+        for (id, decision) in &resume.decisions {
+            let Some(edited) = &decision.edited_arguments else { continue };
+            let Some(tool) = run.call(id).and_then(|call| call.tool.clone()) else { continue };
+            let problems = match edited {
+                Arguments::Malformed(_) => vec![Problem::whole("json", "not a JSON object")],
+                Arguments::Object(object) => match self.inner.ports.inputs.check(&tool, object, run.budget()).await {
+                    InputFindings::Valid => continue,
+                    InputFindings::Invalid(problems) => problems,
+                },
+            };
+            refusals.push(invalid(id, "the edited arguments", &problems));
+        }
+        if refusals.is_empty() { Ok(()) } else { Err(RunnerError::Refused(refusals)) }
+    }
+}
+
+fn invalid(call: &CallId, what: &str, problems: &[Problem]) -> Refusal {
+    let problems = Problem::feedback("not valid:", problems).replace('\n', " ");
+    Refusal::Invalid { call_id: call.clone(), what: what.into(), problems: format!("is {problems}") }
+}
+
+/// The standing approvals that decisions with a wider scope leave behind.
+fn grants(journal: &Journal, events: &[Event]) -> Vec<Grant> {
+    use crate::core::run::{Answer, Scope};
+    let run = journal.run();
+    let granted = events.iter().filter_map(|event| match event {
+        Event::ApprovalDecided { call, decision } => Some((call, decision)),
+        Event::Started(_)
+        | Event::Resumed { .. }
+        | Event::ToolsListed { .. }
+        | Event::ApprovalsResolved { .. }
+        | Event::ModelCalled { .. }
+        | Event::ModelReplied { .. }
+        | Event::ModelFailed { .. }
+        | Event::OutputValidated { .. }
+        | Event::TierSelected { .. }
+        | Event::CallChecked { .. }
+        | Event::CallsStarted { .. }
+        | Event::CallCompleted { .. }
+        | Event::MessageAdded { .. }
+        | Event::Ended { .. } => None,
+    });
+    granted
+        .filter(|(_, decision)| decision.answer == Answer::Approve && decision.scope == Scope::Session)
+        .filter_map(|(call, decision)| {
+            let tool = run.call(call)?.tool.as_ref()?;
+            let key = crate::ports::ApprovalKey {
+                session: run.started().session.clone(),
+                tool: tool.name.clone(),
+                hash: tool.hash.clone(),
+            };
+            Some(Grant { key, by: decision.by.clone() })
+        })
+        .collect()
+}
+
+/// A run that has nothing to be driven for.
+fn at_rest(journal: &Journal) -> Execution {
+    let (done, rest) = oneshot::channel();
+    let run = journal.id().clone();
+    let _ = done.send(Ok(Report::of(run.clone(), journal.run())));
+    let updates = Hub::closed();
+    Execution { run, updates, rest }
+}

@@ -1,0 +1,98 @@
+//! Why the runner could not do what it was asked to do.
+
+use crate::core::error::ErrorCode;
+use crate::core::id::{AgentName, NodeId, RunId, ServerId};
+use crate::core::run::Refusal;
+use crate::driver::DriveError;
+
+/// A request the runner could not carry out. A run that *fails* is no such error: it has a [`super::Report`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunnerError {
+    /// The builder misses something.
+    #[error("the runner cannot be built: {0}")]
+    Incomplete(&'static str),
+    /// There is no such agent.
+    #[error("there is no agent `{name}`; configured are: {}", names(known))]
+    NoSuchAgent {
+        /// The name that was asked for.
+        name: AgentName,
+        /// The names there are.
+        known: Vec<AgentName>,
+    },
+    /// The run asks for a server its agent does not have.
+    #[error("agent `{agent}` has no server `{server}`; a run may narrow its agent's servers, never widen them")]
+    NoSuchServer {
+        /// The agent.
+        agent: AgentName,
+        /// The server that was asked for.
+        server: ServerId,
+    },
+    /// Two external tools of a run have one name.
+    #[error("external tool `{0}` is declared twice")]
+    DuplicateTool(String),
+    /// There is no such run.
+    #[error("there is no run `{0}`")]
+    NoSuchRun(RunId),
+    /// There is no such place in the run's journal.
+    #[error("run `{run}` has {length} events; it cannot be forked at {at}")]
+    NoSuchPosition {
+        /// The run.
+        run: RunId,
+        /// Its journal's length.
+        length: u64,
+        /// The position that was asked for.
+        at: u64,
+    },
+    /// The input was refused; nothing of it was taken.
+    #[error("{}", refusals(.0))]
+    Refused(Vec<Refusal>),
+    /// Another process drives the run.
+    #[error("run `{run}` is driven by another process ({node}); watch it with `toolgate runs show`, or cancel it")]
+    DrivenElsewhere {
+        /// The run.
+        run: RunId,
+        /// The process.
+        node: NodeId,
+    },
+    /// The run could not be driven on.
+    #[error(transparent)]
+    Drive(#[from] DriveError),
+    /// The task that drove the run is gone.
+    #[error("the task that drove run `{0}` stopped unexpectedly; the run can be taken up again")]
+    Lost(RunId),
+}
+
+impl RunnerError {
+    /// The closed code of the error.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Incomplete(_) => ErrorCode::Configuration,
+            Self::NoSuchAgent { .. } | Self::NoSuchRun(_) | Self::NoSuchPosition { .. } => ErrorCode::NotFound,
+            Self::NoSuchServer { .. } | Self::DuplicateTool(_) => ErrorCode::Validation,
+            Self::Refused(refusals) => refusals.first().map_or(ErrorCode::InvalidRequest, refusal_code),
+            Self::DrivenElsewhere { .. } | Self::Drive(DriveError::Owned(_)) => ErrorCode::Conflict,
+            Self::Drive(DriveError::Store(crate::ports::StoreError::Unavailable(_))) => ErrorCode::StoreUnavailable,
+            Self::Drive(DriveError::Store(crate::ports::StoreError::Corrupt(_)) | DriveError::Corrupt { .. }) => {
+                ErrorCode::JournalCorrupt
+            }
+            Self::Lost(_) => ErrorCode::Internal,
+        }
+    }
+}
+
+fn refusal_code(refusal: &Refusal) -> ErrorCode {
+    match refusal {
+        Refusal::UnknownCall { .. } => ErrorCode::NotFound,
+        Refusal::AlreadySettled { .. } | Refusal::Stale { .. } | Refusal::Over { .. } => ErrorCode::Conflict,
+        Refusal::WrongKind { .. } | Refusal::Twice { .. } | Refusal::EmptyMessage => ErrorCode::InvalidRequest,
+        Refusal::Incomplete { .. } | Refusal::Invalid { .. } => ErrorCode::Validation,
+    }
+}
+
+fn refusals(refusals: &[Refusal]) -> String {
+    refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+fn names(names: &[AgentName]) -> String {
+    if names.is_empty() { "none".into() } else { names.iter().map(AgentName::as_str).collect::<Vec<_>>().join(", ") }
+}

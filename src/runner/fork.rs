@@ -1,0 +1,43 @@
+//! A new run that copies a prefix of another one's journal. The other run is not touched.
+
+use super::{AgentRunner, Execution, RunnerError};
+use crate::core::chat::Message;
+use crate::core::id::RunId;
+use crate::core::run::{Event, Trigger};
+use crate::driver::Journal;
+
+impl AgentRunner {
+    /// Copies the first `at` events (all but the ending, by default) into a new run, adds `message` if one is given,
+    /// and drives the new run. A call that was under way at that position is in doubt in the new run: it is never
+    /// made a second time on the strength of the copy.
+    pub async fn fork(&self, run: &RunId, at: Option<u64>, message: Option<Message>) -> Result<Execution, RunnerError> {
+        let source = self.journal(run).await?;
+        let ends = source.last().is_some_and(|last| matches!(last.event, Event::Ended { .. }));
+        let length = source.len() as u64;
+        let longest = length - u64::from(ends);
+        let at = at.unwrap_or(longest);
+        if at == 0 || at > longest {
+            return Err(RunnerError::NoSuchPosition { run: run.clone(), length, at });
+        }
+        let mut events =
+            source.into_iter().take(usize::try_from(at).unwrap_or(usize::MAX)).map(|recorded| recorded.event);
+        let Some(Event::Started(first)) = events.next() else { return Err(RunnerError::NoSuchRun(run.clone())) };
+        let mut started = (*first).clone();
+        started.trigger = Trigger::Fork { run: run.clone(), at };
+        let agent = self.agent(&started.spec.agent)?;
+        let ports = &self.inner.ports;
+        let mut journal = Journal::begin(
+            self.inner.ids.run_id(),
+            Event::Started(started.into()),
+            ports.store.clone(),
+            ports.clock.clone(),
+            ports.sinks.clone(),
+        )?;
+        journal.stage_all(events.collect())?;
+        journal.stage(self.resumed(None))?;
+        if let Some(message) = message {
+            journal.stage(Event::MessageAdded { message })?;
+        }
+        self.launch(journal, &[], agent).await
+    }
+}

@@ -1,0 +1,64 @@
+//! Where a run stands when it rests.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::core::chat::Message;
+use crate::core::error::Failure;
+use crate::core::id::{RunId, SessionId};
+use crate::core::run::{Budget, Debt, Output, Run, Status};
+
+/// What a caller gets back. `pending` carries what source 002 calls messages, tool requests and tool interactions.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The run.
+    pub run_id: RunId,
+    /// Its conversation.
+    pub session_id: SessionId,
+    /// The length of its journal.
+    pub version: u64,
+    /// Where it stands.
+    pub status: Status,
+    /// The answer, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Output>,
+    /// What it is owed; empty unless it is pending.
+    pub pending: Vec<Debt>,
+    /// Why it did not complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Failure>,
+    /// The conversation so far, the open turn included.
+    pub messages: Vec<Arc<Message>>,
+    /// Turns with tools, and rejected answers.
+    pub tool_interactions: u32,
+    /// What it used.
+    pub budget: Budget,
+}
+
+impl Report {
+    /// The report of a run.
+    pub fn of(run_id: RunId, run: &Run) -> Self {
+        let ending = run.ending();
+        Self {
+            run_id,
+            session_id: run.started().session.clone(),
+            version: run.length(),
+            status: run.status(),
+            output: ending.and_then(|ending| ending.output().cloned()),
+            pending: run.pending(),
+            error: ending.and_then(|ending| ending.failure()),
+            messages: run.messages(),
+            tool_interactions: run.budget().tool_interactions,
+            budget: run.budget().clone(),
+        }
+    }
+
+    /// For callers that want everything but a completed or pending run as an error.
+    pub fn into_result(self) -> Result<Self, Failure> {
+        match self.error {
+            Some(error) => Err(error),
+            None => Ok(self),
+        }
+    }
+}

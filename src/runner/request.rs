@@ -1,0 +1,112 @@
+//! What a caller asks for: a fresh run of an agent, narrowed to what this caller wants.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::{Agent, RunnerError};
+use crate::core::chat::Message;
+use crate::core::id::{AgentName, CallId, ServerId, SessionId};
+use crate::core::run::{Limits, Spec};
+use crate::core::tool::{CallFailure, ExternalTool, FailureKind, Outcome, ToolFilter, ToolOutput};
+use crate::core::trace::Trace;
+
+/// A request for a fresh run.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The agent.
+    pub agent: AgentName,
+    /// The user's message.
+    pub input: Message,
+    /// The conversation before it.
+    pub history: Vec<Message>,
+    /// The conversation it belongs to; default: one of its own.
+    pub session: Option<SessionId>,
+    /// The tools this caller runs itself, besides the agent's.
+    pub external_tools: Vec<ExternalTool>,
+    /// Only these of the agent's servers.
+    pub servers: Option<Vec<ServerId>>,
+    /// Which of the agent's tools may be used; narrows, never widens.
+    pub tools: ToolFilter,
+    /// JSON Schema of the answer, instead of the agent's.
+    pub output_schema: Option<Value>,
+    /// Limits instead of the agent's.
+    pub limits: Option<Limits>,
+    /// The trace to continue.
+    pub trace: Option<Trace>,
+    /// The caller's own facts about the run.
+    pub metadata: Map<String, Value>,
+}
+
+impl Request {
+    /// A message for an agent, and nothing else.
+    pub fn new(agent: impl Into<AgentName>, text: impl Into<String>) -> Self {
+        Self {
+            agent: agent.into(),
+            input: Message::user(text),
+            history: Vec::new(),
+            session: None,
+            external_tools: Vec::new(),
+            servers: None,
+            tools: ToolFilter::default(),
+            output_schema: None,
+            limits: None,
+            trace: None,
+            metadata: Map::new(),
+        }
+    }
+
+    /// The same request with a tool that the caller runs itself.
+    #[must_use]
+    pub fn external_tool(mut self, tool: ExternalTool) -> Self {
+        self.external_tools.push(tool);
+        self
+    }
+
+    /// What the run is to be, within what its agent allows.
+    pub(super) fn spec(&self, agent: &Agent) -> Result<Spec, RunnerError> {
+        let mut spec = agent.spec();
+        if let Some(servers) = &self.servers {
+            if let Some(server) = servers.iter().find(|server| !agent.servers.contains(server)) {
+                return Err(RunnerError::NoSuchServer { agent: agent.name.clone(), server: server.clone() });
+            }
+            spec.servers.clone_from(servers);
+        }
+        spec.external_tools.extend(self.external_tools.iter().cloned());
+        let mut names = BTreeSet::new();
+        if let Some(twice) = spec.external_tools.iter().find(|tool| !names.insert(&tool.name)) {
+            return Err(RunnerError::DuplicateTool(twice.name.clone()));
+        }
+        spec.tools = self.tools.clone();
+        if let Some(schema) = &self.output_schema {
+            spec.output_schema = Some(schema.clone());
+            spec.validate_output = true;
+        }
+        if let Some(limits) = &self.limits {
+            spec.limits = limits.clone();
+        }
+        Ok(spec)
+    }
+}
+
+/// The results a caller returns for its own tools, as [`super::Resume::results`] wants them.
+#[derive(Clone, Copy, Debug)]
+pub struct ResultFor;
+
+impl ResultFor {
+    /// The call succeeded with this output; any JSON value.
+    pub fn output(call: impl Into<CallId>, output: Value) -> (CallId, Outcome) {
+        (call.into(), Outcome::Returned(ToolOutput::from_value(output)))
+    }
+
+    /// The call failed; the model reads the message.
+    pub fn error(call: impl Into<CallId>, message: impl Into<String>) -> (CallId, Outcome) {
+        (call.into(), Outcome::Returned(ToolOutput::error(message)))
+    }
+
+    /// The caller will not run the call.
+    pub fn abandoned(call: impl Into<CallId>) -> (CallId, Outcome) {
+        let message = "The application did not run this call.".into();
+        (call.into(), Outcome::Failed(CallFailure { kind: FailureKind::Abandoned, message }))
+    }
+}

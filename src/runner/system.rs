@@ -1,0 +1,40 @@
+//! The real clock and real ids.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::core::id::RunId;
+use crate::core::trace::TraceId;
+use crate::ports::{Clock, Ids};
+
+/// The system's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+#[async_trait]
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        tokio::time::sleep(duration).await;
+    }
+}
+
+/// UUIDv7: unique, and later ids sort after earlier ones.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct UuidIds;
+
+impl Ids for UuidIds {
+    fn run_id(&self) -> RunId {
+        RunId::from(format!("run_{}", Uuid::now_v7().simple()))
+    }
+
+    fn trace_id(&self) -> TraceId {
+        TraceId(*Uuid::now_v7().as_bytes())
+    }
+}

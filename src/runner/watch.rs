@@ -1,0 +1,65 @@
+//! Watching runs of this process: every fact in order, and the fragments in between.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use tokio::sync::broadcast;
+
+use crate::core::id::RunId;
+use crate::ports::{EventSink, Update};
+
+/// How far a watcher may fall behind before it misses something.
+const CAPACITY: usize = 4096;
+
+/// Hands updates to whoever watches; runs that nobody watches cost nothing.
+#[derive(Debug, Default)]
+pub(super) struct Hub {
+    watched: Mutex<BTreeMap<RunId, broadcast::Sender<Update>>>,
+}
+
+/// A running view of one run.
+#[derive(Debug)]
+pub struct Watch {
+    updates: broadcast::Receiver<Update>,
+}
+
+impl Watch {
+    /// The next update; `None` when the run rests. A watcher that fell far behind goes on with what is left: facts it
+    /// missed are in the journal.
+    pub async fn next(&mut self) -> Option<Update> {
+        loop {
+            match self.updates.recv().await {
+                Ok(update) => return Some(update),
+                Err(broadcast::error::RecvError::Lagged(_)) => {}
+                Err(broadcast::error::RecvError::Closed) => return None,
+            }
+        }
+    }
+}
+
+impl Hub {
+    pub(super) fn watch(&self, run: &RunId) -> Watch {
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let sender = watched.entry(run.clone()).or_insert_with(|| broadcast::channel(CAPACITY).0);
+        Watch { updates: sender.subscribe() }
+    }
+
+    /// A watch of something that is over.
+    pub(super) fn closed() -> Watch {
+        Watch { updates: broadcast::channel(1).1 }
+    }
+}
+
+impl EventSink for Hub {
+    fn observe(&self, run: &RunId, update: &Update) {
+        let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sender) = watched.get(run) {
+            // Nobody listening any more is no error.
+            let _ = sender.send(update.clone());
+        }
+    }
+
+    fn laid_down(&self, run: &RunId, _at: jiff::Timestamp) {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner).remove(run);
+    }
+}
