@@ -1,0 +1,46 @@
+# Installs the real MCP servers and the span checker's packages. Sourced by scripts/test; needs $repository.
+#
+# A stamp beside each installation holds the hash of the files that define it, so that a second run installs nothing
+# and a changed pin installs anew.
+
+peers=$repository/.peers
+readonly node_pins=(tests/peers/package.json tests/peers/package-lock.json)
+readonly python_pins=(tests/peers/requirements.txt tests/peers/constraints.txt)
+
+peers_ready() {
+  stamped "$peers/node.stamp" "${node_pins[@]}" && stamped "$peers/python.stamp" "${python_pins[@]}"
+}
+
+peers_install() {
+  mkdir -p "$peers"
+  if stamped "$peers/node.stamp" "${node_pins[@]}" && stamped "$peers/python.stamp" "${python_pins[@]}"; then
+    echo "nothing to install"
+    note "already installed"
+    return
+  fi
+  stamped "$peers/node.stamp" "${node_pins[@]}" || install_node_peers
+  stamped "$peers/python.stamp" "${python_pins[@]}" || install_python_peers
+}
+
+install_node_peers() {
+  rm -rf "$peers/node_modules" "$peers/node.stamp"
+  cp "${node_pins[@]}" "$peers/"
+  (cd "$peers" && npm ci --ignore-scripts --no-audit --no-fund)
+  stamp "${node_pins[@]}" >"$peers/node.stamp"
+}
+
+install_python_peers() {
+  rm -rf "$peers/venv" "$peers/python.stamp"
+  python3 -m venv "$peers/venv"
+  "$peers/venv/bin/pip" install --quiet --disable-pip-version-check --requirement tests/peers/requirements.txt
+  stamp "${python_pins[@]}" >"$peers/python.stamp"
+}
+
+# A virtual environment holds absolute paths, so the place belongs to the stamp: a moved clone installs anew.
+stamp() { { printf '%s\n' "$peers"; cat "$@"; } | git hash-object --stdin; }
+
+stamped() {
+  local file=$1
+  shift
+  [[ -e $file && $(<"$file") == "$(stamp "$@")" ]]
+}

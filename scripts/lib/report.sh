@@ -1,0 +1,70 @@
+# Runs sections, remembers what became of them, and prints the summary. Sourced by scripts/test; needs $work, a
+# directory of its own.
+
+readonly exit_skipped=77
+report=() total_passed=0 total_failed=0 total_skipped=0
+
+if [[ -t 1 && -z ${NO_COLOR:-} ]]; then
+  bold=$'\e[1m' red=$'\e[31m' green=$'\e[32m' yellow=$'\e[33m' plain=$'\e[0m'
+else
+  bold='' red='' green='' yellow='' plain=''
+fi
+
+# Called by a section: one line for the summary.
+note() { printf '%s' "$*" >"$work/note"; }
+
+# Called by a section: it counts as so many passed, failed and skipped, instead of as one.
+count() { printf '%s %s %s\n' "$1" "$2" "$3" >"$work/count"; }
+
+# Called by a section: it cannot run, and why.
+skip() {
+  note "$*"
+  echo "skipped: $*"
+  exit "$exit_skipped"
+}
+
+# Runs `section_$1` in a shell of its own that stops at the first failing command.
+run_section() {
+  local name=$1 status=0 started=$SECONDS result colour counted
+  rm -f "$work/note" "$work/count"
+  printf '\n%s== %s ==%s\n' "$bold" "$name" "$plain"
+  set +e
+  (
+    set -e
+    "section_$name"
+  )
+  status=$?
+  set -e
+  case $status in
+    0) result=passed colour=$green counted="1 0 0" ;;
+    "$exit_skipped") result=skipped colour=$yellow counted="0 0 1" ;;
+    *) result=FAILED colour=$red counted="0 1 0" ;;
+  esac
+  [[ ! -e $work/count ]] || counted=$(<"$work/count")
+  add_counts $counted
+  report+=("$name|$result|$((SECONDS - started))|$(cat "$work/note" 2>/dev/null || true)")
+  printf '%s-- %s %s in %d s%s\n' "$colour" "$name" "$result" "$((SECONDS - started))" "$plain"
+}
+
+add_counts() {
+  total_passed=$((total_passed + $1)) total_failed=$((total_failed + $2)) total_skipped=$((total_skipped + $3))
+}
+
+# Prints the table and the totals, and exits with the verdict. $1: `yes` when a skip is a failure.
+finish() {
+  local row name result seconds remark
+  printf '\n%s%-10s %-8s %7s  %s%s\n' "$bold" section result seconds note "$plain"
+  for row in "${report[@]}"; do
+    IFS='|' read -r name result seconds remark <<<"$row"
+    printf '%-10s %-8s %7s  %s\n' "$name" "$result" "$seconds" "$remark"
+  done
+  printf '%-10s %-8s %7s\n\n' total '' "$SECONDS"
+  local verdict=0
+  if ((total_failed > 0)); then verdict=1; fi
+  if [[ $1 == yes ]] && ((total_skipped > 0)); then
+    echo "skipping is not allowed here (--strict)"
+    verdict=1
+  fi
+  printf '%d passed, %d failed, %d skipped\n' "$total_passed" "$total_failed" "$total_skipped"
+  exit "$verdict"
+}

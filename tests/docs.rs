@@ -1,0 +1,69 @@
+//! Documentation that states facts about the program is compared with the program.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use toolgate::core::error::ErrorCode;
+
+#[test]
+fn every_error_code_has_a_page_that_states_its_facts() {
+    for code in ErrorCode::ALL {
+        let page = read(&format!("docs/errors/{code}.md"));
+        let retryable = if code.is_retryable() { "retryable" } else { "not retryable" };
+        let facts = format!("HTTP {} · exit code {} · {retryable}", code.http_status(), code.exit_code());
+        let head: Vec<&str> = page.lines().take(3).collect();
+        assert_eq!(head, [format!("# `{code}`").as_str(), "", facts.as_str()], "the head of docs/errors/{code}.md");
+        for section in ["\n## Usual causes\n- ", "\n## What to do\n- "] {
+            assert!(page.contains(section), "docs/errors/{code}.md lacks {section:?}");
+        }
+    }
+}
+
+#[test]
+fn every_error_page_belongs_to_a_code() {
+    let codes: BTreeSet<String> = ErrorCode::ALL.iter().map(|code| format!("{code}.md")).collect();
+    let pages: BTreeSet<String> = fs::read_dir(root().join("docs/errors"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(pages, codes);
+}
+
+#[test]
+fn the_table_of_error_codes_agrees_with_the_code() {
+    let index = read("docs/errors.md");
+    let rows: Vec<Vec<&str>> = index
+        .lines()
+        .filter(|line| line.starts_with("| ["))
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    let facts: Vec<[String; 4]> = rows.iter().map(|row| [0, 1, 2, 3].map(|column| row[column].to_owned())).collect();
+    let expected: Vec<[String; 4]> = ErrorCode::ALL
+        .iter()
+        .map(|code| {
+            let retryable = if code.is_retryable() { "yes" } else { "no" };
+            [
+                format!("[`{code}`](errors/{code}.md)"),
+                code.http_status().to_string(),
+                code.exit_code().to_string(),
+                retryable.to_owned(),
+            ]
+        })
+        .collect();
+    assert_eq!(facts, expected);
+    for (row, code) in rows.iter().zip(ErrorCode::ALL) {
+        let summary = read(&format!("docs/errors/{code}.md")).lines().nth(4).unwrap().to_owned();
+        assert_eq!(row[4], summary, "the table and the page of {code} say it in the same words");
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &str) -> String {
+    let file: PathBuf = root().join(path);
+    fs::read_to_string(&file).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
