@@ -1,1 +1,23 @@
-//! (under construction)
+//! One suite for every store, and what only a file can go through.
+
+mod conformance;
+mod crash;
+mod file;
+mod journals;
+
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use toolgate::stores::{Durability, MemoryStore, SqliteStore};
+
+use self::conformance::{Opened, conforms};
+
+conforms!(memory, || async { Opened { store: Arc::new(MemoryStore::new()), _directory: None } });
+conforms!(sqlite_that_survives_a_power_cut, || sqlite(Durability::PowerCut));
+conforms!(sqlite_that_survives_a_crash, || sqlite(Durability::ProcessCrash));
+
+async fn sqlite(durability: Durability) -> Opened<SqliteStore> {
+    let directory = TempDir::new().unwrap();
+    let store = SqliteStore::open(&directory.path().join("runs.db"), durability).await.unwrap();
+    Opened { store: Arc::new(store), _directory: Some(directory) }
+}

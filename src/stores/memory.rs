@@ -1,0 +1,170 @@
+//! The store that forgets: for tests, and for runs that need not survive the process.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::time::Instant;
+
+use super::wellformed;
+use crate::core::id::{NodeId, RunId};
+use crate::core::run::{Recorded, Status};
+use crate::ports::{
+    Append, AppendError, ApprovalCache, ApprovalKey, Claim, Grant, RunFilter, RunRow, RunStore, StoreError,
+};
+
+/// Journals and grants in this process's memory. Leases run on tokio's clock, so a paused clock pauses them.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    runs: BTreeMap<RunId, Run>,
+    grants: HashSet<ApprovalKey>,
+}
+
+#[derive(Debug)]
+struct Run {
+    row: RunRow,
+    journal: Vec<Recorded>,
+    lease: Option<Lease>,
+}
+
+#[derive(Clone, Debug)]
+struct Lease {
+    owner: NodeId,
+    /// `None`: further away than the clock reaches.
+    until: Option<Instant>,
+}
+
+impl MemoryStore {
+    /// A store without runs and grants.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        // Every change is made after its last check, so a panic elsewhere leaves nothing half-written.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl RunStore for MemoryStore {
+    async fn append(&self, append: Append) -> Result<(), AppendError> {
+        wellformed::check(&append)?;
+        let mut kept = self.kept();
+        let known = kept.runs.get(&append.run);
+        let length = known.map_or(0, |run| run.row.version);
+        if length != append.at {
+            return Err(AppendError::Conflict { length });
+        }
+        let lease = lease_after(known.and_then(|run| run.lease.as_ref()), &append)?;
+        let Append { run, events, row, .. } = append;
+        match kept.runs.get_mut(&run) {
+            Some(known) => {
+                known.row = row;
+                known.lease = lease;
+                known.journal.extend(events);
+            }
+            None => {
+                kept.runs.insert(run, Run { row, journal: events, lease });
+            }
+        }
+        Ok(())
+    }
+
+    async fn load(&self, run: &RunId, from: u64) -> Result<Vec<Recorded>, StoreError> {
+        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        let kept = self.kept();
+        let tail = kept.runs.get(run).and_then(|run| run.journal.get(from..));
+        Ok(tail.map(<[_]>::to_vec).unwrap_or_default())
+    }
+
+    async fn list(&self, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError> {
+        let limit = if filter.limit == 0 { 100 } else { filter.limit };
+        let kept = self.kept();
+        let newest_first = kept.runs.values().rev().map(|run| &run.row);
+        Ok(newest_first.filter(|row| passes(filter, row)).take(limit).cloned().collect())
+    }
+
+    async fn claim(&self, claim: &Claim) -> Result<Vec<RunId>, StoreError> {
+        let lease = Lease::new(&claim.owner, claim.lease);
+        let mut kept = self.kept();
+        let claimable = kept.runs.values_mut().filter(|run| run.can_be_claimed(claim)).take(claim.limit);
+        let claimed = claimable.map(|run| {
+            run.lease = Some(lease.clone());
+            run.row.id.clone()
+        });
+        Ok(claimed.collect())
+    }
+
+    async fn renew(&self, owner: &NodeId, lease: Duration) -> Result<(), StoreError> {
+        let renewed = Lease::new(owner, lease);
+        for lease in self.kept().runs.values_mut().filter_map(|run| run.lease.as_mut()) {
+            if lease.owner == *owner {
+                *lease = renewed.clone();
+            }
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl ApprovalCache for MemoryStore {
+    async fn granted(&self, keys: &[ApprovalKey]) -> Result<Vec<bool>, StoreError> {
+        let kept = self.kept();
+        Ok(keys.iter().map(|key| kept.grants.contains(key)).collect())
+    }
+
+    async fn grant(&self, grant: &Grant) -> Result<(), StoreError> {
+        self.kept().grants.insert(grant.key.clone());
+        Ok(())
+    }
+}
+
+/// Who drives the run after the append, or who keeps the appender from driving it.
+fn lease_after(current: Option<&Lease>, append: &Append) -> Result<Option<Lease>, AppendError> {
+    if let (Some(owner), Some(current)) = (&append.owner, current)
+        && current.owner != *owner
+        && !current.has_run_out()
+    {
+        return Err(AppendError::Owned(current.owner.clone()));
+    }
+    if append.row.status != Status::Running {
+        return Ok(None);
+    }
+    let fresh = append.owner.as_ref().map(|owner| Lease::new(owner, append.lease));
+    Ok(fresh.or_else(|| current.cloned()))
+}
+
+fn passes(filter: &RunFilter, row: &RunRow) -> bool {
+    filter.status.is_none_or(|status| row.status == status)
+        && filter.agent.as_ref().is_none_or(|agent| row.agent == *agent)
+        && filter.session.as_ref().is_none_or(|session| row.session == *session)
+        && filter.before.as_ref().is_none_or(|before| row.id < *before)
+}
+
+impl Run {
+    fn can_be_claimed(&self, claim: &Claim) -> bool {
+        let named = claim.run.as_ref();
+        let free = match &self.lease {
+            None => true,
+            Some(lease) => lease.has_run_out() || (named.is_some() && lease.owner == claim.owner),
+        };
+        self.row.status == Status::Running && named.is_none_or(|run| self.row.id == *run) && free
+    }
+}
+
+impl Lease {
+    fn new(owner: &NodeId, lease: Duration) -> Self {
+        Self { owner: owner.clone(), until: Instant::now().checked_add(lease) }
+    }
+
+    fn has_run_out(&self) -> bool {
+        self.until.is_some_and(|until| until <= Instant::now())
+    }
+}

@@ -1,0 +1,141 @@
+//! An append: the index row moves from `at` to its new version if it stands there, then the events follow it.
+
+use async_trait::async_trait;
+use sqlx::sqlite::SqliteConnection;
+use uuid::Uuid;
+
+use super::claim::{millis, now_ms};
+use super::writer::Write;
+use crate::core::id::NodeId;
+use crate::ports::{Append, AppendError, StoreError};
+
+const CREATE: &str = concat!(
+    "INSERT INTO run (id, agent, session, status, version, title, created_at, updated_at, owner, lease_until)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,
+        CASE WHEN ?4 = 'running' THEN ?9 END,
+        CASE WHEN ?4 = 'running' AND ?9 IS NOT NULL THEN ",
+    now_ms!(),
+    " + ?10 END)
+     ON CONFLICT (id) DO NOTHING"
+);
+
+/// Agent, session and creation are fixed by the first event.
+const ADVANCE: &str = concat!(
+    "UPDATE run SET status = ?3, version = ?4, title = ?5, updated_at = ?6,
+        owner = CASE WHEN ?3 = 'running' THEN coalesce(?7, owner) END,
+        lease_until = CASE WHEN ?3 <> 'running' THEN NULL WHEN ?7 IS NULL THEN lease_until ELSE ",
+    now_ms!(),
+    " + ?8 END
+     WHERE id = ?1 AND version = ?2 AND (?7 IS NULL OR owner IS NULL OR owner = ?7 OR lease_until <= ",
+    now_ms!(),
+    ")"
+);
+
+const RECORD: &str = "INSERT INTO journal (run, seq, at, commit_id, event) VALUES (?1, ?2, ?3, ?4, ?5)";
+
+/// An append with its events in JSON, and an id by which it knows itself again.
+pub(super) struct Appending {
+    append: Append,
+    events: Vec<String>,
+    commit: Uuid,
+}
+
+impl Appending {
+    /// Renders the events; outside the writing task, which has other things to do.
+    pub(super) fn new(append: Append) -> Result<Self, StoreError> {
+        let json = append.events.iter().map(|recorded| serde_json::to_string(&recorded.event));
+        let events = json.collect::<Result<_, _>>().map_err(|error| {
+            StoreError::Corrupt(format!("an event for run {} has no JSON form: {error}", append.run))
+        })?;
+        Ok(Self { append, events, commit: Uuid::now_v7() })
+    }
+
+    /// Writes the index row of a new run; false if there is one.
+    async fn create(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+        let Append { run, row, owner, lease, .. } = &self.append;
+        let insert = sqlx::query(CREATE)
+            .bind(run.as_str())
+            .bind(row.agent.as_str())
+            .bind(row.session.as_str())
+            .bind(row.status.as_str())
+            .bind(integer(row.version))
+            .bind(&row.title)
+            .bind(row.created_at.to_string())
+            .bind(row.updated_at.to_string())
+            .bind(owner.as_ref().map(NodeId::as_str))
+            .bind(millis(*lease));
+        Ok(insert.execute(db).await?.rows_affected() == 1)
+    }
+
+    /// Moves the index row on; false if it stands elsewhere, or somebody else drives the run.
+    async fn advance(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+        let Append { run, at, row, owner, lease, .. } = &self.append;
+        let update = sqlx::query(ADVANCE)
+            .bind(run.as_str())
+            .bind(integer(*at))
+            .bind(row.status.as_str())
+            .bind(integer(row.version))
+            .bind(&row.title)
+            .bind(row.updated_at.to_string())
+            .bind(owner.as_ref().map(NodeId::as_str))
+            .bind(millis(*lease));
+        Ok(update.execute(db).await?.rows_affected() == 1)
+    }
+
+    async fn record(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+        for (recorded, event) in self.append.events.iter().zip(&self.events) {
+            sqlx::query(RECORD)
+                .bind(self.append.run.as_str())
+                .bind(integer(recorded.seq))
+                .bind(recorded.at.to_string())
+                .bind(self.commit.as_bytes().as_slice())
+                .bind(event)
+                .execute(&mut *db)
+                .await?;
+        }
+        Ok(())
+    }
+
+    async fn why_not(&self, db: &mut SqliteConnection) -> Result<Result<(), AppendError>, sqlx::Error> {
+        let row: Option<(i64, Option<String>)> = sqlx::query_as("SELECT version, owner FROM run WHERE id = ?1")
+            .bind(self.append.run.as_str())
+            .fetch_optional(&mut *db)
+            .await?;
+        let (version, owner) = row.unwrap_or_default();
+        let length = u64::try_from(version).unwrap_or_default();
+        match owner {
+            Some(owner) if length == self.append.at => Ok(Err(AppendError::Owned(owner.into()))),
+            // A commit that reported a failure and took place all the same: this is its second attempt.
+            Some(_) | None if self.is_recorded(db).await? => Ok(Ok(())),
+            Some(_) | None => Ok(Err(AppendError::Conflict { length })),
+        }
+    }
+
+    async fn is_recorded(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+        let commit: Option<Vec<u8>> = sqlx::query_scalar("SELECT commit_id FROM journal WHERE run = ?1 AND seq = ?2")
+            .bind(self.append.run.as_str())
+            .bind(integer(self.append.at))
+            .fetch_optional(db)
+            .await?;
+        Ok(commit.is_some_and(|commit| commit == self.commit.as_bytes()))
+    }
+}
+
+#[async_trait]
+impl Write for Appending {
+    type Answer = Result<(), AppendError>;
+
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<Self::Answer, sqlx::Error> {
+        let taken = if self.append.at == 0 { self.create(db).await? } else { self.advance(db).await? };
+        if !taken {
+            return self.why_not(db).await;
+        }
+        self.record(db).await?;
+        Ok(Ok(()))
+    }
+}
+
+/// A position as SQLite keeps it. No journal comes near the limit.
+pub(super) fn integer(position: u64) -> i64 {
+    i64::try_from(position).unwrap_or(i64::MAX)
+}

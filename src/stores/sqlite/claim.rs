@@ -1,0 +1,88 @@
+//! Ownership: claims and renewals. Leases are told by the database's clock, the one clock its processes share.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sqlx::sqlite::SqliteConnection;
+
+use super::append::integer;
+use super::writer::Write;
+use crate::core::id::{NodeId, RunId};
+use crate::ports::Claim;
+
+/// Unix milliseconds, in SQL.
+macro_rules! now_ms {
+    () => {
+        "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
+    };
+}
+pub(super) use now_ms;
+
+const CLAIM_ANY: &str = concat!(
+    "UPDATE run SET owner = ?1, lease_until = ",
+    now_ms!(),
+    " + ?2
+     WHERE id IN (
+        SELECT id FROM run
+        WHERE status = 'running' AND (owner IS NULL OR lease_until <= ",
+    now_ms!(),
+    ") ORDER BY id LIMIT ?3)
+     RETURNING id"
+);
+
+const CLAIM_ONE: &str = concat!(
+    "UPDATE run SET owner = ?1, lease_until = ",
+    now_ms!(),
+    " + ?2
+     WHERE id = ?3 AND status = 'running' AND (owner IS NULL OR owner = ?1 OR lease_until <= ",
+    now_ms!(),
+    ") RETURNING id"
+);
+
+const RENEW: &str = concat!("UPDATE run SET lease_until = ", now_ms!(), " + ?2 WHERE owner = ?1");
+
+#[async_trait]
+impl Write for Claim {
+    type Answer = Vec<RunId>;
+
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<Vec<RunId>, sqlx::Error> {
+        if self.limit == 0 {
+            return Ok(Vec::new());
+        }
+        let statement = sqlx::query_scalar(if self.run.is_some() { CLAIM_ONE } else { CLAIM_ANY })
+            .bind(self.owner.as_str())
+            .bind(millis(self.lease));
+        let statement = match &self.run {
+            Some(run) => statement.bind(run.as_str()),
+            None => statement.bind(integer(self.limit as u64)),
+        };
+        let mut ids: Vec<String> = statement.fetch_all(db).await?;
+        // RETURNING promises no order.
+        ids.sort_unstable();
+        Ok(ids.into_iter().map(RunId::from).collect())
+    }
+}
+
+/// Every lease of one owner, from now on.
+pub(super) struct Renewal {
+    /// The owner.
+    pub(super) owner: NodeId,
+    /// How long they last.
+    pub(super) lease: Duration,
+}
+
+#[async_trait]
+impl Write for Renewal {
+    type Answer = ();
+
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+        sqlx::query(RENEW).bind(self.owner.as_str()).bind(millis(self.lease)).execute(db).await?;
+        Ok(())
+    }
+}
+
+/// A lease in milliseconds; one that is longer than a century is a century, so that the sum stays an integer.
+pub(super) fn millis(lease: Duration) -> i64 {
+    const CENTURY: i64 = 100 * 366 * 24 * 60 * 60 * 1000;
+    i64::try_from(lease.as_millis()).unwrap_or(CENTURY).min(CENTURY)
+}

@@ -1,0 +1,54 @@
+//! What SQLite's result codes mean to whoever has to do something about them.
+
+use std::path::Path;
+
+use crate::ports::StoreError;
+
+/// The error in words: which file, what happened, what helps.
+pub(super) fn fault(file: &Path, error: &sqlx::Error) -> StoreError {
+    let file = file.display();
+    match primary_code(error) {
+        Some(5 | 6) => unavailable(format!(
+            "`{file}` is locked by another process ({error}); stop whatever holds it, a second toolgate or a database shell"
+        )),
+        Some(8) => unavailable(format!("`{file}` is read-only ({error}); make it and its directory writable")),
+        Some(10) => unavailable(format!("`{file}` could not be read or written ({error}); check the disk")),
+        Some(13) => unavailable(format!("there is no room for `{file}` to grow ({error}); free some disk space")),
+        Some(14) => unavailable(format!(
+            "`{file}` cannot be opened ({error}); it must be a file in a directory this user may write to"
+        )),
+        Some(11) => corrupt(format!("`{file}` is damaged ({error}); restore it from a backup")),
+        Some(26) => corrupt(format!("`{file}` is not an SQLite database ({error}); name another file")),
+        Some(_) => unavailable(format!("`{file}`: {error}")),
+        None => without_code(&file.to_string(), error),
+    }
+}
+
+/// Whether another connection holds a lock that may be gone in a moment.
+pub(super) fn is_busy(error: &sqlx::Error) -> bool {
+    primary_code(error) == Some(5)
+}
+
+/// The result code without the bits that extend it (https://www.sqlite.org/rescode.html).
+fn primary_code(error: &sqlx::Error) -> Option<i32> {
+    let code: i32 = error.as_database_error()?.code()?.parse().ok()?;
+    Some(code & 0xff)
+}
+
+fn without_code(file: &str, error: &sqlx::Error) -> StoreError {
+    if matches!(error, sqlx::Error::PoolClosed) {
+        return unavailable("it is closed".to_owned());
+    }
+    if matches!(error, sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)) {
+        return corrupt(format!("`{file}`: {error}"));
+    }
+    unavailable(format!("`{file}`: {error}"))
+}
+
+fn unavailable(why: String) -> StoreError {
+    StoreError::Unavailable(why)
+}
+
+fn corrupt(what: String) -> StoreError {
+    StoreError::Corrupt(what)
+}

@@ -1,0 +1,121 @@
+//! One SQLite file that keeps everything: no server, no set-up, and a run survives the process that drove it.
+//!
+//! All changes pass through one task with the only writing connection, which commits whatever has queued up in one
+//! transaction: one `fsync` serves many runs. Readers have connections of their own and never wait for it. The file is
+//! for the processes of one machine; SQLite's locks mean nothing on a network file system.
+
+mod append;
+mod claim;
+mod fault;
+mod grant;
+mod open;
+mod read;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
+
+use self::append::Appending;
+use self::claim::Renewal;
+use self::fault::fault;
+use self::writer::Writer;
+use super::wellformed;
+use crate::core::id::{NodeId, RunId};
+use crate::core::run::Recorded;
+use crate::ports::{
+    Append, AppendError, ApprovalCache, ApprovalKey, Claim, Grant, RunFilter, RunRow, RunStore, StoreError,
+};
+
+/// What an acknowledged append survives. Either way nothing is ever half-written, and a killed process loses nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// A power cut and a crash of the operating system: every commit waits for the disk (`synchronous = FULL`).
+    #[default]
+    PowerCut,
+    /// The end of the process, however sudden (`synchronous = NORMAL`). A power cut may take the last commits along;
+    /// the journals are then shorter, and sound. Several times faster where `fsync` is slow.
+    ProcessCrash,
+}
+
+/// Journals and grants in one SQLite file.
+#[derive(Debug)]
+pub struct SqliteStore {
+    options: SqliteConnectOptions,
+    writer: Writer,
+    readers: SqlitePool,
+}
+
+impl SqliteStore {
+    /// Opens the file, after creating it (mode 0600) and its directory (0700) where they are missing, and brings its
+    /// schema up to date. Needs a tokio runtime, which must outlive the store.
+    ///
+    /// # Errors
+    /// `Unavailable` when the file cannot be opened or is locked, `Corrupt` when it is no database or a newer toolgate
+    /// wrote it.
+    pub async fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
+        let options = open::options(path, durability)?;
+        Self::open_with(options).await
+    }
+
+    async fn open_with(options: SqliteConnectOptions) -> Result<Self, StoreError> {
+        let connection = open::connect_and_migrate(&options).await?;
+        let readers = open::readers(&options);
+        let writer = Writer::start(options.clone(), connection);
+        Ok(Self { options, writer, readers })
+    }
+
+    /// Writes what is queued, then closes the file. Whatever is asked afterwards is `Unavailable`. May be called twice.
+    pub async fn close(&self) {
+        // Readers first: the connection that closes last folds the write-ahead log into the file, and must be a writer.
+        self.readers.close().await;
+        self.writer.close().await;
+    }
+
+    fn fault(&self, error: sqlx::Error) -> StoreError {
+        fault(self.options.get_filename(), &error)
+    }
+}
+
+#[async_trait]
+impl RunStore for SqliteStore {
+    async fn append(&self, append: Append) -> Result<(), AppendError> {
+        wellformed::check(&append)?;
+        self.writer.make(Appending::new(append)?).await?
+    }
+
+    async fn load(&self, run: &RunId, from: u64) -> Result<Vec<Recorded>, StoreError> {
+        let rows = read::journal(&self.readers, run, from).await.map_err(|error| self.fault(error))?;
+        rows.into_iter().zip(from..).map(|(row, seq)| read::fact(run, seq, row)).collect()
+    }
+
+    async fn list(&self, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError> {
+        let rows = read::index(&self.readers, filter).await.map_err(|error| self.fault(error))?;
+        rows.into_iter().map(read::listed).collect()
+    }
+
+    async fn claim(&self, claim: &Claim) -> Result<Vec<RunId>, StoreError> {
+        self.writer.make(claim.clone()).await
+    }
+
+    async fn renew(&self, owner: &NodeId, lease: Duration) -> Result<(), StoreError> {
+        self.writer.make(Renewal { owner: owner.clone(), lease }).await
+    }
+}
+
+#[async_trait]
+impl ApprovalCache for SqliteStore {
+    async fn granted(&self, keys: &[ApprovalKey]) -> Result<Vec<bool>, StoreError> {
+        let found = read::granted(&self.readers, keys).await.map_err(|error| self.fault(error))?;
+        Ok((0..keys.len()).map(|index| found.contains(&index)).collect())
+    }
+
+    async fn grant(&self, grant: &Grant) -> Result<(), StoreError> {
+        self.writer.make(grant.clone()).await
+    }
+}

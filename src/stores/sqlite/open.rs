@@ -1,0 +1,157 @@
+//! Opening: the file with its permissions, the engine's version, the schema.
+
+use std::io;
+use std::path::{Path, absolute};
+use std::time::Duration;
+
+use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
+use sqlx::{ConnectOptions, Connection, SqlSafeStr};
+
+use super::Durability;
+use super::fault::{fault, is_busy};
+use crate::ports::StoreError;
+
+const READERS: u32 = 4;
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+const READER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The first release in which a reset of the write-ahead log cannot damage the database.
+const OLDEST_SQLITE: [u32; 3] = [3, 51, 3];
+
+/// How the writing connection is opened.
+pub(super) fn options(path: &Path, durability: Durability) -> Result<SqliteConnectOptions, StoreError> {
+    // SQLite gives names such as `:memory:` and `file:...` a meaning of their own; an absolute path has none.
+    let path = absolute(path).map_err(|error| cannot_create(path, &error))?;
+    create_private(&path).map_err(|error| cannot_create(&path, &error))?;
+    let synchronous = match durability {
+        Durability::PowerCut => SqliteSynchronous::Full,
+        Durability::ProcessCrash => SqliteSynchronous::Normal,
+    };
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .busy_timeout(BUSY_TIMEOUT)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(synchronous);
+    // Statements are the same few all day, and what they carry is nobody's business.
+    Ok(options.disable_statement_logging())
+}
+
+/// Connections for reading, opened when they are first needed.
+pub(super) fn readers(writing: &SqliteConnectOptions) -> SqlitePool {
+    let options = SqliteConnectOptions::new()
+        .filename(writing.get_filename())
+        .busy_timeout(BUSY_TIMEOUT)
+        .read_only(true)
+        .disable_statement_logging();
+    SqlitePoolOptions::new()
+        .max_connections(READERS)
+        .acquire_timeout(READER_TIMEOUT)
+        .test_before_acquire(false)
+        .connect_lazy_with(options)
+}
+
+/// The writing connection, with the schema this version of toolgate knows.
+pub(super) async fn connect_and_migrate(options: &SqliteConnectOptions) -> Result<SqliteConnection, StoreError> {
+    let mut connection = connect(options).await.map_err(|error| fault(options.get_filename(), &error))?;
+    let migrated = match assert_version(&mut connection).await {
+        Ok(()) => migrate(&mut connection).await.map_err(|error| refused(options.get_filename(), error)),
+        Err(error) => Err(error),
+    };
+    match migrated {
+        Ok(()) => Ok(connection),
+        Err(error) => {
+            drop(connection.close().await);
+            Err(error)
+        }
+    }
+}
+
+/// The switch of a new file to write-ahead logging ignores the busy timeout, hence the patience.
+async fn connect(options: &SqliteConnectOptions) -> Result<SqliteConnection, sqlx::Error> {
+    const PAUSE: Duration = Duration::from_millis(50);
+    let mut patience = BUSY_TIMEOUT;
+    loop {
+        match options.connect().await {
+            Err(error) if is_busy(&error) && !patience.is_zero() => {
+                patience = patience.saturating_sub(PAUSE);
+                tokio::time::sleep(PAUSE).await;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+async fn assert_version(connection: &mut SqliteConnection) -> Result<(), StoreError> {
+    let version: String = sqlx::query_scalar("SELECT sqlite_version()")
+        .fetch_one(connection)
+        .await
+        .map_err(|error| StoreError::Unavailable(format!("SQLite does not tell its version: {error}")))?;
+    let numbers: Vec<u32> = version.split('.').map_while(|part| part.parse().ok()).collect();
+    if numbers.as_slice() >= OLDEST_SQLITE.as_slice() {
+        return Ok(());
+    }
+    let [major, minor, patch] = OLDEST_SQLITE;
+    Err(StoreError::Unavailable(format!(
+        "this toolgate was built with SQLite {version}, and needs {major}.{minor}.{patch} or newer, which no longer \
+         damages databases in write-ahead mode; build it with the bundled SQLite"
+    )))
+}
+
+async fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrateError> {
+    let migrator = Migrator::with_migrations(vec![Migration::new(
+        1,
+        "journal".into(),
+        MigrationType::Simple,
+        include_str!("schema/0001_journal.sql").into_sql_str(),
+        false,
+    )]);
+    // One process migrates, the others wait and find it done.
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    migrator.run(&mut *transaction).await?;
+    Ok(transaction.commit().await?)
+}
+
+fn refused(file: &Path, error: MigrateError) -> StoreError {
+    let name = file.display();
+    if let MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) = &error {
+        return fault(file, error);
+    }
+    if let MigrateError::VersionMissing(version) = error {
+        return StoreError::Corrupt(format!(
+            "a newer toolgate wrote `{name}` (its schema has version {version}); use that one, or name another file"
+        ));
+    }
+    StoreError::Corrupt(format!("the schema of `{name}` is not one of toolgate's: {error}; name another file"))
+}
+
+fn cannot_create(path: &Path, error: &io::Error) -> StoreError {
+    StoreError::Unavailable(format!(
+        "`{}` cannot be created ({error}); name a file in a directory this user may write to",
+        path.display()
+    ))
+}
+
+/// Creates the file and its directory where they are missing, for this user alone: journals hold conversations. The
+/// write-ahead log inherits the file's mode.
+fn create_private(path: &Path) -> io::Result<()> {
+    let mut directory = std::fs::DirBuilder::new();
+    let mut file = std::fs::OpenOptions::new();
+    directory.recursive(true);
+    file.create_new(true).write(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+        directory.mode(0o700);
+        file.mode(0o600);
+    }
+    if let Some(parent) = path.parent() {
+        directory.create(parent)?;
+    }
+    match file.open(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}

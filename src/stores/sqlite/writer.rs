@@ -1,0 +1,194 @@
+//! The one task that writes. What queued up while the last transaction was committed is the next transaction, so the
+//! busier the store, the more appends share one `fsync`, and a lone append never waits for company.
+
+use std::slice;
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{ConnectOptions, Connection};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use super::fault::fault;
+use crate::ports::StoreError;
+
+const QUEUED: usize = 1024;
+const TOGETHER: usize = 256;
+
+/// One change to the database.
+#[async_trait]
+pub(super) trait Write: Send + Sync + 'static {
+    /// What whoever asked for the change is told once it is durable.
+    type Answer: Send;
+
+    /// Makes the change within an open transaction. A refusal is an answer, and must have changed nothing; an error
+    /// undoes the whole transaction, after which the change may be made again.
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<Self::Answer, sqlx::Error>;
+}
+
+/// The way to the writing task.
+#[derive(Debug)]
+pub(super) struct Writer {
+    queue: Mutex<Option<mpsc::Sender<Box<dyn Job>>>>,
+    task: tokio::sync::Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Writer {
+    /// Starts the task.
+    pub(super) fn start(options: SqliteConnectOptions, connection: SqliteConnection) -> Self {
+        let (queue, jobs) = mpsc::channel(QUEUED);
+        let task = tokio::spawn(write_until_closed(Session { options, connection: Some(connection) }, jobs));
+        Self { queue: Mutex::new(Some(queue)), task: tokio::sync::Mutex::new(Some(task)) }
+    }
+
+    /// Makes one change and returns when it is durable. It is made even if the caller stops waiting.
+    pub(super) async fn make<W: Write>(&self, write: W) -> Result<W::Answer, StoreError> {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (done, answer) = oneshot::channel();
+        let job = Box::new(Asked { write, answer: None, done });
+        match queue {
+            Some(queue) => queue.send(job).await.map_err(|_| stopped())?,
+            None => return Err(StoreError::Unavailable("it is closed".to_owned())),
+        }
+        answer.await.map_err(|_| stopped())?
+    }
+
+    /// Makes what is queued, then closes the connection.
+    pub(super) async fn close(&self) {
+        drop(self.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let mut task = self.task.lock().await;
+        if let Some(task) = task.as_mut()
+            && let Err(error) = task.await
+        {
+            tracing::error!(%error, "the task that writes to the store did not end well");
+        }
+        *task = None;
+    }
+}
+
+fn stopped() -> StoreError {
+    StoreError::Unavailable("its writing task is gone; the runtime it was opened in has ended".to_owned())
+}
+
+/// A change whose type the queue need not know, with the answer it will be given.
+#[async_trait]
+trait Job: Send {
+    async fn apply(&mut self, db: &mut SqliteConnection) -> Result<(), sqlx::Error>;
+
+    /// Gives the answer: the change's own if it is durable.
+    fn settle(self: Box<Self>, fate: Result<(), StoreError>);
+}
+
+struct Asked<W: Write> {
+    write: W,
+    answer: Option<W::Answer>,
+    done: oneshot::Sender<Result<W::Answer, StoreError>>,
+}
+
+#[async_trait]
+impl<W: Write> Job for Asked<W> {
+    async fn apply(&mut self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+        self.answer = Some(self.write.apply(db).await?);
+        Ok(())
+    }
+
+    fn settle(self: Box<Self>, fate: Result<(), StoreError>) {
+        let Self { answer, done, .. } = *self;
+        // Whoever asked may have stopped waiting; the change stands.
+        drop(done.send(fate.and_then(|()| answer.ok_or_else(stopped))));
+    }
+}
+
+async fn write_until_closed(mut session: Session, mut jobs: mpsc::Receiver<Box<dyn Job>>) {
+    let mut batch = Vec::with_capacity(TOGETHER);
+    while jobs.recv_many(&mut batch, TOGETHER).await > 0 {
+        session.write(std::mem::take(&mut batch)).await;
+    }
+    session.close().await;
+}
+
+/// The writing connection. After an error it is replaced: what is left of its transaction is nobody's to guess.
+struct Session {
+    options: SqliteConnectOptions,
+    connection: Option<SqliteConnection>,
+}
+
+/// Why a transaction was not committed.
+enum Halt {
+    /// It could not begin.
+    AtTheDoor(sqlx::Error),
+    /// One of its changes, or the commit, failed.
+    Inside(sqlx::Error),
+}
+
+impl Session {
+    async fn write(&mut self, mut batch: Vec<Box<dyn Job>>) {
+        match self.commit(&mut batch).await {
+            // One append that does not fit must not fail those that would.
+            Err(Halt::Inside(_)) if batch.len() > 1 => self.write_one_by_one(batch).await,
+            Ok(()) => settle(batch, Ok(())),
+            Err(Halt::AtTheDoor(error) | Halt::Inside(error)) => settle(batch, Err(self.fault(&error))),
+        }
+    }
+
+    async fn write_one_by_one(&mut self, batch: Vec<Box<dyn Job>>) {
+        let mut batch = batch.into_iter();
+        while let Some(mut job) = batch.next() {
+            match self.commit(slice::from_mut(&mut job)).await {
+                Ok(()) => job.settle(Ok(())),
+                Err(Halt::Inside(error)) => job.settle(Err(self.fault(&error))),
+                Err(Halt::AtTheDoor(error)) => {
+                    // The rest would wait just as long for just as little.
+                    let fault = self.fault(&error);
+                    job.settle(Err(fault.clone()));
+                    return settle(batch, Err(fault));
+                }
+            }
+        }
+    }
+
+    async fn commit(&mut self, batch: &mut [Box<dyn Job>]) -> Result<(), Halt> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self.options.connect().await.map_err(Halt::AtTheDoor)?,
+        };
+        let outcome = transact(&mut connection, batch).await;
+        match outcome {
+            Ok(()) => self.connection = Some(connection),
+            Err(_) => close(connection).await,
+        }
+        outcome
+    }
+
+    fn fault(&self, error: &sqlx::Error) -> StoreError {
+        fault(self.options.get_filename(), error)
+    }
+
+    async fn close(self) {
+        if let Some(connection) = self.connection {
+            close(connection).await;
+        }
+    }
+}
+
+async fn transact(connection: &mut SqliteConnection, batch: &mut [Box<dyn Job>]) -> Result<(), Halt> {
+    // A deferred transaction that reads before it writes fails under contention, whatever the busy timeout.
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(Halt::AtTheDoor)?;
+    for job in batch {
+        job.apply(&mut transaction).await.map_err(Halt::Inside)?;
+    }
+    transaction.commit().await.map_err(Halt::Inside)
+}
+
+fn settle(batch: impl IntoIterator<Item = Box<dyn Job>>, fate: Result<(), StoreError>) {
+    for job in batch {
+        job.settle(fate.clone());
+    }
+}
+
+async fn close(connection: SqliteConnection) {
+    if let Err(error) = connection.close().await {
+        tracing::warn!(%error, "a connection to the store did not close cleanly");
+    }
+}

@@ -1,0 +1,73 @@
+//! The suite every store must pass. `conforms!` runs it over a factory; a new store needs one line.
+
+mod appending;
+mod granting;
+mod listing;
+mod owning;
+
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use toolgate::ports::{ApprovalCache, RunStore};
+
+pub(crate) use self::{appending::*, granting::*, listing::*, owning::*};
+
+/// A fresh store, and what must live as long as it does.
+pub(crate) struct Opened<S> {
+    pub(crate) store: Arc<S>,
+    pub(crate) _directory: Option<TempDir>,
+}
+
+/// What the suite asks of a store.
+pub(crate) trait Store: RunStore + ApprovalCache + 'static {}
+
+impl<S: RunStore + ApprovalCache + 'static> Store for S {}
+
+/// `conforms!(name, factory)`: the whole suite in a module of that name. The factory is an async function without
+/// arguments that returns an `Opened`.
+macro_rules! conforms {
+    ($name:ident, $open:expr) => {
+        $crate::stores::conformance::conforms! { $name, $open =>
+            a_run_is_created_once
+            an_append_at_the_wrong_position_tells_the_true_length
+            a_refused_append_changes_nothing
+            an_append_that_would_leave_a_gap_is_refused
+            an_append_without_events_changes_the_row_alone
+            of_many_appends_to_one_position_one_wins
+            appends_to_many_runs_do_not_disturb_each_other
+            a_journal_is_loaded_from_any_position
+            facts_come_back_exactly_as_they_went_in
+            a_listing_is_newest_first_and_pages
+            a_listing_filters_by_everything_at_once
+            a_listing_shows_the_row_of_the_last_append
+            an_owner_keeps_others_from_appending
+            an_outsider_may_append_and_the_owner_stays
+            the_position_is_checked_before_the_owner
+            a_run_that_is_not_running_has_no_owner
+            only_running_runs_without_an_owner_are_claimed_oldest_first
+            a_claim_by_name_gives_the_owner_its_run_again
+            a_claim_takes_no_more_than_it_asks_for
+            a_lease_that_ran_out_is_anybodys
+            a_renewed_lease_holds
+            two_workers_claim_no_run_twice
+            a_grant_covers_exactly_its_key
+            granting_twice_is_granting_once
+            a_batch_of_keys_is_answered_in_order
+        }
+    };
+    ($name:ident, $open:expr => $($case:ident)*) => {
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $case() {
+                    let open = $open;
+                    let opened = open().await;
+                    $crate::stores::conformance::$case(opened.store.clone()).await;
+                }
+            )*
+        }
+    };
+}
+pub(crate) use conforms;

@@ -1,0 +1,73 @@
+//! Index rows: newest first, filtered, paged.
+
+use std::sync::Arc;
+
+use toolgate::core::run::Status;
+use toolgate::ports::{RunFilter, RunRow};
+
+use super::Store;
+use crate::stores::journals::{Appending, append, run};
+
+fn numbers(rows: &[RunRow]) -> Vec<usize> {
+    rows.iter().map(|row| row.id.as_str().trim_start_matches("run_").parse().unwrap()).collect()
+}
+
+pub(crate) async fn a_listing_is_newest_first_and_pages<S: Store>(store: Arc<S>) {
+    assert_eq!(store.list(&RunFilter::default()).await.unwrap(), []);
+    for number in (0..120).rev() {
+        store.append(append(run(number), 0, 1)).await.unwrap();
+    }
+    let default = store.list(&RunFilter::default()).await.unwrap();
+    assert_eq!(numbers(&default), (20..120).rev().collect::<Vec<_>>());
+
+    let mut seen = Vec::new();
+    let mut page = RunFilter { limit: 50, ..RunFilter::default() };
+    loop {
+        let rows = store.list(&page).await.unwrap();
+        let Some(last) = rows.last() else { break };
+        page.before = Some(last.id.clone());
+        seen.push(rows.len());
+    }
+    assert_eq!(seen, [50, 50, 20]);
+    let all = store.list(&RunFilter { limit: usize::MAX, ..RunFilter::default() }).await.unwrap();
+    assert_eq!(numbers(&all), (0..120).rev().collect::<Vec<_>>());
+}
+
+pub(crate) async fn a_listing_filters_by_everything_at_once<S: Store>(store: Arc<S>) {
+    for (number, status) in Status::ALL.into_iter().cycle().enumerate().take(70) {
+        let mut new = append(run(number), 0, 1).leaving(status);
+        new.row.agent = ["clerk", "cook"][number % 2].into();
+        new.row.session = format!("session_{}", number % 3).into();
+        store.append(new).await.unwrap();
+    }
+    for status in Status::ALL.map(Some).into_iter().chain([None]) {
+        for agent in [Some("clerk"), Some("cook"), Some("nobody"), None] {
+            for session in [Some("session_0"), Some("session_2"), None] {
+                for before in [Some(run(35)), None] {
+                    let passes = |number: &usize| {
+                        status.is_none_or(|status| Status::ALL[number % 7] == status)
+                            && agent.is_none_or(|agent| ["clerk", "cook"][number % 2] == agent)
+                            && session.is_none_or(|session| format!("session_{}", number % 3) == session)
+                            && (before.is_none() || *number < 35)
+                    };
+                    let filter = RunFilter {
+                        status,
+                        agent: agent.map(Into::into),
+                        session: session.map(Into::into),
+                        before: before.clone(),
+                        limit: 0,
+                    };
+                    let rows = store.list(&filter).await.unwrap();
+                    assert_eq!(numbers(&rows), (0..70).rev().filter(passes).collect::<Vec<_>>(), "{filter:?}");
+                }
+            }
+        }
+    }
+}
+
+pub(crate) async fn a_listing_shows_the_row_of_the_last_append<S: Store>(store: Arc<S>) {
+    store.append(append(run(1), 0, 1).by("node_a")).await.unwrap();
+    let last = append(run(1), 1, 2).by("node_a").leaving(Status::Pending);
+    store.append(last.clone()).await.unwrap();
+    assert_eq!(store.list(&RunFilter::default()).await.unwrap(), [last.row]);
+}

@@ -1,0 +1,102 @@
+//! Small journals to append, and the words to say so.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::json;
+use toolgate::core::id::{NodeId, RunId};
+use toolgate::core::run::{Event, Recorded, Started, Status};
+use toolgate::ports::{Append, Claim, RunRow};
+
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// The run with that number; later numbers sort later.
+pub(crate) fn run(number: usize) -> RunId {
+    RunId::new(format!("run_{number:06}"))
+}
+
+/// The fact at a position: the first one starts the run, later ones tell of themselves apart.
+pub(crate) fn fact(seq: u64) -> Recorded {
+    Recorded {
+        seq,
+        at: Timestamp::from_nanosecond(1_800_000_000_123_456_789 + i128::from(seq)).unwrap(),
+        event: event(seq),
+    }
+}
+
+fn event(seq: u64) -> Event {
+    if seq == 0 {
+        return Event::Started(Arc::new(started()));
+    }
+    let message = json!({"role": "user", "content": [{"type": "text", "text": format!("fact {seq}: \u{0}é🦀")}]});
+    Event::MessageAdded { message: serde_json::from_value(message).unwrap() }
+}
+
+fn started() -> Started {
+    serde_json::from_value(json!({
+        "spec": {"agent": "clerk", "model": "large"},
+        "input": {"role": "user", "content": [{"type": "text", "text": "Hello"}]},
+        "session": "session_1",
+        "trace": {"id": "0123456789abcdef0123456789abcdef", "sampled": true},
+    }))
+    .unwrap()
+}
+
+/// The facts from one position up to, and without, another.
+pub(crate) fn facts(from: u64, to: u64) -> Vec<Recorded> {
+    (from..to).map(fact).collect()
+}
+
+/// An append of `count` facts by nobody in particular, after which the run is running.
+pub(crate) fn append(run: RunId, at: u64, count: u64) -> Append {
+    let row = RunRow {
+        id: run.clone(),
+        agent: "clerk".into(),
+        session: "session_1".into(),
+        status: Status::Running,
+        version: at + count,
+        title: "Hello".to_owned(),
+        created_at: fact(0).at,
+        updated_at: fact(at + count).at,
+    };
+    Append { run, at, events: facts(at, at + count), row, owner: None, lease: LONG }
+}
+
+/// The pieces of an append that a test cares about.
+pub(crate) trait Appending {
+    fn by(self, owner: &str) -> Self;
+    fn leased(self, lease: Duration) -> Self;
+    fn leaving(self, status: Status) -> Self;
+}
+
+impl Appending for Append {
+    fn by(mut self, owner: &str) -> Self {
+        self.owner = Some(node(owner));
+        self
+    }
+
+    fn leased(mut self, lease: Duration) -> Self {
+        self.lease = lease;
+        self
+    }
+
+    fn leaving(mut self, status: Status) -> Self {
+        self.row.status = status;
+        self
+    }
+}
+
+pub(crate) fn node(name: &str) -> NodeId {
+    NodeId::new(name)
+}
+
+/// Asks for up to ten runs.
+pub(crate) fn any(owner: &str) -> Claim {
+    Claim { owner: node(owner), run: None, lease: LONG, limit: 10 }
+}
+
+/// Asks for one run by name.
+pub(crate) fn named(owner: &str, run: RunId) -> Claim {
+    Claim { run: Some(run), ..any(owner) }
+}
