@@ -1,1 +1,4 @@
-//! (under construction)
+//! Model adapters, seen through the `Model` port.
+
+mod asking;
+mod scripted;

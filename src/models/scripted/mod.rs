@@ -1,0 +1,129 @@
+//! A model that plays a conversation file: for tests, demonstrations, and replaying an agent against an MCP server
+//! without paying anybody.
+//!
+//! It is deterministic: the turn follows from the number of assistant messages in the transcript, so a run that is
+//! resumed in another process goes on where it was. It is strict: a transcript that a real provider would refuse is
+//! refused. It never guesses: a script that has run out is a failure, not an empty answer.
+
+mod reply;
+mod script;
+mod strict;
+
+use std::collections::HashMap;
+use std::future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::json;
+
+pub use script::{Expectation, Script, ScriptError, ScriptedCall, ScriptedFailure, Streaming, Turn};
+pub use strict::{TranscriptFault, check_transcript};
+
+use crate::core::chat::{Message, Reply, Role};
+use crate::core::error::{ErrorCode, Failure};
+use crate::ports::{Conversation, DeltaSink, Model, ModelIdentity, ModelRequest};
+
+/// A model whose every reply is written down beforehand.
+#[derive(Clone, Debug)]
+pub struct ScriptedModel {
+    identity: Arc<ModelIdentity>,
+    script: Arc<Script>,
+}
+
+impl ScriptedModel {
+    /// A model called `name` that plays `script` in every conversation from its beginning.
+    pub fn new(name: impl Into<String>, script: Script) -> Self {
+        let identity = ModelIdentity {
+            system: "scripted".into(),
+            provider: "scripted".into(),
+            model: name.into(),
+            settings: json!({}),
+        };
+        Self { identity: Arc::new(identity), script: Arc::new(script) }
+    }
+}
+
+impl Model for ScriptedModel {
+    fn identity(&self) -> &ModelIdentity {
+        &self.identity
+    }
+
+    fn converse(&self) -> Box<dyn Conversation> {
+        Box::new(ScriptedConversation { model: self.clone(), attempts: HashMap::new() })
+    }
+}
+
+/// One run's view of the script. Holds only how often each turn was tried; the transcript says everything else.
+struct ScriptedConversation {
+    model: ScriptedModel,
+    attempts: HashMap<usize, u32>,
+}
+
+#[async_trait]
+impl Conversation for ScriptedConversation {
+    async fn reply(&mut self, request: &ModelRequest<'_>, deltas: DeltaSink<'_>) -> Result<Reply, Failure> {
+        check_transcript(request.messages).map_err(|fault| self.refuse(&fault.to_string()))?;
+        let index = assistant_messages(request.messages);
+        let script = Arc::clone(&self.model.script);
+        let Some(turn) = script.turns.get(index) else {
+            let (turns, asked) = (script.turns.len(), index + 1);
+            return Err(self.refuse(&format!("the script has {turns} turns and was asked for turn {asked}")));
+        };
+        let number = index + 1;
+        self.check_expectation(turn, number, request.messages)?;
+
+        pause(turn.latency_ms).await;
+        let attempt = self.attempts.entry(index).or_default();
+        *attempt = attempt.saturating_add(1);
+        if let Some(failure) = turn.fail.as_ref().and_then(|fail| fail.on_attempt(*attempt, number)) {
+            return Err(failure);
+        }
+        if turn.hang {
+            future::pending::<()>().await;
+        }
+
+        let mut reply = turn.reply(number, request);
+        reply.model = Some(self.model.identity.model.clone());
+        if let Some(streaming) = turn.stream {
+            // As written in the script, not as measured: two runs of one script leave the same journal.
+            reply.first_token_ms = Some(turn.latency_ms.saturating_add(streaming.delay_ms));
+            stream(&reply, streaming, deltas).await;
+        }
+        Ok(reply)
+    }
+}
+
+impl ScriptedConversation {
+    fn check_expectation(&self, turn: &Turn, number: usize, messages: &[Arc<Message>]) -> Result<(), Failure> {
+        let Some(expectation) = &turn.expect else { return Ok(()) };
+        let said = messages.last().map(|message| reply::all_text(&message.content)).unwrap_or_default();
+        if said.contains(&expectation.contains) {
+            return Ok(());
+        }
+        let wanted = &expectation.contains;
+        Err(self.refuse(&format!("turn {number} expects the last message to contain {wanted:?}, it is {said:?}")))
+    }
+
+    fn refuse(&self, why: &str) -> Failure {
+        let name = &self.model.identity.model;
+        Failure::new(ErrorCode::ProviderRejected, format!("scripted model {name}: {why}"))
+    }
+}
+
+fn assistant_messages(messages: &[Arc<Message>]) -> usize {
+    messages.iter().filter(|message| message.role == Role::Assistant).count()
+}
+
+async fn stream(reply: &Reply, streaming: Streaming, deltas: DeltaSink<'_>) {
+    for fragment in reply::fragments(&reply.content, streaming.fragments) {
+        pause(streaming.delay_ms).await;
+        deltas(fragment);
+    }
+}
+
+async fn pause(milliseconds: u64) {
+    if milliseconds > 0 {
+        tokio::time::sleep(Duration::from_millis(milliseconds)).await;
+    }
+}

@@ -1,0 +1,96 @@
+//! A turn of the script as a reply. Pure.
+
+use super::{ScriptedCall, Turn};
+use crate::core::chat::{Message, Part, Reply, Stop};
+use crate::core::id::CallId;
+use crate::core::run::Offer;
+use crate::ports::{Delta, ModelRequest};
+
+const LAST_RESULT: &str = "{{last_result}}";
+
+impl Turn {
+    /// The reply of turn `number` (from 1) to what was asked.
+    pub(super) fn reply(&self, number: usize, request: &ModelRequest<'_>) -> Reply {
+        let fill = |text: &str| fill_in(text, request.messages.iter().map(|message| message.as_ref()));
+        if let (Offer::NoTools | Offer::LastWord, Some(text)) = (request.offer, &self.final_text) {
+            return Reply { usage: self.usage, ..Reply::text(fill(text)) };
+        }
+        let reasoning = self.reasoning.iter().map(|text| Part::Reasoning { text: text.clone() });
+        let text = self.say.iter().map(|text| Part::text(fill(text)));
+        let calls = self.calls.iter().zip(1..).map(|(call, position)| call.part(number, position));
+        let by_content = if self.calls.is_empty() { Stop::End } else { Stop::ToolCalls };
+        Reply {
+            content: reasoning.chain(text).chain(calls).collect(),
+            stop: self.stop.unwrap_or(by_content),
+            usage: self.usage,
+            ..Reply::empty()
+        }
+    }
+}
+
+impl ScriptedCall {
+    fn part(&self, turn: usize, position: usize) -> Part {
+        let id = match &self.id {
+            Some(id) => CallId::from(id.as_str()),
+            None => CallId::from(format!("call_{turn}_{position}")),
+        };
+        Part::ToolUse { id, name: self.name.clone(), input: self.arguments.clone() }
+    }
+}
+
+/// All text of these parts, that inside tool results included, one piece a line.
+pub(super) fn all_text(parts: &[Part]) -> String {
+    let mut pieces = Vec::new();
+    for part in parts {
+        match part {
+            Part::Text { text } => pieces.push(text.clone()),
+            Part::ToolResult { content, .. } => pieces.push(all_text(content)),
+            Part::Resource { text, .. } => pieces.extend(text.clone()),
+            Part::Image(_) | Part::Audio(_) | Part::Reasoning { .. } | Part::ToolUse { .. } => {}
+        }
+    }
+    pieces.join("\n")
+}
+
+/// The fragments of visible text and reasoning, in order; each part is split into `count` pieces.
+pub(super) fn fragments(parts: &[Part], count: usize) -> Vec<Delta> {
+    let mut fragments = Vec::new();
+    for part in parts {
+        match part {
+            Part::Text { text } => {
+                fragments.extend(split(text, count).into_iter().map(|text| Delta::Text { text }));
+            }
+            Part::Reasoning { text } => {
+                fragments.extend(split(text, count).into_iter().map(|text| Delta::Reasoning { text }));
+            }
+            Part::Image(_)
+            | Part::Audio(_)
+            | Part::Resource { .. }
+            | Part::ToolUse { .. }
+            | Part::ToolResult { .. } => {}
+        }
+    }
+    fragments
+}
+
+fn split(text: &str, count: usize) -> Vec<String> {
+    let characters: Vec<char> = text.chars().collect();
+    let size = characters.len().div_ceil(count.max(1)).max(1);
+    characters.chunks(size).map(|piece| piece.iter().collect()).collect()
+}
+
+fn fill_in<'a>(text: &str, messages: impl DoubleEndedIterator<Item = &'a Message>) -> String {
+    if !text.contains(LAST_RESULT) {
+        return text.to_owned();
+    }
+    let last = messages.rev().flat_map(|message| message.content.iter().rev()).find_map(|part| match part {
+        Part::ToolResult { content, .. } => Some(all_text(content)),
+        Part::Text { .. }
+        | Part::Image(_)
+        | Part::Audio(_)
+        | Part::Resource { .. }
+        | Part::Reasoning { .. }
+        | Part::ToolUse { .. } => None,
+    });
+    text.replace(LAST_RESULT, &last.unwrap_or_default())
+}
