@@ -58,6 +58,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for LineCap<R> {
         if let Poll::Ready(Ok(())) = read
             && !self.admit(buf.filled().get(before..).unwrap_or_default())
         {
+            buf.set_filled(before);
             self.overflow.0.store(true, Ordering::Relaxed);
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "the message is too long")));
         }
