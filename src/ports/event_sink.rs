@@ -1,5 +1,6 @@
 //! Whoever watches: live streams, spans, logs. Watching never slows or harms a run (law 9).
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::Progress;
@@ -46,4 +47,15 @@ pub enum Update {
 pub trait EventSink: Send + Sync {
     /// Something happened in that run.
     fn observe(&self, run: &RunId, update: &Update);
+
+    /// A driver is about to go on with a run that has a past: what was journaled so far, oldest first. Watchers that
+    /// keep nothing between two executions, or live in another process than the one before, catch up from it.
+    fn took_up(&self, run: &RunId, history: &[Recorded]) {
+        let _ = (run, history);
+    }
+
+    /// A driver stopped, and the run is not over: it waits for others. Waiting is no fact (law 8), hence not observed.
+    fn laid_down(&self, run: &RunId, at: Timestamp) {
+        let _ = (run, at);
+    }
 }

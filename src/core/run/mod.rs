@@ -2,6 +2,7 @@
 
 mod ending;
 mod event;
+pub mod labels;
 mod limits;
 mod pending;
 mod spec;
