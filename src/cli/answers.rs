@@ -1,0 +1,248 @@
+//! What a caller answers on the command line or in a file, read into the input that the runner takes.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::error::CliError;
+use crate::core::id::CallId;
+use crate::core::run::{Answer, Decision, Resume, Scope};
+use crate::core::tool::{Arguments, Outcome};
+use crate::runner::ResultFor;
+
+/// `CALL_ID=VALUE`, or `CALL_ID` alone where a value may be left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Addressed {
+    /// The call.
+    pub(super) call: CallId,
+    /// What stands after the first `=`.
+    pub(super) value: Option<String>,
+}
+
+/// For flags whose value is needed.
+pub(super) fn with_value(text: &str) -> Result<Addressed, String> {
+    let addressed = addressed(text)?;
+    match addressed.value {
+        Some(_) => Ok(addressed),
+        None => Err("write CALL_ID=VALUE, for example call_1='{\"status\": \"done\"}'".into()),
+    }
+}
+
+/// For flags that may go without a value.
+pub(super) fn addressed(text: &str) -> Result<Addressed, String> {
+    let (call, value) = match text.split_once('=') {
+        Some((call, value)) => (call, Some(value.to_owned())),
+        None => (text, None),
+    };
+    if call.is_empty() {
+        return Err("the call id is missing; `toolgate runs show` lists what is owed".into());
+    }
+    Ok(Addressed { call: CallId::from(call), value })
+}
+
+/// JSON where the text is JSON, and else the text itself.
+pub(super) fn json_or_text(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+}
+
+/// Arguments a person typed in the place of the model's.
+pub(super) fn edited_arguments(text: &str) -> Result<Arguments, String> {
+    match serde_json::from_str::<Value>(text) {
+        Ok(Value::Object(object)) => Ok(Arguments::Object(object)),
+        Ok(_) => Err("arguments are a JSON object, for example {\"city\": \"Oslo\"}".into()),
+        Err(error) => Err(format!("not JSON: {error}")),
+    }
+}
+
+/// A yes, by whoever is at the terminal.
+pub(super) fn approval(scope: Scope, edited_arguments: Option<Arguments>) -> Decision {
+    Decision { answer: Answer::Approve, by: who(), reason: None, scope, edited_arguments }
+}
+
+/// A no, by whoever is at the terminal.
+pub(super) fn denial(reason: Option<String>) -> Decision {
+    let reason = reason.filter(|reason| !reason.trim().is_empty());
+    Decision { answer: Answer::Deny, by: who(), reason, scope: Scope::Once, edited_arguments: None }
+}
+
+fn who() -> String {
+    let name = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|variable| std::env::var(variable).ok());
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "cli".into())
+}
+
+/// A file of answers, JSON.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct AnswersFile {
+    results: Vec<WrittenResult>,
+    decisions: Vec<WrittenDecision>,
+    partial: bool,
+    expected_version: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenResult {
+    call_id: CallId,
+    #[serde(default, deserialize_with = "present")]
+    output: Option<Value>,
+    error: Option<String>,
+    #[serde(default)]
+    abandoned: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenDecision {
+    call_id: CallId,
+    decision: Answer,
+    #[serde(default)]
+    scope: Scope,
+    reason: Option<String>,
+    edited_arguments: Option<serde_json::Map<String, Value>>,
+    by: Option<String>,
+}
+
+/// `"output": null` is an output; a missing one is none.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+/// Reads a file of answers.
+pub(super) fn read(text: &str, name: &str) -> Result<Resume, CliError> {
+    let file: AnswersFile = serde_json::from_str(text).map_err(|error| {
+        CliError::usage(format!("{name} cannot be read as answers: {error}")).with_remedy(
+            "write {\"results\": [{\"call_id\": …, \"output\": …}], \"decisions\": [{\"call_id\": …, \"decision\": \
+             \"approve\"}]}",
+        )
+    })?;
+    let results = file.results.into_iter().map(WrittenResult::outcome).collect::<Result<_, _>>()?;
+    let decisions = file.decisions.into_iter().map(WrittenDecision::decision).collect();
+    Ok(Resume { results, decisions, partial: file.partial, expected_version: file.expected_version })
+}
+
+impl WrittenResult {
+    fn outcome(self) -> Result<(CallId, Outcome), CliError> {
+        match (self.output, self.error, self.abandoned) {
+            (Some(output), None, false) => Ok(ResultFor::output(self.call_id, output)),
+            (None, Some(error), false) => Ok(ResultFor::error(self.call_id, error)),
+            (None, None, true) => Ok(ResultFor::abandoned(self.call_id)),
+            _ => {
+                let message = format!("the result of `{}` needs exactly one of output, error, abandoned", self.call_id);
+                Err(CliError::usage(message))
+            }
+        }
+    }
+}
+
+impl WrittenDecision {
+    fn decision(self) -> (CallId, Decision) {
+        let decision = Decision {
+            answer: self.decision,
+            by: self.by.unwrap_or_else(who),
+            reason: self.reason,
+            scope: self.scope,
+            edited_arguments: self.edited_arguments.map(Arguments::Object),
+        };
+        (self.call_id, decision)
+    }
+}
+
+/// Several lists of answers as one. A call that is answered in two of them is left for the runner to refuse; one that a
+/// flag both approves and edits is one decision.
+pub(super) fn merge(flags: Resume, file: Option<Resume>) -> Resume {
+    let mut merged = flags;
+    if let Some(file) = file {
+        merged.results.extend(file.results);
+        merged.decisions.extend(file.decisions);
+        merged.partial |= file.partial;
+        merged.expected_version = merged.expected_version.or(file.expected_version);
+    }
+    merged
+}
+
+/// Approvals with the arguments that `--edit` puts in place; an edit alone approves once.
+pub(super) fn decisions(
+    once: &[String],
+    session: &[String],
+    denied: &[Addressed],
+    edits: &[Addressed],
+) -> Result<Vec<(CallId, Decision)>, CliError> {
+    let edited = |call: &CallId| -> Result<Option<Arguments>, CliError> {
+        let Some(edit) = edits.iter().find(|edit| edit.call == *call) else { return Ok(None) };
+        let text = edit.value.as_deref().unwrap_or_default();
+        edited_arguments(text).map(Some).map_err(|why| CliError::usage(format!("--edit {call}: {why}")))
+    };
+    let mut decisions = Vec::new();
+    let mut approved = BTreeSet::new();
+    for (calls, scope) in [(once, Scope::Once), (session, Scope::Session)] {
+        for call in calls.iter().map(|call| CallId::from(call.as_str())) {
+            let decision = approval(scope, edited(&call)?);
+            approved.insert(call.clone());
+            decisions.push((call, decision));
+        }
+    }
+    for edit in edits.iter().filter(|edit| !approved.contains(&edit.call)) {
+        decisions.push((edit.call.clone(), approval(Scope::Once, edited(&edit.call)?)));
+    }
+    decisions.extend(denied.iter().map(|denied| (denied.call.clone(), denial(denied.value.clone()))));
+    Ok(decisions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::tool::ToolOutput;
+    use serde_json::json;
+
+    #[test]
+    fn a_value_is_everything_after_the_first_equals_sign() {
+        let read = with_value("call_1={\"a\": \"b=c\"}").unwrap();
+        assert_eq!((read.call.as_str(), read.value.as_deref()), ("call_1", Some("{\"a\": \"b=c\"}")));
+        assert!(with_value("call_1").is_err());
+        assert!(addressed("=x").is_err());
+    }
+
+    #[test]
+    fn text_that_is_no_json_is_text() {
+        assert_eq!(json_or_text("{\"a\":1}"), json!({"a": 1}));
+        assert_eq!(json_or_text("it is late"), json!("it is late"));
+    }
+
+    #[test]
+    fn an_edit_alone_approves_and_beside_an_approval_changes_it() {
+        let edits = [with_value("a={\"x\":1}").unwrap(), with_value("b={\"x\":2}").unwrap()];
+        let decisions = decisions(&[], &["a".into()], &[], &edits).unwrap();
+        let told: Vec<_> = decisions
+            .iter()
+            .map(|(call, decision)| (call.as_str(), decision.scope, decision.edited_arguments.as_ref().unwrap().to_value()))
+            .collect();
+        assert_eq!(told, [("a", Scope::Session, json!({"x": 1})), ("b", Scope::Once, json!({"x": 2}))]);
+    }
+
+    #[test]
+    fn an_edit_that_is_no_object_names_the_call() {
+        let error = decisions(&[], &[], &[], &[with_value("a=[1]").unwrap()]).unwrap_err();
+        assert_eq!(error.to_string(), "--edit a: arguments are a JSON object, for example {\"city\": \"Oslo\"}");
+    }
+
+    #[test]
+    fn a_file_gives_outputs_errors_and_abandoned_calls() {
+        let text = r#"{"results": [{"call_id": "a", "output": null}, {"call_id": "b", "error": "no"},
+                       {"call_id": "c", "abandoned": true}], "partial": true, "expected_version": 7}"#;
+        let resume = read(text, "answers.json").unwrap();
+        let null = ToolOutput::from_value(Value::Null);
+        assert_eq!(resume.results[0], (CallId::from("a"), Outcome::Returned(null)));
+        assert_eq!(resume.results[1], ResultFor::error("b", "no"));
+        assert_eq!(resume.results[2], ResultFor::abandoned("c"));
+        assert_eq!((resume.partial, resume.expected_version), (true, Some(7)));
+    }
+
+    #[test]
+    fn a_result_that_says_two_things_is_refused() {
+        let error = read(r#"{"results": [{"call_id": "a", "output": 1, "error": "x"}]}"#, "f").unwrap_err();
+        assert!(error.to_string().contains("exactly one of"), "{error}");
+        assert!(read(r#"{"result": []}"#, "f").unwrap_err().to_string().contains("unknown field"));
+    }
+}

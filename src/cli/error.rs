@@ -1,0 +1,98 @@
+//! Why a command could not do what it was asked to do, and what to do about it.
+
+use std::path::Path;
+
+use crate::app::AppError;
+use crate::config::ConfigError;
+use crate::core::error::{ErrorCode, Failure};
+use crate::runner::RunnerError;
+
+/// An error of the command line. A run that fails is none: it has a report.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CliError {
+    /// Something with a code, said in words.
+    #[error("{message}")]
+    Told {
+        /// The closed code; it says the exit code.
+        code: ErrorCode,
+        /// What is wrong.
+        message: String,
+        /// What to do.
+        remedy: Option<String>,
+    },
+    /// The configuration is wrong.
+    #[error("{}", .0.plain())]
+    Config(Box<ConfigError>),
+    /// A second Ctrl-C.
+    #[error("interrupted; the run can be taken up again with `toolgate resume`")]
+    Interrupted,
+}
+
+impl CliError {
+    /// An error of whoever typed the command.
+    pub(super) fn usage(message: impl Into<String>) -> Self {
+        Self::told(ErrorCode::InvalidRequest, message)
+    }
+
+    /// There is no such thing.
+    pub(super) fn not_found(message: impl Into<String>) -> Self {
+        Self::told(ErrorCode::NotFound, message)
+    }
+
+    /// A file that cannot be read or written.
+    pub(super) fn file(what: &str, path: &Path, error: &std::io::Error) -> Self {
+        Self::usage(format!("{what} `{}`: {error}", path.display()))
+    }
+
+    pub(super) fn told(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self::Told { code, message: message.into(), remedy: None }
+    }
+
+    /// The same error with what to do about it.
+    pub(super) fn with_remedy(self, text: impl Into<String>) -> Self {
+        match self {
+            Self::Told { code, message, .. } => Self::Told { code, message, remedy: Some(text.into()) },
+            Self::Config(_) | Self::Interrupted => self,
+        }
+    }
+
+    /// What to do.
+    pub(super) fn remedy(&self) -> Option<&str> {
+        match self {
+            Self::Told { remedy, .. } => remedy.as_deref(),
+            Self::Config(_) | Self::Interrupted => None,
+        }
+    }
+
+    /// The closed code.
+    pub(super) fn code(&self) -> ErrorCode {
+        match self {
+            Self::Told { code, .. } => *code,
+            Self::Config(_) => ErrorCode::Configuration,
+            Self::Interrupted => ErrorCode::Cancelled,
+        }
+    }
+
+    /// The error as `--json` tells it.
+    pub(super) fn failure(&self) -> Failure {
+        Failure::new(self.code(), self.to_string())
+    }
+}
+
+impl From<ConfigError> for CliError {
+    fn from(error: ConfigError) -> Self {
+        Self::Config(Box::new(error))
+    }
+}
+
+impl From<RunnerError> for CliError {
+    fn from(error: RunnerError) -> Self {
+        Self::told(error.code(), error.to_string())
+    }
+}
+
+impl From<AppError> for CliError {
+    fn from(error: AppError) -> Self {
+        Self::told(error.code(), error.to_string())
+    }
+}

@@ -1,0 +1,53 @@
+//! How the program ends, as its parent process sees it.
+
+use std::process::ExitCode;
+
+use crate::core::run::Status;
+
+/// What the exit code says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exit {
+    /// 0: it was done.
+    Done,
+    /// 1: the run, or the command, failed.
+    Failed,
+    /// 2: the command or the configuration is wrong; nothing was begun.
+    Usage,
+    /// 10: the run is owed something; `toolgate resume` goes on.
+    Pending,
+    /// 130: the run was cancelled.
+    Cancelled,
+    /// Whatever an error code says.
+    Code(u8),
+}
+
+impl Exit {
+    /// The number.
+    pub(super) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Pending => 10,
+            Self::Cancelled => 130,
+            Self::Code(code) => code,
+        }
+    }
+}
+
+impl From<Status> for Exit {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Completed => Self::Done,
+            Status::Running | Status::Pending => Self::Pending,
+            Status::Failed | Status::TurnLimit | Status::Expired => Self::Failed,
+            Status::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}

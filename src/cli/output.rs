@@ -1,0 +1,109 @@
+//! Standard output and standard error. Everything the command line says goes through here.
+//!
+//! A reader that went away (`toolgate … | head`) is no error and no panic: what is written after that is dropped, and a
+//! run that is under way goes on, for losing a viewer never harms a run.
+
+use std::io::{self, IsTerminal, Write};
+
+use serde::Serialize;
+
+use super::paint::Paint;
+
+/// Columns when the terminal does not tell.
+const USUAL_WIDTH: usize = 100;
+
+/// The two streams and what is known of them.
+pub(super) struct Output {
+    stdout: Stream,
+    stderr: Stream,
+    width: usize,
+}
+
+struct Stream {
+    to: Box<dyn Write + Send>,
+    paint: Paint,
+    is_terminal: bool,
+    is_gone: bool,
+}
+
+impl Output {
+    /// The streams of this process.
+    pub(super) fn of_process() -> Self {
+        let env = |name: &str| std::env::var(name).ok();
+        let (out, err) = (io::stdout(), io::stderr());
+        let (out_terminal, err_terminal) = (out.is_terminal(), err.is_terminal());
+        let columns = env("COLUMNS").and_then(|columns| columns.parse().ok());
+        let asked = || comfy_table::Table::new().width().map(usize::from);
+        Self {
+            stdout: Stream::new(Box::new(out), out_terminal, Paint::choose(out_terminal, env)),
+            stderr: Stream::new(Box::new(err), err_terminal, Paint::choose(err_terminal, env)),
+            width: columns.or_else(asked).unwrap_or(USUAL_WIDTH).max(40),
+        }
+    }
+
+    /// A line on standard output: what was asked for.
+    pub(super) fn line(&mut self, text: impl AsRef<str>) {
+        self.stdout.write(text.as_ref(), "\n");
+    }
+
+    /// Text on standard output without a line's end.
+    pub(super) fn fragment(&mut self, text: &str) {
+        self.stdout.write(text, "");
+    }
+
+    /// A line on standard error: what is said about it.
+    pub(super) fn note(&mut self, text: impl AsRef<str>) {
+        self.stderr.write(text.as_ref(), "\n");
+    }
+
+    /// A JSON value as one line on standard output.
+    pub(super) fn json(&mut self, value: &impl Serialize) {
+        // What we serialise has string keys throughout; a failure would be a fault of ours and is said as one.
+        match serde_json::to_string(value) {
+            Ok(text) => self.line(text),
+            Err(error) => self.note(format!("error: cannot be written as JSON: {error}")),
+        }
+    }
+
+    /// A JSON value over several lines on standard output.
+    pub(super) fn pretty(&mut self, value: &impl Serialize) {
+        match serde_json::to_string_pretty(value) {
+            Ok(text) => self.line(text),
+            Err(error) => self.note(format!("error: cannot be written as JSON: {error}")),
+        }
+    }
+
+    /// Whether standard output is a terminal.
+    pub(super) fn is_terminal(&self) -> bool {
+        self.stdout.is_terminal
+    }
+
+    /// How standard output is painted.
+    pub(super) fn paint(&self) -> Paint {
+        self.stdout.paint
+    }
+
+    /// How standard error is painted.
+    pub(super) fn note_paint(&self) -> Paint {
+        self.stderr.paint
+    }
+
+    /// Columns of the terminal.
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+}
+
+impl Stream {
+    fn new(to: Box<dyn Write + Send>, is_terminal: bool, paint: Paint) -> Self {
+        Self { to, paint, is_terminal, is_gone: false }
+    }
+
+    fn write(&mut self, text: &str, end: &str) {
+        if self.is_gone {
+            return;
+        }
+        let written = write!(self.to, "{text}{end}").and_then(|()| self.to.flush());
+        self.is_gone = written.is_err();
+    }
+}

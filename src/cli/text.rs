@@ -1,0 +1,113 @@
+//! Text made to fit: cut, counted and quoted.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::core::chat::Usage;
+
+/// The longest that arguments or a result get in a line.
+pub(super) const COMPACT: usize = 120;
+
+/// The text in one line of at most `max` characters; what is cut off is marked.
+pub(super) fn one_line(text: &str, max: usize) -> String {
+    let mut line = String::new();
+    let mut count = 0;
+    for character in text.split_whitespace().collect::<Vec<_>>().join(" ").chars() {
+        if count + 1 >= max {
+            line.push('…');
+            return line;
+        }
+        // Control characters of a tool's answer have no business in a terminal.
+        line.push(if character.is_control() { '·' } else { character });
+        count += 1;
+    }
+    line
+}
+
+/// Text of somebody else, fit for a terminal: line breaks stay, other control characters do not.
+pub(super) fn harmless(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '·' } else { c }).collect()
+}
+
+/// A JSON value in one short line.
+pub(super) fn compact(value: &Value, max: usize) -> String {
+    one_line(&value.to_string(), max.min(COMPACT))
+}
+
+/// Milliseconds as people say them: `85 ms`, `1.2 s`, `3 min 5 s`.
+pub(super) fn duration(milliseconds: u64) -> String {
+    match milliseconds {
+        0..1_000 => format!("{milliseconds} ms"),
+        1_000..60_000 => format!("{:.1} s", Duration::from_millis(milliseconds).as_secs_f64()),
+        _ => {
+            let seconds = milliseconds / 1_000;
+            let (hours, minutes) = (seconds / 3_600, seconds / 60 % 60);
+            if hours > 0 { format!("{hours} h {minutes} min") } else { format!("{minutes} min {} s", seconds % 60) }
+        }
+    }
+}
+
+/// Tokens and money, as far as they are known: `120 → 30 tokens, $0.0012`. Empty when nothing is.
+pub(super) fn usage(usage: &Usage) -> String {
+    let count = |tokens: Option<u64>| tokens.map_or_else(|| "?".to_owned(), |tokens| tokens.to_string());
+    let tokens = usage
+        .total_tokens()
+        .map(|_| format!("{} → {} tokens", count(usage.input_tokens), count(usage.output_tokens)));
+    let cost = usage.cost_usd.map(|cost| format!("${cost:.4}"));
+    tokens.into_iter().chain(cost).collect::<Vec<_>>().join(", ")
+}
+
+/// `1 call`, `2 calls`.
+pub(super) fn count(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+/// Things as a list for people: `a, b, c`, or `none`.
+pub(super) fn list<T: Display>(items: impl IntoIterator<Item = T>) -> String {
+    let names: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
+    if names.is_empty() { "none".into() } else { names.join(", ") }
+}
+
+/// The text as one word of a POSIX shell.
+pub(super) fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+,=".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_long_value_is_cut_to_one_line_and_says_so() {
+        assert_eq!(compact(&json!({"a": "x\ny"}), 80), r#"{"a":"x\ny"}"#);
+        let cut = compact(&json!("x".repeat(500)), 500);
+        assert_eq!((cut.chars().count(), cut.ends_with('…')), (COMPACT, true));
+        assert_eq!(one_line("a\n  b\u{1b}[31m", 80), "a b·[31m");
+    }
+
+    #[test]
+    fn durations_are_said_as_people_say_them() {
+        let said: Vec<String> = [85, 1_230, 185_000, 7_260_000].into_iter().map(duration).collect();
+        assert_eq!(said, ["85 ms", "1.2 s", "3 min 5 s", "2 h 1 min"]);
+    }
+
+    #[test]
+    fn unknown_usage_is_not_told_as_zero() {
+        assert_eq!(usage(&Usage::default()), "");
+        assert_eq!(usage(&Usage { input_tokens: Some(12), ..Usage::default() }), "12 → ? tokens");
+    }
+
+    #[test]
+    fn a_shell_reads_a_quoted_word_back_as_it_was() {
+        assert_eq!(shell_word("call_1"), "call_1");
+        assert_eq!(shell_word("it's {\"a\":1}"), r#"'it'\''s {"a":1}'"#);
+        assert_eq!(shell_word(""), "''");
+    }
+}

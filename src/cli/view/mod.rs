@@ -1,0 +1,30 @@
+//! What people see of a run. Pure: lifecycle events, journals and debts in, lines out; who prints them is not known here.
+
+mod owed;
+mod picture;
+mod show;
+mod story;
+#[cfg(test)]
+mod tests;
+
+pub(super) use owed::{Again, what_is_owed};
+pub(super) use picture::Picture;
+pub(super) use story::{Answer, Shown, Story};
+
+use super::paint::Paint;
+
+/// How lines are made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Look {
+    /// Coloured or plain.
+    pub(super) paint: Paint,
+    /// Columns there are.
+    pub(super) width: usize,
+}
+
+impl Look {
+    /// The columns left for something after `used` ones; never too few to show anything.
+    fn room(self, used: usize) -> usize {
+        self.width.saturating_sub(used).max(24)
+    }
+}

@@ -1,0 +1,281 @@
+//! A run told while it happens: one or two lines for each lifecycle event, fragments of text in between.
+
+use super::Look;
+use crate::cli::text::{compact, count, duration, harmless, list, one_line, usage};
+use crate::core::run::{self, Offer, Rejection, Scope};
+use crate::core::tool::LeftOut;
+use crate::ports::{Delta, Progress};
+use crate::telemetry::LifecycleEvent;
+use crate::telemetry::lifecycle::{Asked, Fact};
+
+/// Something to print.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Shown {
+    /// A whole line.
+    Line(String),
+    /// A piece of a line that goes on.
+    Fragment(String),
+}
+
+/// Where the model's final answer is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Answer {
+    /// In the story, as it is streamed: the reader is a person at a terminal.
+    InStory,
+    /// On standard output, alone; the story leaves it out and streams nothing.
+    Apart,
+}
+
+/// Tells a run. Holds only what the look of the next line depends on.
+#[derive(Debug)]
+pub(in crate::cli) struct Story {
+    look: Look,
+    answer: Answer,
+    /// What the fragments since the last whole line were.
+    streaming: Option<Stream>,
+    /// Whether the text of this turn was shown in fragments already.
+    streamed: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stream {
+    Text,
+    Reasoning,
+}
+
+impl Story {
+    /// A story of which nothing was told yet.
+    pub(in crate::cli) fn new(look: Look, answer: Answer) -> Self {
+        Self { look, answer, streaming: None, streamed: false }
+    }
+
+    /// What one event adds to it.
+    pub(in crate::cli) fn tell(&mut self, event: &LifecycleEvent) -> Vec<Shown> {
+        if let Fact::Fragment(delta) = &event.fact {
+            return self.fragment(delta);
+        }
+        let mut shown = self.end_of_stream();
+        shown.extend(self.lines(event).into_iter().map(Shown::Line));
+        shown
+    }
+
+    /// Ends a line that was begun, if there is one.
+    pub(in crate::cli) fn end_of_stream(&mut self) -> Vec<Shown> {
+        self.streaming.take().map(|_| Shown::Line(String::new())).into_iter().collect()
+    }
+
+    fn lines(&mut self, event: &LifecycleEvent) -> Vec<String> {
+        let paint = self.look.paint;
+        match &event.fact {
+            Fact::Started { agent, model, session_id, input, .. } => {
+                let about = format!("agent {agent} · model {model} · session {session_id}");
+                let mut lines = vec![format!("{} {}", paint.bold("run"), paint.bold(&event.run_id))];
+                lines.push(paint.dim(about));
+                lines.extend(input.iter().map(|text| self.said(text)));
+                lines
+            }
+            Fact::Resumed { .. } => vec![format!("{} {}", paint.bold("run"), paint.bold(format!("{} goes on", event.run_id)))],
+            Fact::ToolsListed { tools, left_out } => {
+                let mut lines = vec![paint.dim(format!("{} on offer", count(tools.len(), "tool")))];
+                lines.extend(left_out.iter().map(|left| self.left_out(left)));
+                lines
+            }
+            Fact::ApprovalsResolved { granted } if granted.is_empty() => Vec::new(),
+            Fact::ApprovalsResolved { granted } => vec![paint.dim(format!("  approved before: {}", list(granted)))],
+            Fact::ModelCalled { attempt: 1, offer, .. } => {
+                self.streamed = false;
+                vec![self.turn(event.iteration, *offer)]
+            }
+            Fact::ModelRetrying { attempt, .. } => {
+                self.streamed = false;
+                vec![paint.yellow(format!("  asking the model again, attempt {attempt}"))]
+            }
+            Fact::ModelReplied { .. } => self.replied(&event.fact),
+            Fact::ModelFailed { error, duration_ms, .. } => {
+                vec![format!("  {} model: {error} ({})", paint.red("✗"), duration(*duration_ms))]
+            }
+            Fact::TierSelected { priority, run, deferred } if !deferred.is_empty() => {
+                let now = count(run.len(), "call");
+                vec![paint.dim(format!("  priority {priority} first: {now} now, {} deferred", deferred.len()))]
+            }
+            Fact::Completed { tool_interactions, usage: used, .. } => {
+                vec![self.ending(&paint.green("completed"), *tool_interactions, &usage(used))]
+            }
+            Fact::Failed { error, tool_interactions, usage: used, .. } => vec![
+                format!("{} {}", paint.red("failed:"), error),
+                self.ending("", *tool_interactions, &usage(used)),
+            ],
+            Fact::Cancelled { reason, tool_interactions, usage: used } => {
+                let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+                let word = paint.yellow(format!("cancelled{why}"));
+                vec![self.ending(&word, *tool_interactions, &usage(used))]
+            }
+            Fact::BudgetExhausted { used, max } => {
+                vec![paint.yellow(format!("  ! the tool budget is used up: {used} of {max}"))]
+            }
+            Fact::ValidationFailed { target: "output", problems, .. } => {
+                let problem = |p: &crate::core::tool::Problem| {
+                    let place = if p.path.is_empty() { String::new() } else { format!("{}: ", p.path) };
+                    format!("  {} the answer does not fit: {place}{}", paint.red("✗"), one_line(&p.message, self.look.room(30)))
+                };
+                problems.iter().map(problem).collect()
+            }
+            Fact::OutputValidated => vec![format!("  {} the answer is valid", paint.green("✓"))],
+            Fact::MessageAdded { text } => text.iter().map(|text| self.said(text)).collect(),
+            Fact::McpExecuting { .. }
+            | Fact::McpCompleted { .. }
+            | Fact::ExternalRequested { .. }
+            | Fact::ExternalCompleted { .. }
+            | Fact::Rejected { .. }
+            | Fact::ApprovalRequested { .. }
+            | Fact::ApprovalDecided { .. } => self.call(&event.fact).into_iter().collect(),
+            // Debts are listed with the commands that answer them, and invalid arguments are told as a rejection.
+            Fact::Pending { .. }
+            | Fact::ContextBuildStarted
+            | Fact::ContextBuildSuccess
+            | Fact::ModelCalled { .. }
+            | Fact::TierSelected { .. }
+            | Fact::ValidationFailed { .. }
+            | Fact::Fragment(_) => Vec::new(),
+        }
+    }
+
+    fn turn(&self, number: u32, offer: Offer) -> String {
+        let restriction = match offer {
+            Offer::Tools => "",
+            Offer::NoTools => ", without tools",
+            Offer::LastWord => ", the last word, without tools",
+        };
+        self.look.paint.bold(format!("turn {number}{restriction}"))
+    }
+
+    fn replied(&mut self, fact: &Fact) -> Vec<String> {
+        let Fact::ModelReplied { text, usage: used, duration_ms, tool_calls, .. } = fact else { return Vec::new() };
+        let is_answer = tool_calls.is_empty();
+        let told_already = self.streamed || (is_answer && self.answer == Answer::Apart);
+        let text = text.as_deref().unwrap_or_default();
+        let mut lines = Vec::new();
+        if !told_already && !text.trim().is_empty() {
+            lines.extend(harmless(text).trim_end().lines().map(|line| format!("  {line}")));
+        }
+        let spent = usage(used);
+        let spent = if spent.is_empty() { spent } else { format!(", {spent}") };
+        lines.push(self.look.paint.dim(format!("  model: {}{spent}", duration(*duration_ms))));
+        lines
+    }
+
+    fn call(&self, fact: &Fact) -> Option<String> {
+        let paint = self.look.paint;
+        let line = match fact {
+            Fact::McpExecuting { call } => self.asked(&paint.cyan("→"), call, ""),
+            Fact::McpCompleted { call, duration_ms, is_error, result, .. } => {
+                let took = duration_ms.map(duration).unwrap_or_default();
+                self.ended(call, *is_error, &took, result.as_deref())
+            }
+            Fact::ExternalRequested { call } => self.asked(&paint.yellow("◆"), call, " is yours to run"),
+            Fact::ExternalCompleted { call, is_error, result, .. } => {
+                self.ended(call, *is_error, "from the caller", result.as_deref())
+            }
+            Fact::Rejected { call, reason: Rejection::Deferred, .. } => {
+                paint.dim(format!("  ↷ {} deferred: calls of higher priority run first", call.name))
+            }
+            Fact::Rejected { call, reason, message } => {
+                let why = one_line(message.as_deref().unwrap_or_default(), self.look.room(call.name.len() + 30));
+                format!("  {} {} rejected, {}: {why}", paint.red("✗"), call.name, reason.as_str().replace('_', " "))
+            }
+            Fact::ApprovalRequested { call, why, .. } => {
+                self.asked(&paint.yellow("?"), call, &format!(" needs a decision: {why}"))
+            }
+            Fact::ApprovalDecided { call, answer, by, scope, edited, reason } => {
+                let (mark, word) = match answer {
+                    run::Answer::Approve => (paint.green("✓"), "approved"),
+                    run::Answer::Deny => (paint.red("✗"), "denied"),
+                };
+                let reach = if *scope == Scope::Session { " for this session" } else { "" };
+                let edited = if *edited { ", arguments edited" } else { "" };
+                let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+                format!("  {mark} {} {word}{reach} by {by}{edited}{why}", call.name)
+            }
+            _ => return None,
+        };
+        Some(line)
+    }
+
+    fn asked(&self, mark: &str, call: &Asked, remark: &str) -> String {
+        let used = call.name.chars().count() + remark.chars().count() + 6;
+        let arguments = call.arguments.as_ref().map(|value| compact(value, self.look.room(used))).unwrap_or_default();
+        format!("  {mark} {} {}{remark}", call.name, self.look.paint.dim(arguments))
+    }
+
+    fn ended(&self, call: &Asked, is_error: bool, remark: &str, result: Option<&str>) -> String {
+        let paint = self.look.paint;
+        let mark = if is_error { paint.red("✗") } else { paint.green("✓") };
+        let room = self.look.room(call.name.chars().count() + remark.chars().count() + 8).min(crate::cli::text::COMPACT);
+        let result = one_line(result.unwrap_or_default(), room);
+        format!("  {mark} {} {}  {result}", call.name, paint.dim(remark))
+    }
+
+    fn left_out(&self, left: &LeftOut) -> String {
+        self.look.paint.yellow(format!("  ! {}", left_out_line(left)))
+    }
+
+    fn said(&self, text: &str) -> String {
+        let text = harmless(text);
+        format!("{} {}", self.look.paint.bold(">"), text.trim_end().replace('\n', "\n  "))
+    }
+
+    fn ending(&self, word: &str, interactions: u32, spent: &str) -> String {
+        let turns = count(interactions as usize, "turn with tools").replace("toolss", "tools");
+        let turns = turns.replace("turn with toolss", "turns with tools");
+        let about = if spent.is_empty() { turns } else { format!("{turns}, {spent}") };
+        let about = self.look.paint.dim(about);
+        if word.is_empty() { about } else { format!("{word} {about}") }
+    }
+
+    fn fragment(&mut self, delta: &Delta) -> Vec<Shown> {
+        if self.answer == Answer::Apart {
+            return Vec::new();
+        }
+        match delta {
+            Delta::Text { text } => self.stream(Stream::Text, text),
+            Delta::Reasoning { text } => self.stream(Stream::Reasoning, text),
+            Delta::Progress { progress, .. } => {
+                let mut shown = self.end_of_stream();
+                shown.push(Shown::Line(self.look.paint.dim(format!("    … {}", in_words(progress)))));
+                shown
+            }
+        }
+    }
+
+    fn stream(&mut self, stream: Stream, text: &str) -> Vec<Shown> {
+        let mut shown = if self.streaming == Some(stream) { Vec::new() } else { self.end_of_stream() };
+        let indent = if self.streaming.is_none() { "  " } else { "" };
+        self.streaming = Some(stream);
+        let text = format!("{indent}{}", harmless(text).replace('\n', "\n  "));
+        shown.push(Shown::Fragment(match stream {
+            Stream::Text => {
+                self.streamed = true;
+                text
+            }
+            Stream::Reasoning => self.look.paint.dim(text),
+        }));
+        shown
+    }
+}
+
+/// Something that is not offered, in a line.
+pub(super) fn left_out_line(left: &LeftOut) -> String {
+    let what = match (&left.server, &left.tool) {
+        (Some(server), Some(tool)) => format!("{server}/{tool}"),
+        (Some(server), None) => format!("server {server}"),
+        (None, Some(tool)) => tool.clone(),
+        (None, None) => "a tool".into(),
+    };
+    format!("left out: {what}: {}", left.reason)
+}
+
+fn in_words(progress: &Progress) -> String {
+    let of = progress.total.map(|total| format!("/{total}")).unwrap_or_default();
+    let message = progress.message.as_deref().map(|message| format!(" {}", one_line(message, 80))).unwrap_or_default();
+    format!("{}{of}{message}", progress.progress)
+}
