@@ -1,1 +1,28 @@
-//! (under construction)
+//! The MCP servers: [`Servers`] implements the port [`McpServers`](crate::ports::McpServers) over the official SDK.
+//!
+//! Servers are other people's programs. They start slowly, die, write to the wrong stream, list broken tools and never
+//! answer. Each such thing becomes a reason in words and stays with the server it came from: nothing here ever fails a
+//! run, delays another server, or repeats a call that may have been made. No type of the SDK crosses this border: its
+//! majors change often, ours must not.
+//!
+//! Not done here: naming, filtering and judging tools (`core::tool`), validating arguments (`validation`), and deciding
+//! whether a call may be made again (`core::run`).
+
+mod answer;
+mod call;
+mod connection;
+pub mod demo;
+mod era;
+mod fault;
+mod http;
+mod listener;
+mod listing;
+mod server;
+mod servers;
+mod settings;
+mod status;
+mod stdio;
+
+pub use servers::Servers;
+pub use settings::{HttpSettings, ServerSettings, StdioSettings, Transport};
+pub use status::{ServerState, ServerStatus};

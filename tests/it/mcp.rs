@@ -1,1 +1,9 @@
-//! (under construction)
+//! MCP servers as real processes and real HTTP endpoints: good ones, bad ones, and other people's.
+
+mod calls;
+mod demo;
+mod http;
+mod lifetime;
+mod listing;
+mod peers;
+mod support;

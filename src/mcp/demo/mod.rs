@@ -1,0 +1,21 @@
+//! The bundled example server: the support desk of a small shop, entirely in memory. It is there so that toolgate can be
+//! tried without installing anything, and its latencies are real enough that calls made in parallel can be seen to be.
+
+mod desk;
+mod shop;
+
+use rmcp::ServiceExt;
+
+use desk::Desk;
+
+/// Why the example server ended early.
+#[derive(Debug, thiserror::Error)]
+#[error("the example server stopped: {0}")]
+pub struct DemoError(String);
+
+/// Serves the shop on stdin and stdout until stdin is closed.
+pub async fn serve_stdio() -> Result<(), DemoError> {
+    let stopped = |error: &dyn std::fmt::Display| DemoError(error.to_string());
+    let running = Desk::open().serve(rmcp::transport::stdio()).await.map_err(|error| stopped(&error))?;
+    running.waiting().await.map(drop).map_err(|error| stopped(&error))
+}

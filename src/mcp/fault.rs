@@ -1,0 +1,53 @@
+//! What can go wrong with one exchange, in words for people and models, and what outcome it is of a call.
+
+use std::time::Duration;
+
+use crate::core::tool::{FailureKind, Outcome};
+
+/// Why a request got no answer. Messages complete the sentence "the MCP server `x` ...".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Fault {
+    /// It certainly never reached the server.
+    #[error("{0}")]
+    NotSent(String),
+    /// The server answered with a protocol error.
+    #[error("refused the request: {message} (JSON-RPC error {code})")]
+    Refused {
+        /// The JSON-RPC code.
+        code: i32,
+        /// The server's words.
+        message: String,
+    },
+    /// It was silent for too long.
+    #[error(
+        "gave neither an answer nor progress for {} s; the request was cancelled. Raise its `call_timeout` if it needs \
+         longer", .0.as_secs_f64()
+    )]
+    Silent(Duration),
+    /// It took too long in all.
+    #[error(
+        "gave no answer within {} s; the request was cancelled. Raise its `total_timeout` if it needs longer",
+        .0.as_secs_f64()
+    )]
+    Late(Duration),
+    /// The connection broke.
+    #[error("broke off the connection: {0}")]
+    Disconnected(String),
+    /// The answer is none.
+    #[error("answered with something that is no MCP result: {0}")]
+    Unreadable(String),
+}
+
+impl Fault {
+    /// What this is for a call.
+    pub(super) fn into_outcome(self, server: &str) -> Outcome {
+        let kind = match &self {
+            Self::NotSent(_) => FailureKind::Unavailable,
+            Self::Refused { .. } => FailureKind::Refused,
+            Self::Silent(_) | Self::Late(_) => FailureKind::Timeout,
+            Self::Disconnected(_) => FailureKind::Disconnected,
+            Self::Unreadable(_) => FailureKind::Unreadable,
+        };
+        Outcome::failed(kind, format!("the MCP server `{server}` {self}"))
+    }
+}

@@ -1,0 +1,56 @@
+//! Servers that are dialled: the transport, and what its errors mean.
+
+mod client;
+mod explain;
+mod traced;
+
+use std::collections::HashMap;
+
+use ::http::{HeaderName, HeaderValue};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use secrecy::ExposeSecret;
+
+pub(super) use explain::{explain, send_fault};
+use traced::Traced;
+
+use super::settings::HttpSettings;
+
+/// What is wrong with the settings of a server, found before it is dialled.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::mcp) enum SettingsError {
+    #[error("`{0}` is no http or https address; correct the server's `url`")]
+    Url(String),
+    #[error("the header `{0}` has a name or value that HTTP does not allow; correct the server's `headers`")]
+    Header(String),
+    #[error("there is no HTTP client: {0}")]
+    Client(#[from] reqwest::Error),
+}
+
+/// A transport to the endpoint that sends at most that many requests at a time. Dials nothing yet.
+pub(super) fn transport(
+    settings: &HttpSettings,
+    max_concurrency: usize,
+) -> Result<StreamableHttpClientTransport<Traced>, SettingsError> {
+    let is_http = reqwest::Url::parse(&settings.url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+    if !is_http {
+        return Err(SettingsError::Url(settings.url.clone()));
+    }
+    let config = StreamableHttpClientTransportConfig::with_uri(settings.url.as_str())
+        .max_concurrent_requests(max_concurrency)
+        .max_sse_event_size(super::stdio::Overflow::MAX_LINE)
+        .custom_headers(headers(settings)?);
+    Ok(StreamableHttpClientTransport::with_client(Traced(client::pooled()?), config))
+}
+
+fn headers(settings: &HttpSettings) -> Result<HashMap<HeaderName, HeaderValue>, SettingsError> {
+    let mut headers = HashMap::new();
+    for (name, secret) in &settings.headers {
+        let wrong = || SettingsError::Header(name.clone());
+        let key = HeaderName::try_from(name.as_str()).map_err(|_| wrong())?;
+        let mut value = HeaderValue::try_from(secret.expose_secret()).map_err(|_| wrong())?;
+        value.set_sensitive(true);
+        headers.insert(key, value);
+    }
+    Ok(headers)
+}

@@ -1,0 +1,69 @@
+//! All configured servers, as the port the driver calls.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::future::join_all;
+
+use super::server::Server;
+use super::settings::ServerSettings;
+use super::status::ServerStatus;
+use crate::core::id::{RunId, ServerId};
+use crate::core::tool::{FailureKind, LeftOut, Outcome, ServerTools};
+use crate::core::trace::SpanContext;
+use crate::ports::{McpCall, McpServers, Progress};
+
+/// The configured servers. Call [`close`](Self::close) before the runtime ends, so that nothing is left behind.
+pub struct Servers {
+    servers: BTreeMap<ServerId, Arc<Server>>,
+}
+
+impl Servers {
+    /// Starts and dials nothing yet.
+    pub fn new(settings: impl IntoIterator<Item = (ServerId, ServerSettings)>) -> Self {
+        let servers = settings.into_iter().map(|(id, settings)| (id.clone(), Server::new(id, settings))).collect();
+        Self { servers }
+    }
+
+    /// How every server stands, in the order of their ids.
+    pub fn status(&self) -> Vec<ServerStatus> {
+        self.servers.values().map(|server| server.status()).collect()
+    }
+
+    /// Shuts all servers down, at once, and returns when no process of theirs is left. Calls under way end as
+    /// disconnected; later requests are refused.
+    pub async fn close(&self) {
+        join_all(self.servers.values().map(|server| server.close())).await;
+    }
+
+    fn unknown(id: &ServerId) -> String {
+        format!("there is no MCP server `{id}` in the configuration; add it, or correct the name")
+    }
+}
+
+#[async_trait]
+impl McpServers for Servers {
+    async fn list(&self, servers: &[ServerId], trace: &SpanContext) -> Vec<ServerTools> {
+        let lists = servers.iter().map(|id| async move {
+            match self.servers.get(id) {
+                Some(server) => server.list(trace).await,
+                None => {
+                    let left_out = LeftOut { server: Some(id.clone()), tool: None, reason: Self::unknown(id) };
+                    ServerTools { server: id.clone(), trusted: false, tools: Vec::new(), left_out: vec![left_out] }
+                }
+            }
+        });
+        join_all(lists).await
+    }
+
+    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> Outcome {
+        match self.servers.get(call.server) {
+            Some(server) => server.call(call, progress).await,
+            None => Outcome::failed(FailureKind::Unavailable, Self::unknown(call.server)),
+        }
+    }
+
+    /// Connections are shared by all runs, so nothing belongs to one.
+    async fn release(&self, _run: &RunId) {}
+}

@@ -1,0 +1,83 @@
+//! How a server is reached and how long it is waited for. Plain data, made from the configuration by whoever composes
+//! the program; secrets stay in redacting types.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use secrecy::SecretString;
+
+/// One configured server.
+#[derive(Clone, Debug)]
+pub struct ServerSettings {
+    /// Where it is.
+    pub transport: Transport,
+    /// The budget from spawning or dialling to the list of tools; default 60 s, because installers run in it.
+    pub start_timeout: Duration,
+    /// How long a call may be silent; progress starts the time anew; default 60 s.
+    pub call_timeout: Duration,
+    /// How long a call may take in all, whatever progress it reports, waiting for a slot included; default 600 s.
+    pub total_timeout: Duration,
+    /// Whether the operator trusts its annotations; default no.
+    pub trusted: bool,
+    /// How many calls it gets at a time; default 16. The others wait.
+    pub max_concurrency: usize,
+}
+
+/// The two ways to reach a server.
+#[derive(Clone, Debug)]
+pub enum Transport {
+    /// A child process that speaks on stdin and stdout.
+    Stdio(StdioSettings),
+    /// A streamable HTTP endpoint.
+    Http(HttpSettings),
+}
+
+/// A server that is started as a child process.
+#[derive(Clone, Debug, Default)]
+pub struct StdioSettings {
+    /// The program, by path or by name in `PATH`.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Variables it is given besides the harmless few every program needs (`PATH`, `HOME`, locale and the like).
+    pub env: BTreeMap<String, SecretString>,
+    /// Whether it is given the whole environment of toolgate; default no, because that holds the secrets of others.
+    pub inherit_env: bool,
+    /// Its working directory; default: that of toolgate.
+    pub cwd: Option<PathBuf>,
+}
+
+/// A server that is dialled.
+#[derive(Clone, Debug, Default)]
+pub struct HttpSettings {
+    /// The endpoint.
+    pub url: String,
+    /// Headers of every request.
+    pub headers: BTreeMap<String, SecretString>,
+}
+
+impl ServerSettings {
+    /// The transport with every other setting at its default.
+    pub fn new(transport: Transport) -> Self {
+        Self {
+            transport,
+            start_timeout: Duration::from_secs(60),
+            call_timeout: Duration::from_secs(60),
+            total_timeout: Duration::from_secs(600),
+            trusted: false,
+            max_concurrency: 16,
+        }
+    }
+
+    /// A child process with arguments, every other setting at its default.
+    pub fn stdio<A: Into<String>>(command: impl Into<String>, args: impl IntoIterator<Item = A>) -> Self {
+        let args = args.into_iter().map(Into::into).collect();
+        Self::new(Transport::Stdio(StdioSettings { command: command.into(), args, ..StdioSettings::default() }))
+    }
+
+    /// An HTTP endpoint, every other setting at its default.
+    pub fn http(url: impl Into<String>) -> Self {
+        Self::new(Transport::Http(HttpSettings { url: url.into(), ..HttpSettings::default() }))
+    }
+}

@@ -1,0 +1,147 @@
+//! A child process and the task that keeps it: reads its stderr, waits for its end, and brings it down when asked or
+//! when nobody holds it any more.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+
+use super::group::Group;
+use super::{StderrTail, environment};
+use crate::mcp::settings::StdioSettings;
+
+/// How long a child may take to end by itself after its stdin was closed, and again after SIGTERM.
+const GRACE: Duration = Duration::from_millis(1500);
+/// How long the rest of stderr is waited for; a grandchild may hold it open.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// A running child. Dropping it brings the process down in the background.
+#[derive(Debug)]
+pub(in crate::mcp) struct Child {
+    pid: u32,
+    stderr: StderrTail,
+    exit: watch::Receiver<Option<ExitStatus>>,
+    wind_down: CancellationToken,
+    _when_dropped: DropGuard,
+}
+
+/// Why there is no child.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::mcp) enum SpawnError {
+    #[error(
+        "the command `{command}` was not found; install it, or give its full path in the server's `command` (PATH is \
+         passed on)"
+    )]
+    NotFound { command: String },
+    #[error("the working directory `{}` does not exist; create it or correct the server's `cwd`", cwd.display())]
+    NoDirectory { cwd: PathBuf },
+    #[error("the command `{command}` could not be started: {source}; check that it is an executable file")]
+    Failed { command: String, source: io::Error },
+}
+
+/// Starts the process in a group of its own. Its keeper runs on `tasks`: when these are done, nothing is left of it.
+pub(in crate::mcp) fn spawn(
+    settings: &StdioSettings,
+    tasks: &TaskTracker,
+) -> Result<(Child, ChildStdout, ChildStdin), SpawnError> {
+    let mut command = Command::new(&settings.command);
+    command.args(&settings.args).kill_on_drop(true);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    environment::apply(&mut command, settings);
+    #[cfg(unix)]
+    command.process_group(0);
+    if let Some(cwd) = &settings.cwd {
+        if !cwd.is_dir() {
+            return Err(SpawnError::NoDirectory { cwd: cwd.clone() });
+        }
+        command.current_dir(cwd);
+    }
+
+    let name = || settings.command.clone();
+    let mut process = command.spawn().map_err(|source| match source.kind() == io::ErrorKind::NotFound {
+        true => SpawnError::NotFound { command: name() },
+        false => SpawnError::Failed { command: name(), source },
+    })?;
+    let pipes = (process.id(), process.stdin.take(), process.stdout.take(), process.stderr.take());
+    let (Some(pid), Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+        return Err(SpawnError::Failed { command: name(), source: io::Error::other("it has no pipes") });
+    };
+
+    let tail = StderrTail::default();
+    let (exited, exit) = watch::channel(None);
+    let wind_down = CancellationToken::new();
+    let keeper = Keeper { process, group: Group::led_by(pid), stderr: tail.clone(), exited };
+    tasks.spawn(keeper.keep(stderr, wind_down.clone()));
+    let child = Child { pid, stderr: tail, exit, _when_dropped: wind_down.clone().drop_guard(), wind_down };
+    Ok((child, stdout, stdin))
+}
+
+impl Child {
+    /// The process id.
+    pub(in crate::mcp) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// What it wrote to stderr last.
+    pub(in crate::mcp) fn stderr(&self) -> &StderrTail {
+        &self.stderr
+    }
+
+    /// Whether the process is over.
+    pub(in crate::mcp) fn has_exited(&self) -> bool {
+        self.exit.borrow().is_some()
+    }
+
+    /// How it ended, if it does within the time; its stderr is complete by then.
+    pub(in crate::mcp) async fn exit_within(&self, time: Duration) -> Option<ExitStatus> {
+        let mut exit = self.exit.clone();
+        let ended = tokio::time::timeout(time, exit.wait_for(Option::is_some)).await;
+        ended.ok()?.ok().and_then(|status| *status)
+    }
+
+    /// Brings it down and waits until nothing is left. Its stdin should be closed by now.
+    pub(in crate::mcp) async fn shut_down(&self) {
+        self.wind_down.cancel();
+        let mut exit = self.exit.clone();
+        while exit.changed().await.is_ok() {}
+    }
+}
+
+struct Keeper {
+    process: tokio::process::Child,
+    group: Group,
+    stderr: StderrTail,
+    exited: watch::Sender<Option<ExitStatus>>,
+}
+
+impl Keeper {
+    async fn keep(mut self, stderr: ChildStderr, wind_down: CancellationToken) {
+        let mut reading = JoinSet::new();
+        reading.spawn(self.stderr.clone().fill_from(stderr));
+        let status = tokio::select! {
+            status = self.process.wait() => status.ok(),
+            () = wind_down.cancelled() => self.wind_down().await,
+        };
+        let _ = tokio::time::timeout(LAST_WORDS, reading.join_next()).await;
+        self.exited.send_replace(status);
+    }
+
+    async fn wind_down(&mut self) -> Option<ExitStatus> {
+        if let Ok(status) = tokio::time::timeout(GRACE, self.process.wait()).await {
+            return status.ok();
+        }
+        self.group.terminate();
+        if let Ok(status) = tokio::time::timeout(GRACE, self.process.wait()).await {
+            return status.ok();
+        }
+        self.group.kill();
+        let _ = self.process.start_kill();
+        self.process.wait().await.ok()
+    }
+}

@@ -1,0 +1,77 @@
+//! What is left of a server when it is closed, dropped, or killed by somebody else.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+use toolgate::core::tool::FailureKind;
+use toolgate::mcp::{ServerSettings, ServerState};
+
+use super::support::*;
+
+#[tokio::test]
+async fn no_child_is_left_after_closing_and_stubborn_ones_are_closed_side_by_side() {
+    let servers = servers([
+        ("one", python("stubborn.py", &[])),
+        ("two", python("stubborn.py", &[])),
+        ("well-behaved", python("worker.py", &[])),
+    ]);
+    list(&servers, &["one", "two", "well-behaved"]).await;
+    let pids: Vec<u32> = servers.status().iter().map(|status| status.pid.expect("a process")).collect();
+    assert!(pids.iter().all(|pid| is_running(*pid)));
+    let started = Instant::now();
+    servers.close().await;
+    assert_eq!(pids.iter().filter(|pid| is_running(**pid)).count(), 0);
+    assert!(started.elapsed() < Duration::from_millis(2500), "{:?}: one after the other", started.elapsed());
+}
+
+#[tokio::test]
+async fn what_a_server_started_itself_ends_with_it() {
+    let script = format!("sleep 300 & echo $! >&2; exec python3 -B {}", script_path("worker.py"));
+    let servers = servers([("shell", ServerSettings::stdio("sh", ["-c", &script]))]);
+    list(&servers, &["shell"]).await;
+    let grandchild: u32 = status(&servers, "shell").stderr[0].parse().expect("a process id");
+    assert!(is_running(grandchild));
+    servers.close().await;
+    eventually("the grandchild is reaped", async || !is_running(grandchild)).await;
+}
+
+#[tokio::test]
+async fn closing_ends_a_server_that_is_still_starting() {
+    let servers = servers([("mute", python("mute.py", &[]))]);
+    let closing = async {
+        eventually("it is starting", async || !status(&servers, "mute").stderr.is_empty()).await;
+        assert_eq!(status(&servers, "mute").state, ServerState::Starting);
+        servers.close().await;
+    };
+    let (reason, ()) = tokio::join!(missing(&servers, "mute"), closing);
+    assert_eq!(reason, "the MCP server `mute` was shut down while it was starting");
+    let later = missing(&servers, "mute").await;
+    assert!(later.contains("was shut down, because toolgate is ending"), "{later}");
+}
+
+#[tokio::test]
+async fn servers_that_are_dropped_unclosed_still_end() {
+    let servers = servers([("worker", python("worker.py", &[]))]);
+    list(&servers, &["worker"]).await;
+    let pid = status(&servers, "worker").pid.expect("a process");
+    drop(servers);
+    eventually("the process ended", async || !is_running(pid)).await;
+}
+
+#[tokio::test]
+async fn a_server_that_was_killed_is_started_again_when_next_needed() {
+    let servers = servers([("worker", python("worker.py", &[]))]);
+    list(&servers, &["worker"]).await;
+    let first = status(&servers, "worker").pid.expect("a process");
+    kill_process(Pid::from_raw(first.try_into().expect("a process id")).expect("not zero"), Signal::KILL)
+        .expect("killed");
+    eventually("the loss is noticed", async || status(&servers, "worker").state == ServerState::Disconnected).await;
+
+    assert_eq!(list(&servers, &["worker"]).await[0].tools.len(), 8);
+    let second = status(&servers, "worker");
+    assert_eq!(second.state, ServerState::Ready);
+    assert_ne!(second.pid, Some(first));
+    servers.close().await;
+    assert_eq!(failed(call(&servers, "worker", "report", json!({})).await).0, FailureKind::Unavailable);
+}

@@ -1,0 +1,141 @@
+//! Small verbs for the scenarios: which servers there are, and how one is called.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use toolgate::core::id::{CallId, RunId, ServerId};
+use toolgate::core::tool::{FailureKind, Outcome, ServerTools, ToolOutput};
+use toolgate::core::trace::{SpanContext, Trace};
+use toolgate::mcp::{ServerSettings, ServerStatus, Servers};
+use toolgate::ports::{McpCall, McpServers, Progress};
+
+/// What a test compares a trace with.
+pub(super) const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+
+/// A fixture server, written in Python with nothing but its standard library.
+pub(super) fn python(script: &str, args: &[&str]) -> ServerSettings {
+    static PYTHON: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    let runs = || std::process::Command::new("python3").arg("--version").output().is_ok_and(|out| out.status.success());
+    assert!(*PYTHON.get_or_init(runs), "python3 is needed for the fixture servers of these tests; install it");
+    ServerSettings::stdio("python3", ["-B", &script_path(script)].iter().chain(args).copied())
+}
+
+/// Where a fixture server is.
+pub(super) fn script_path(script: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/mcp").join(script);
+    path.to_str().expect("a path in UTF-8").to_owned()
+}
+
+/// The bundled example server, as a process.
+pub(super) fn demo() -> ServerSettings {
+    let test = std::env::current_exe().expect("the test binary");
+    let binary: PathBuf = test.ancestors().nth(2).expect("the target directory").join("examples/mcp_demo_server");
+    let remedy = "build it with `cargo build --example mcp_demo_server`, or run all of `cargo test`";
+    assert!(binary.exists(), "the example server is not at {}: {remedy}", binary.display());
+    ServerSettings::stdio(binary.to_str().expect("a path in UTF-8"), Vec::<String>::new())
+}
+
+/// Servers with these ids.
+pub(super) fn servers<const N: usize>(settings: [(&str, ServerSettings); N]) -> Servers {
+    Servers::new(settings.map(|(id, settings)| (ServerId::from(id), settings)))
+}
+
+/// A trace context with a `tracestate`.
+pub(super) fn trace() -> SpanContext {
+    let mut trace = Trace::from_traceparent(&format!("00-{TRACE}-00f067aa0ba902b7-01")).expect("valid");
+    trace.state = Some("vendor=1".into());
+    trace.context("test")
+}
+
+/// What these servers list.
+pub(super) async fn list(servers: &Servers, ids: &[&str]) -> Vec<ServerTools> {
+    let ids: Vec<ServerId> = ids.iter().map(|id| ServerId::from(*id)).collect();
+    servers.list(&ids, &trace()).await
+}
+
+/// The tools of one server that must have nothing to complain about, by name.
+pub(super) async fn names(servers: &Servers, id: &str) -> Vec<String> {
+    let listed = list(servers, &[id]).await.remove(0);
+    assert_eq!(listed.left_out, []);
+    listed.tools.into_iter().map(|tool| tool.name).collect()
+}
+
+/// The one reason why a server offers nothing.
+pub(super) async fn missing(servers: &Servers, id: &str) -> String {
+    let listed = list(servers, &[id]).await.remove(0);
+    assert_eq!((listed.tools.len(), listed.left_out.len()), (0, 1), "{listed:?}");
+    assert_eq!((listed.left_out[0].server.as_ref(), &listed.left_out[0].tool), (Some(&ServerId::from(id)), &None));
+    listed.left_out[0].reason.clone()
+}
+
+/// Calls a tool without looking at its progress.
+pub(super) async fn call(servers: &Servers, server: &str, tool: &str, arguments: Value) -> Outcome {
+    call_with(servers, server, tool, arguments, None, &|_| {}).await
+}
+
+/// Calls a tool.
+pub(super) async fn call_with(
+    servers: &Servers,
+    server: &str,
+    tool: &str,
+    arguments: Value,
+    deadline: Option<Duration>,
+    progress: &(dyn Fn(Progress) + Send + Sync),
+) -> Outcome {
+    let Value::Object(arguments): Value = arguments else { panic!("arguments are an object") };
+    let (run, call) = (RunId::from("run_1"), CallId::from("call_1"));
+    let (server, trace) = (ServerId::from(server), trace());
+    let call =
+        McpCall { run: &run, call: &call, server: &server, tool, arguments: &arguments, trace: &trace, deadline };
+    servers.call(call, progress).await
+}
+
+/// The answer of a tool that answered.
+pub(super) fn returned(outcome: Outcome) -> ToolOutput {
+    match outcome {
+        Outcome::Returned(output) => output,
+        other => panic!("expected an answer, got {other:?}"),
+    }
+}
+
+/// The text of a tool that answered with one.
+pub(super) fn text(outcome: Outcome) -> String {
+    returned(outcome).content.iter().filter_map(|part| part.as_text()).collect()
+}
+
+/// Kind and message of a call that failed.
+pub(super) fn failed(outcome: Outcome) -> (FailureKind, String) {
+    match outcome {
+        Outcome::Failed(failure) => (failure.kind, failure.message),
+        other => panic!("expected a failure, got {other:?}"),
+    }
+}
+
+/// What the worker fixture heard and was given.
+pub(super) async fn report(servers: &Servers, server: &str) -> Map<String, Value> {
+    match returned(call(servers, server, "report", serde_json::json!({})).await).structured {
+        Some(Value::Object(report)) => report,
+        other => panic!("expected a report, got {other:?}"),
+    }
+}
+
+/// The status of one server.
+pub(super) fn status(servers: &Servers, id: &str) -> ServerStatus {
+    servers.status().into_iter().find(|status| status.id == ServerId::from(id)).expect("a configured server")
+}
+
+/// Whether the process is there, be it as a zombie.
+pub(super) fn is_running(pid: u32) -> bool {
+    let pid = rustix::process::Pid::from_raw(pid.try_into().expect("a process id")).expect("not zero");
+    rustix::process::test_kill_process(pid).is_ok()
+}
+
+/// Waits until something is so, and fails when it never is.
+pub(super) async fn eventually<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> F) {
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(2);
+    while !is_so().await {
+        assert!(tokio::time::Instant::now() < deadline, "it never came about that {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}

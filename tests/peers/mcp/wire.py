@@ -1,0 +1,42 @@
+"""JSON-RPC over stdio, as little of it as a misbehaving server needs. Standard library only."""
+
+import json
+import sys
+
+
+def send(message):
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def answer(request, result):
+    send({"id": request["id"], "result": result})
+
+
+def refuse(request, code, message):
+    send({"id": request["id"], "error": {"code": code, "message": message}})
+
+
+def say(request, progress, message=None):
+    token = request["params"]["_meta"]["progressToken"]
+    params = {"progressToken": token, "progress": progress}
+    if message:
+        params["message"] = message
+    send({"method": "notifications/progress", "params": params})
+
+
+def messages():
+    """What the client sends, the handshake answered along the way."""
+    for line in sys.stdin:
+        message = json.loads(line)
+        if message.get("method") == "initialize":
+            answer(message, {
+                "protocolVersion": message["params"]["protocolVersion"],
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "fixture", "version": "0"},
+            })
+        yield message
+
+
+def tool(name, **more):
+    return {"name": name, "description": name, "inputSchema": {"type": "object"}, **more}
