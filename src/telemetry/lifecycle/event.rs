@@ -1,0 +1,340 @@
+//! Every lifecycle event there is, in one table.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Content;
+use crate::core::chat::{Stop, Usage};
+use crate::core::error::Failure;
+use crate::core::id::{AgentName, CallId, ModelName, RunId, ServerId, SessionId};
+use crate::core::run::{Answer, Debt, Offer, Rejection, Scope, Status};
+use crate::core::tool::{Arguments, LeftOut, Origin, Problem, Tool, ToolName};
+use crate::core::trace::TraceId;
+use crate::ports::Delta;
+
+/// One event of the stream. In JSON one flat object: `seq`, `run_id`, `at`, `iteration`, `type` and the fact's fields.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LifecycleEvent {
+    /// Journal position of the fact it tells; `None` for what is not journaled. Several events may tell one fact.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// The run.
+    pub run_id: RunId,
+    /// When; `None` for fragments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+    /// Model turns begun so far; 0 before the first.
+    pub iteration: u32,
+    /// What happened.
+    #[serde(flatten)]
+    pub fact: Fact,
+}
+
+/// What happened. Fields that quote the conversation are there only with `Content::Include`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "type")]
+#[allow(missing_docs)] // the fields are named as in the JSON that FEATURES and DESIGN describe
+pub enum Fact {
+    /// The run exists.
+    #[serde(rename = "execution.started")]
+    Started {
+        agent: AgentName,
+        model: ModelName,
+        session_id: SessionId,
+        trace_id: TraceId,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        input: Option<String>,
+    },
+    /// A driver took the run up again.
+    #[serde(rename = "execution.resumed")]
+    Resumed { trace_id: TraceId },
+    /// The run waits for others.
+    #[serde(rename = "execution.pending")]
+    Pending { pending: Vec<Owed> },
+    /// It ended with a valid answer.
+    #[serde(rename = "execution.completed")]
+    Completed {
+        tool_interactions: u32,
+        usage: Usage,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        output: Option<String>,
+    },
+    /// It ended without one.
+    #[serde(rename = "execution.failed")]
+    Failed {
+        status: Status,
+        error: Failure,
+        tool_interactions: u32,
+        usage: Usage,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        output: Option<String>,
+    },
+    /// Somebody stopped it.
+    #[serde(rename = "execution.cancelled")]
+    Cancelled {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        tool_interactions: u32,
+        usage: Usage,
+    },
+    /// The context of a turn is about to be built.
+    #[serde(rename = "context.build.started")]
+    ContextBuildStarted,
+    /// It was built.
+    #[serde(rename = "context.build.success")]
+    ContextBuildSuccess,
+    /// What the model is offered from now on.
+    #[serde(rename = "tools.listed")]
+    ToolsListed { tools: Vec<ToolName>, left_out: Vec<LeftOut> },
+    /// Which guarded tools run without a person.
+    #[serde(rename = "approvals.resolved")]
+    ApprovalsResolved { granted: Vec<ToolName> },
+    /// The model is asked.
+    #[serde(rename = "llm.call.started")]
+    ModelCalled { model: ModelName, attempt: u32, offer: Offer },
+    /// It is asked once more in the same turn.
+    #[serde(rename = "llm.call.retrying")]
+    ModelRetrying { model: ModelName, attempt: u32 },
+    /// It answered.
+    #[serde(rename = "llm.call.completed")]
+    ModelReplied {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        attempt: u32,
+        stop: Stop,
+        usage: Usage,
+        duration_ms: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        first_token_ms: Option<u64>,
+        tool_calls: Vec<Asked>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+    },
+    /// An attempt failed.
+    #[serde(rename = "llm.call.failed")]
+    ModelFailed { attempt: u32, error: Failure, usage: Usage, duration_ms: u64 },
+    /// Of the calls in a reply, these run and those wait.
+    #[serde(rename = "tool.tier.selected")]
+    TierSelected { priority: i32, run: Vec<CallId>, deferred: Vec<CallId> },
+    /// A call was sent to its server.
+    #[serde(rename = "tool.mcp.executing")]
+    McpExecuting {
+        #[serde(flatten)]
+        call: Asked,
+    },
+    /// It has its end.
+    #[serde(rename = "tool.mcp.completed")]
+    McpCompleted {
+        #[serde(flatten)]
+        call: Asked,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        duration_ms: Option<u64>,
+        is_error: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<&'static str>,
+        result_bytes: usize,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<String>,
+    },
+    /// The caller is to run a call.
+    #[serde(rename = "tool.external.requested")]
+    ExternalRequested {
+        #[serde(flatten)]
+        call: Asked,
+    },
+    /// The caller returned its result.
+    #[serde(rename = "tool.external.completed")]
+    ExternalCompleted {
+        #[serde(flatten)]
+        call: Asked,
+        is_error: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<&'static str>,
+        result_bytes: usize,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<String>,
+    },
+    /// A call was refused without being run.
+    #[serde(rename = "tool.rejected")]
+    Rejected {
+        #[serde(flatten)]
+        call: Asked,
+        reason: Rejection,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
+    /// The tool budget is used up; told on every iteration from then on.
+    #[serde(rename = "tool.budget.exhausted")]
+    BudgetExhausted { used: u32, max: u32 },
+    /// A person is asked about a call.
+    #[serde(rename = "approval.requested")]
+    ApprovalRequested {
+        #[serde(flatten)]
+        call: Asked,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rule: Option<String>,
+        why: String,
+    },
+    /// They decided.
+    #[serde(rename = "approval.decided")]
+    ApprovalDecided {
+        #[serde(flatten)]
+        call: Asked,
+        answer: Answer,
+        by: String,
+        scope: Scope,
+        edited: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// Arguments or an answer do not fit; `target` is `arguments` or `output`.
+    #[serde(rename = "validation.failed")]
+    ValidationFailed {
+        target: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        call_id: Option<CallId>,
+        problems: Vec<Problem>,
+    },
+    /// The answer is valid.
+    #[serde(rename = "output.validated")]
+    OutputValidated,
+    /// Somebody said something to the run.
+    #[serde(rename = "message.added")]
+    MessageAdded {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+    },
+    /// A fragment, under its own name.
+    #[serde(untagged)]
+    Fragment(Delta),
+}
+
+/// A call as the model asked for it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Asked {
+    /// The call.
+    pub call_id: CallId,
+    /// The name the model wrote.
+    pub name: String,
+    /// What it leads to; `None` when there is no such tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<ToolRef>,
+    /// Its priority.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<i32>,
+    /// Its arguments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Value>,
+}
+
+/// Where a tool is.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ToolRef {
+    /// The server; `None` when the caller runs it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerId>,
+    /// The name it has there.
+    pub name: String,
+}
+
+/// One thing a pending run is owed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Owed {
+    /// `external_result` or `approval`.
+    pub kind: &'static str,
+    /// The call that is to be settled.
+    #[serde(flatten)]
+    pub call: Asked,
+}
+
+impl LifecycleEvent {
+    /// `execution.pending`. It is told by whoever knows that the run waits: the wait itself is never journaled (law 8).
+    pub fn pending(run: &RunId, at: Timestamp, iteration: u32, debts: &[Debt], content: Content) -> Self {
+        let pending = debts.iter().map(|debt| Owed::new(debt, content)).collect();
+        Self { seq: None, run_id: run.clone(), at: Some(at), iteration, fact: Fact::Pending { pending } }
+    }
+
+    /// The name it has in JSON.
+    pub fn name(&self) -> &'static str {
+        self.fact.name()
+    }
+}
+
+impl Fact {
+    /// The name it has in JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Started { .. } => "execution.started",
+            Self::Resumed { .. } => "execution.resumed",
+            Self::Pending { .. } => "execution.pending",
+            Self::Completed { .. } => "execution.completed",
+            Self::Failed { .. } => "execution.failed",
+            Self::Cancelled { .. } => "execution.cancelled",
+            Self::ContextBuildStarted => "context.build.started",
+            Self::ContextBuildSuccess => "context.build.success",
+            Self::ToolsListed { .. } => "tools.listed",
+            Self::ApprovalsResolved { .. } => "approvals.resolved",
+            Self::ModelCalled { .. } => "llm.call.started",
+            Self::ModelRetrying { .. } => "llm.call.retrying",
+            Self::ModelReplied { .. } => "llm.call.completed",
+            Self::ModelFailed { .. } => "llm.call.failed",
+            Self::TierSelected { .. } => "tool.tier.selected",
+            Self::McpExecuting { .. } => "tool.mcp.executing",
+            Self::McpCompleted { .. } => "tool.mcp.completed",
+            Self::ExternalRequested { .. } => "tool.external.requested",
+            Self::ExternalCompleted { .. } => "tool.external.completed",
+            Self::Rejected { .. } => "tool.rejected",
+            Self::BudgetExhausted { .. } => "tool.budget.exhausted",
+            Self::ApprovalRequested { .. } => "approval.requested",
+            Self::ApprovalDecided { .. } => "approval.decided",
+            Self::ValidationFailed { .. } => "validation.failed",
+            Self::OutputValidated => "output.validated",
+            Self::MessageAdded { .. } => "message.added",
+            Self::Fragment(Delta::Text { .. }) => "llm.text.delta",
+            Self::Fragment(Delta::Reasoning { .. }) => "llm.reasoning.delta",
+            Self::Fragment(Delta::Progress { .. }) => "tool.mcp.progress",
+        }
+    }
+}
+
+impl ToolRef {
+    /// Where that tool is.
+    pub fn new(origin: &Origin) -> Self {
+        match origin {
+            Origin::Mcp { server, tool } => Self { server: Some(server.clone()), name: tool.clone() },
+            Origin::External { tool } => Self { server: None, name: tool.clone() },
+        }
+    }
+}
+
+impl Asked {
+    pub(super) fn new(
+        id: &CallId,
+        name: &str,
+        tool: Option<&Tool>,
+        arguments: Option<&Arguments>,
+        content: Content,
+    ) -> Self {
+        Self {
+            call_id: id.clone(),
+            name: name.to_owned(),
+            tool: tool.map(|tool| ToolRef::new(&tool.origin)),
+            priority: tool.map(|tool| tool.priority),
+            arguments: arguments.filter(|_| content == Content::Include).map(Arguments::to_value),
+        }
+    }
+}
+
+impl Owed {
+    fn new(debt: &Debt, content: Content) -> Self {
+        let (name, tool, arguments) = match debt {
+            Debt::ExternalResult { tool, name, arguments, .. } => {
+                (name, ToolRef { server: None, name: tool.clone() }, arguments)
+            }
+            Debt::Approval { origin, name, arguments, .. } => (name, ToolRef::new(origin), arguments),
+        };
+        let call = Asked::new(debt.call_id(), name.as_str(), None, Some(arguments), content);
+        Self { kind: debt.kind(), call: Asked { tool: Some(tool), ..call } }
+    }
+}

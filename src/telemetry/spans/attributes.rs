@@ -1,0 +1,216 @@
+//! Attribute values, and the list they are collected in: cleaned, cut to a bound, each name once.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::names;
+
+/// The longest text that a value may be, in bytes.
+pub(super) const MAX_VALUE_BYTES: usize = 64 * 1024;
+
+/// What stands where something was hidden; the word OpenInference prescribes.
+pub(super) const REDACTED: &str = "__REDACTED__";
+
+/// A value that OTLP can carry.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// Text.
+    Text(String),
+    /// Several texts.
+    Texts(Vec<String>),
+    /// A whole number.
+    Int(i64),
+    /// Any other number.
+    Float(f64),
+    /// Yes or no.
+    Bool(bool),
+}
+
+/// Attributes under construction.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Attributes(Vec<(String, Value)>);
+
+impl Attributes {
+    /// Sets a text; NUL is dropped (Postgres-backed readers lose the whole span over one) and long text is cut.
+    pub(super) fn text(&mut self, name: impl Into<String>, text: impl AsRef<str>) {
+        self.0.push((name.into(), Value::Text(bounded(text.as_ref()))));
+    }
+
+    /// Sets a text if there is one.
+    pub(super) fn text_if(&mut self, name: &str, text: Option<impl AsRef<str>>) {
+        if let Some(text) = text {
+            self.text(name, text);
+        }
+    }
+
+    /// Sets a list of texts.
+    pub(super) fn texts(&mut self, name: &str, texts: impl IntoIterator<Item = String>) {
+        self.0.push((name.to_owned(), Value::Texts(texts.into_iter().map(|text| bounded(&text)).collect())));
+    }
+
+    /// Sets a number if it is known; one beyond OTLP's range is the largest there is.
+    pub(super) fn int(&mut self, name: &str, number: impl Into<Option<u64>>) {
+        if let Some(number) = number.into() {
+            self.0.push((name.to_owned(), Value::Int(i64::try_from(number).unwrap_or(i64::MAX))));
+        }
+    }
+
+    /// Sets any value.
+    pub(super) fn set(&mut self, name: impl Into<String>, value: Value) {
+        self.0.push((name.into(), value));
+    }
+
+    /// Sets a fraction if it is known.
+    pub(super) fn float(&mut self, name: &str, number: Option<f64>) {
+        if let Some(number) = number {
+            self.0.push((name.to_owned(), Value::Float(number)));
+        }
+    }
+
+    /// Sets a text that readers parse as a JSON object. Too long a one is replaced rather than cut, so that it parses.
+    pub(super) fn object(&mut self, name: impl Into<String>, object: &serde_json::Value) {
+        self.0.push((name.into(), Value::Text(json_object(object))));
+    }
+
+    /// Sets a text that has to stay whole because readers parse it.
+    pub(super) fn json(&mut self, name: &str, json: &serde_json::Value) {
+        self.0.push((name.to_owned(), Value::Text(json_text(json))));
+    }
+
+    /// Sets what went in, or the sign that it is hidden.
+    pub(super) fn input(&mut self, text: &str, hidden: bool) {
+        self.value(names::INPUT_VALUE, names::INPUT_MIME, text, hidden);
+    }
+
+    /// Sets what came out, or the sign that it is hidden.
+    pub(super) fn output(&mut self, text: &str, hidden: bool) {
+        self.value(names::OUTPUT_VALUE, names::OUTPUT_MIME, text, hidden);
+    }
+
+    /// The finished list.
+    pub(super) fn into_vec(self) -> Vec<(String, Value)> {
+        self.0
+    }
+
+    /// Appends what another list holds.
+    pub(super) fn extend(&mut self, other: &[(String, Value)]) {
+        self.0.extend_from_slice(other);
+    }
+
+    fn value(&mut self, value: &str, mime: &str, text: &str, hidden: bool) {
+        if hidden {
+            self.text(value, REDACTED);
+            return;
+        }
+        let text = bounded(text);
+        let kind = if is_json(&text) { "application/json" } else { "text/plain" };
+        self.set(value, Value::Text(text));
+        self.text(mime, kind);
+    }
+}
+
+/// A value as JSON text without NUL.
+pub(super) fn json_text(value: &serde_json::Value) -> String {
+    without_nul(value.to_string())
+}
+
+/// A JSON object as text; one beyond the bound is replaced by an object that says how long it was.
+fn json_object(object: &serde_json::Value) -> String {
+    let text = json_text(object);
+    match object {
+        serde_json::Value::Object(_) if text.len() <= MAX_VALUE_BYTES => text,
+        serde_json::Value::Object(_) => serde_json::json!({ "omitted_bytes": text.len() }).to_string(),
+        serde_json::Value::Null
+        | serde_json::Value::Bool(_)
+        | serde_json::Value::Number(_)
+        | serde_json::Value::String(_)
+        | serde_json::Value::Array(_) => "{}".to_owned(),
+    }
+}
+
+/// Text that is a JSON object or array. Numbers and the like are more use as text.
+fn is_json(text: &str) -> bool {
+    text.starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}
+
+/// Text without NUL, cut at the bound on a character boundary, with a word about how much is missing.
+pub(super) fn bounded(text: &str) -> String {
+    let text = without_nul(text.to_owned());
+    if text.len() <= MAX_VALUE_BYTES {
+        return text;
+    }
+    let mut end = MAX_VALUE_BYTES;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let (kept, cut) = text.split_at(end);
+    let mut kept = kept.to_owned();
+    let _ = write!(kept, "… [{} bytes cut by toolgate]", cut.len());
+    kept
+}
+
+/// Text without NUL, raw or as a JSON escape.
+fn without_nul(text: String) -> String {
+    const ESCAPE: &str = "\\u0000";
+    if !text.contains('\0') && !text.contains(ESCAPE) {
+        return text;
+    }
+    let text = text.replace('\0', "");
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(found) = rest.find(ESCAPE) {
+        let (before, after) = rest.split_at(found);
+        clean.push_str(before);
+        let escaped_backslash = clean.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1;
+        let (escape, after) = after.split_at(ESCAPE.len());
+        if escaped_backslash {
+            // `\\u0000` is a backslash and five characters; a space keeps readers from seeing a NUL in it
+            clean.push_str(escape.get(..1).unwrap_or_default());
+            clean.push(' ');
+            clean.push_str(escape.get(1..).unwrap_or_default());
+        }
+        rest = after;
+    }
+    clean.push_str(rest);
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn text_is_cut_on_a_character_boundary_and_says_so() {
+        let text = bounded(&"ä".repeat(MAX_VALUE_BYTES));
+        assert!(text.ends_with("ä… [65536 bytes cut by toolgate]"), "{}", &text[text.len() - 60..]);
+    }
+
+    #[test]
+    fn nul_never_survives_and_json_stays_json() {
+        assert_eq!(bounded("a\0b"), "ab");
+        for value in [json!({"a": "x\0y"}), json!({"a": "x\\u0000y"}), json!({"a": "\\\0"})] {
+            let text = json_text(&value);
+            let read: serde_json::Value = serde_json::from_str(&text).expect("still JSON");
+            assert!(!read["a"].as_str().expect("text").contains('\0'), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_object_that_is_too_long_is_replaced_by_an_object() {
+        let mut attributes = Attributes::default();
+        attributes.object("tool.parameters", &json!({"a": "x".repeat(MAX_VALUE_BYTES)}));
+        let expected = Value::Text("{\"omitted_bytes\":65544}".into());
+        assert_eq!(attributes.into_vec(), vec![("tool.parameters".to_owned(), expected)]);
+    }
+
+    #[test]
+    fn what_is_cut_is_no_longer_called_json() {
+        let mut attributes = Attributes::default();
+        attributes.input(&json!(["x".repeat(MAX_VALUE_BYTES)]).to_string(), false);
+        let mime = attributes.into_vec().pop().expect("mime type");
+        assert_eq!(mime, ("input.mime_type".to_owned(), Value::Text("text/plain".into())));
+    }
+}

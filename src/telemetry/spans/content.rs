@@ -1,0 +1,24 @@
+//! How much of what was said a span repeats.
+
+/// What spans may carry. By default everything that OpenInference has a name for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpanContent {
+    /// Redact what goes in: prompts, tool definitions, arguments.
+    pub hide_inputs: bool,
+    /// Redact what comes out: answers, results, and error texts that quote them.
+    pub hide_outputs: bool,
+    /// Repeat messages, arguments and results under their GenAI names too.
+    pub gen_ai_content: bool,
+}
+
+impl SpanContent {
+    /// Whether what went in is repeated under its GenAI names.
+    pub(super) fn gen_ai_inputs(self) -> bool {
+        self.gen_ai_content && !self.hide_inputs
+    }
+
+    /// Whether what came out is repeated under its GenAI names.
+    pub(super) fn gen_ai_outputs(self) -> bool {
+        self.gen_ai_content && !self.hide_outputs
+    }
+}

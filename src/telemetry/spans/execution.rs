@@ -1,0 +1,166 @@
+//! The execution that is under way: one trace, its root, and what is open below it.
+
+use jiff::Timestamp;
+
+use super::Value;
+use super::attributes::Attributes;
+use super::span::{Kind, Link, Parent, Span, SpanEvent, Status};
+use crate::core::chat::Usage;
+use crate::core::error::Failure;
+use crate::core::id::CallId;
+use crate::core::run::{Offer, labels};
+use crate::core::trace::{SpanId, Trace};
+
+/// One execution of a run.
+#[derive(Clone, Debug)]
+pub(super) struct Execution {
+    /// The trace it writes.
+    pub(super) trace: Trace,
+    /// Its AGENT span.
+    pub(super) root: SpanId,
+    /// When it began.
+    pub(super) started: Timestamp,
+    /// The last that is known to have happened in it.
+    pub(super) last: Timestamp,
+    /// The root of the execution before.
+    pub(super) link: Option<Link>,
+    /// The model call under way.
+    pub(super) model: Option<OpenModelCall>,
+    /// The calls that are with their servers.
+    pub(super) calls: Vec<OpenCall>,
+    /// The last answer: what is checked next.
+    pub(super) answer: Option<(Timestamp, String)>,
+    common: Vec<(String, Value)>,
+    events: Vec<SpanEvent>,
+}
+
+/// A model call that has no reply yet.
+#[derive(Clone, Debug)]
+pub(super) struct OpenModelCall {
+    pub(super) seq: u64,
+    pub(super) start: Timestamp,
+    pub(super) offer: Offer,
+    pub(super) attempts: u32,
+    pub(super) usage: Usage,
+    /// The last attempt's failure, unless another attempt is under way.
+    pub(super) failure: Option<(Timestamp, Failure)>,
+    pub(super) events: Vec<SpanEvent>,
+}
+
+/// A tool call that has no outcome yet.
+#[derive(Clone, Debug)]
+pub(super) struct OpenCall {
+    pub(super) id: CallId,
+    pub(super) start: Timestamp,
+}
+
+/// A span below the root, but for its attributes.
+pub(super) struct Child {
+    pub(super) label: String,
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    pub(super) start: Timestamp,
+    pub(super) end: Timestamp,
+    pub(super) status: Status,
+    pub(super) events: Vec<SpanEvent>,
+}
+
+impl Execution {
+    /// Begins at the fact at `seq`; `common` goes onto every span.
+    pub(super) fn begin(seq: u64, at: Timestamp, trace: Trace, link: Option<Link>, common: Vec<(String, Value)>) -> Self {
+        let root = trace.span(&labels::execution(seq));
+        Self {
+            trace,
+            root,
+            started: at,
+            last: at,
+            link,
+            model: None,
+            calls: Vec::new(),
+            answer: None,
+            common,
+            events: Vec::new(),
+        }
+    }
+
+    /// Notes something that has no span of its own.
+    pub(super) fn note(&mut self, events: impl IntoIterator<Item = SpanEvent>) {
+        if self.trace.sampled {
+            self.events.extend(events);
+        }
+    }
+
+    /// A finished span below the root, moved into the execution's time where it lay outside. `None` when nothing is
+    /// recorded; then nothing is built either.
+    pub(super) fn child(&mut self, child: Child, build: impl FnOnce(&mut Attributes)) -> Option<Span> {
+        let start = child.start.max(self.started);
+        let end = child.end.max(start);
+        self.last = self.last.max(end);
+        if !self.trace.sampled {
+            return None;
+        }
+        let mut events = child.events;
+        for event in &mut events {
+            event.at = event.at.clamp(start, end);
+        }
+        Some(Span {
+            trace: self.trace.id,
+            id: self.trace.span(&child.label),
+            parent: Some(Parent { id: self.root, remote: false }),
+            state: self.trace.state.clone(),
+            links: Vec::new(),
+            name: child.name,
+            kind: child.kind,
+            start,
+            end,
+            status: child.status,
+            attributes: self.attributes(build),
+            events,
+        })
+    }
+
+    /// The root. `None` when nothing is recorded.
+    pub(super) fn finish(
+        self,
+        name: String,
+        end: Timestamp,
+        failure: Option<&Failure>,
+        build: impl FnOnce(&mut Attributes),
+    ) -> Option<Span> {
+        if !self.trace.sampled {
+            return None;
+        }
+        let end = end.max(self.last);
+        let attributes = self.attributes(build);
+        let mut events = self.events;
+        events.retain(|event| event.at <= end);
+        let status = match failure {
+            None => Status::Ok,
+            Some(failure) => {
+                events.push(SpanEvent::exception(failure.code.as_str(), &failure.message, end));
+                Status::error(&failure.message)
+            }
+        };
+        Some(Span {
+            trace: self.trace.id,
+            id: self.root,
+            parent: self.trace.parent.map(|id| Parent { id, remote: true }),
+            state: self.trace.state,
+            links: self.link.into_iter().collect(),
+            name,
+            kind: Kind::Internal,
+            start: self.started,
+            end,
+            status,
+            attributes,
+            events,
+        })
+    }
+
+    fn attributes(&self, build: impl FnOnce(&mut Attributes)) -> Vec<(String, Value)> {
+        let mut attributes = Attributes::default();
+        attributes.extend(&self.common);
+        build(&mut attributes);
+        attributes.into_vec()
+    }
+}

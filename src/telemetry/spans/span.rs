@@ -1,0 +1,106 @@
+//! A finished span, in nobody's wire format.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::attributes::bounded;
+use super::{Value, names};
+use crate::core::trace::{SpanId, TraceId};
+
+/// A finished span.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Span {
+    /// Its trace.
+    pub trace: TraceId,
+    /// Its id, derived from the trace and from what it stands for.
+    pub id: SpanId,
+    /// The span above it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
+    /// The caller's `tracestate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// Spans of other traces it goes back to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<Link>,
+    /// What a list of spans shows.
+    pub name: String,
+    /// Its OTLP kind.
+    pub kind: Kind,
+    /// When it began.
+    pub start: Timestamp,
+    /// When it ended; never before it began.
+    pub end: Timestamp,
+    /// How it ended.
+    pub status: Status,
+    /// Each name once, the essential ones first.
+    pub attributes: Vec<(String, Value)>,
+    /// What happened within, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<SpanEvent>,
+}
+
+/// The span above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Parent {
+    /// Its id, in the same trace.
+    pub id: SpanId,
+    /// Whether it is the caller's.
+    pub remote: bool,
+}
+
+/// A span of another trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Link {
+    /// The other trace.
+    pub trace: TraceId,
+    /// The span in it.
+    pub span: SpanId,
+}
+
+/// The OTLP kinds that we use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Kind {
+    /// Work of this process.
+    Internal,
+    /// A request to another one.
+    Client,
+}
+
+/// How a span ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub enum Status {
+    /// Well.
+    Ok,
+    /// Not; why.
+    Error(String),
+}
+
+/// Something that happened within a span.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SpanEvent {
+    /// What.
+    pub name: &'static str,
+    /// When; within the span.
+    pub at: Timestamp,
+    /// More of it.
+    pub attributes: Vec<(String, Value)>,
+}
+
+impl SpanEvent {
+    /// The event by which readers show what went wrong.
+    pub(super) fn exception(kind: &str, message: &str, at: Timestamp) -> Self {
+        let attributes = vec![
+            (names::EXCEPTION_TYPE.to_owned(), Value::Text(kind.to_owned())),
+            (names::EXCEPTION_MESSAGE.to_owned(), Value::Text(bounded(message))),
+        ];
+        Self { name: names::EXCEPTION, at, attributes }
+    }
+}
+
+impl Status {
+    /// A failure with its description.
+    pub(super) fn error(message: &str) -> Self {
+        Self::Error(bounded(message))
+    }
+}
