@@ -1,1 +1,63 @@
-//! (under construction)
+//! The configuration: files in, checked settings out.
+//!
+//! What is written and what is used are different types: [`load`] reads YAML, fills in defaults, expands variables,
+//! checks every reference, and reports all that is wrong with file, line and remedy. Nothing here opens a connection,
+//! starts a program or reads the process's environment by itself: variables come from the function that is handed in.
+
+mod error;
+mod expand;
+mod external;
+mod markdown;
+mod mcp_file;
+mod placed;
+mod policy;
+mod resolve;
+mod schema;
+mod scope;
+mod settings;
+mod suggest;
+mod template;
+mod written;
+mod yaml;
+
+use std::path::{Path, PathBuf};
+
+pub use error::{ConfigError, Fault};
+pub use external::external_tools_file;
+pub use mcp_file::mcp_servers_file;
+pub use policy::policy_file;
+pub use schema::json_schema;
+pub use settings::{
+    AgentSettings, ContentMode, Durability, ModelSettings, OpenAiChatSettings, ServerSettings, Settings, StoreSettings,
+    TelemetrySettings, TransportSettings,
+};
+pub use template::{TemplateFile, template};
+
+use error::Source;
+use scope::Scope;
+use written::Written;
+
+/// The file that is looked for in the current folder.
+pub const FILE_NAME: &str = "toolgate.yaml";
+
+/// Reads the configuration: the file at `path`, or else the one `TOOLGATE_CONFIG` names, or else `toolgate.yaml` in the
+/// current folder. Without any of them the defaults hold: SQLite in `.toolgate/`, one agent `assistant` on the model
+/// that the environment names, and the policy that asks.
+pub fn load(path: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result<Settings, ConfigError> {
+    let named = env("TOOLGATE_CONFIG").filter(|name| !name.is_empty()).map(PathBuf::from);
+    let here = || Some(PathBuf::from(FILE_NAME)).filter(|path| path.exists());
+    let Some(path) = path.map(Path::to_owned).or(named).or_else(here) else {
+        let scope = Scope::new(Source::new("(defaults)", ""), Path::new(""), env);
+        return resolve::settings(&Written::default(), None, scope);
+    };
+    let source = yaml::read(&path)?;
+    let written = yaml::parse(&source)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    resolve::settings(&written, Some(&path), Scope::new(source, folder, env))
+}
+
+/// Reads any YAML or JSON file into a type, with the same errors as the configuration: for conversation files and the
+/// like. No variables are expanded.
+pub fn read_file<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
+    Ok(yaml::parse(&yaml::read(path)?)?)
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
 
 use super::context::Transcript;
@@ -142,8 +142,8 @@ impl Builder {
             agents,
             hub,
             driving: Mutex::default(),
+            idle: Notify::new(),
             tasks: TaskTracker::new(),
-            closing: CancellationToken::new(),
         };
         let runner = AgentRunner { inner: Arc::new(inner) };
         Ok(runner)

@@ -1,11 +1,12 @@
 //! Starting a run and taking one up again. Every execution is a task of its own, owned by the runner.
 
+use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch as watch_channel};
 
 use super::watch::Hub;
-use super::{AgentRunner, Report, Request, RunnerError, Watch};
+use super::{AgentRunner, Driving, Report, Request, RunnerError, Watch};
 use crate::core::id::{CallId, RunId, SessionId};
 use crate::core::run::{Event, Input, Recorded, Refusal, Resume, Started, Trigger};
 use crate::core::tool::{Arguments, Outcome, Problem};
@@ -52,32 +53,46 @@ impl AgentRunner {
     }
 
     /// Gives a run what it is owed and drives it on. With nothing owed or given, a run that was left behind by a
-    /// process that died is simply driven on.
+    /// process that died is simply driven on. A run that is driven already is given the input all the same; its driver
+    /// finds it.
     pub async fn take_up(&self, run: &RunId, input: Input, trace: Option<Trace>) -> Result<Execution, RunnerError> {
+        let mut input = input;
+        let mut given = false;
         loop {
+            if let Some(driving) = self.driving(run) {
+                self.check_and_post(run, &input).await?;
+                return Ok(self.follow(run, driving));
+            }
             let (mut journal, history) = self.open(run).await?;
             let agent = self.agent(&journal.run().started().spec.agent)?;
-            if let Input::Resume(resume) = &input {
-                self.check(&journal, resume).await?;
-            }
+            self.check(&journal, &input).await?;
             let events = journal.run().accept(&input).map_err(RunnerError::Refused)?;
             let grants = grants(&journal, &events);
             let waits = !journal.run().pending().is_empty() || journal.run().ending().is_some();
             if events.is_empty() && waits {
                 return Ok(at_rest(&journal));
             }
+            let nothing_new = events.is_empty();
             journal.stage(self.resumed(trace.clone()))?;
             journal.stage_all(events)?;
             let updates = self.watch(run);
             match self.commit_first(&mut journal, &history).await {
                 Ok(Progress::Committed) => {}
                 Ok(Progress::CaughtUp) => continue,
-                Err(DriveError::Owned(node)) => return self.leave_to(node, run, &input).await,
+                Err(DriveError::Owned(_)) if given => return Ok(at_rest(&self.open(run).await?.0)),
+                Err(DriveError::Owned(node)) if nothing_new => {
+                    return Err(RunnerError::DrivenElsewhere { run: run.clone(), node });
+                }
+                Err(DriveError::Owned(_)) => {
+                    // Its driver finds what is posted, unless it suspends the run first: then it is ours after all.
+                    self.post(run, &input).await?;
+                    self.remember(&grants).await?;
+                    (input, given) = (Input::Resume(Resume::default()), true);
+                    continue;
+                }
                 Err(error) => return Err(error.into()),
             }
-            for grant in grants {
-                self.inner.ports.approvals.grant(&grant).await.map_err(DriveError::from)?;
-            }
+            self.remember(&grants).await?;
             return Ok(self.spawn(journal, agent, updates));
         }
     }
@@ -97,23 +112,45 @@ impl AgentRunner {
         Ok(taken)
     }
 
-    /// Writes the input for a run that another process drives.
-    async fn leave_to(
-        &self,
-        node: crate::core::id::NodeId,
-        run: &RunId,
-        input: &Input,
-    ) -> Result<Execution, RunnerError> {
-        let given = match input {
-            Input::Resume(resume) => !resume.results.is_empty() || !resume.decisions.is_empty(),
-            Input::Message(_) | Input::Cancel { .. } => true,
-        };
-        if !given {
-            return Err(RunnerError::DrivenElsewhere { run: run.clone(), node });
-        }
-        self.post(run, input).await?;
+    async fn check_and_post(&self, run: &RunId, input: &Input) -> Result<(), RunnerError> {
         let journal = self.open(run).await?.0;
-        Ok(at_rest(&journal))
+        self.check(&journal, input).await?;
+        let grants = grants(&journal, &journal.run().accept(input).map_err(RunnerError::Refused)?);
+        self.post(run, input).await?;
+        self.remember(&grants).await
+    }
+
+    async fn remember(&self, grants: &[Grant]) -> Result<(), RunnerError> {
+        for grant in grants {
+            self.inner.ports.approvals.grant(grant).await.map_err(DriveError::from)?;
+        }
+        Ok(())
+    }
+
+    /// The execution that is under way already.
+    fn follow(&self, run: &RunId, mut driving: Driving) -> Execution {
+        let (done, rest) = oneshot::channel();
+        let updates = self.watch(run);
+        let (runner, id) = (self.clone(), run.clone());
+        self.inner.tasks.spawn(async move {
+            // An error means that the driver is done, which is what is waited for.
+            while driving.rests.changed().await.is_ok() {}
+            // The run may have come to rest without having seen what was posted.
+            let rested = match runner.take_up_idle(&id).await {
+                Ok(execution) => execution.rest().await,
+                Err(error) => Err(error),
+            };
+            let _ = done.send(rested);
+        });
+        Execution { run: run.clone(), updates, rest }
+    }
+
+    /// Takes a run up if there is something to do in it.
+    fn take_up_idle<'a>(
+        &'a self,
+        run: &'a RunId,
+    ) -> Pin<Box<dyn Future<Output = Result<Execution, RunnerError>> + Send + 'a>> {
+        Box::pin(self.take_up(run, Input::Resume(Resume::default()), None))
     }
 
     pub(super) async fn launch(
@@ -140,19 +177,15 @@ impl AgentRunner {
         committed
     }
 
-    fn lay_down(&self, run: &RunId) {
-        let now = self.inner.ports.clock.now();
-        self.inner.ports.sinks.iter().for_each(|sink| sink.laid_down(run, now));
-    }
-
     /// Drives the run in a task until it rests.
     fn spawn(&self, mut journal: Journal, agent: Arc<Agent>, updates: Watch) -> Execution {
         let (done, rest) = oneshot::channel();
         let run = journal.id().clone();
         let hint = Hint::default();
+        let (rested, rests) = watch_channel::channel(());
         let first = {
             let mut driving = self.inner.driving.lock().unwrap_or_else(PoisonError::into_inner);
-            driving.insert(run.clone(), hint.clone());
+            driving.insert(run.clone(), Driving { hint: hint.clone(), rests });
             driving.len() == 1
         };
         if first {
@@ -163,8 +196,9 @@ impl AgentRunner {
             let ports = &runner.inner.ports;
             let driven = Driver::new(ports, &agent, &hint).drive(&mut journal).await;
             ports.servers.release(journal.id()).await;
-            runner.inner.driving.lock().unwrap_or_else(PoisonError::into_inner).remove(journal.id());
             runner.lay_down(journal.id());
+            runner.stop_driving(journal.id());
+            drop(rested);
             let report = driven.map(|()| Report::of(journal.id().clone(), journal.run()));
             // A caller that went away does not want the report.
             let _ = done.send(report.map_err(|error| match error {
@@ -175,8 +209,17 @@ impl AgentRunner {
         Execution { run, updates, rest }
     }
 
+    fn stop_driving(&self, run: &RunId) {
+        let mut driving = self.inner.driving.lock().unwrap_or_else(PoisonError::into_inner);
+        driving.remove(run);
+        if driving.is_empty() {
+            self.inner.idle.notify_one();
+        }
+    }
+
     /// Results have to fit their tool's result schema, edited arguments the tool's input schema.
-    async fn check(&self, journal: &Journal, resume: &Resume) -> Result<(), RunnerError> {
+    async fn check(&self, journal: &Journal, input: &Input) -> Result<(), RunnerError> {
+        let Input::Resume(resume) = input else { return Ok(()) };
         let run = journal.run();
         let mut refusals = Vec::new();
         for (id, outcome) in &resume.results {

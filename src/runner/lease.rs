@@ -9,7 +9,10 @@ impl Inner {
     pub(super) async fn keep_leases(self: Arc<Self>) {
         let store = &self.ports.store;
         loop {
-            tokio::time::sleep(store.lease / 3).await;
+            tokio::select! {
+                () = tokio::time::sleep(store.lease / 3) => {}
+                () = self.idle.notified() => {}
+            }
             if self.driving.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
                 return;
             }

@@ -17,7 +17,7 @@ mod watch;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio_util::sync::CancellationToken;
+use tokio::sync::{Notify, watch as watch_channel};
 use tokio_util::task::TaskTracker;
 
 pub use builder::Builder;
@@ -33,7 +33,7 @@ pub use crate::core::run::Resume;
 pub use crate::driver::Agent;
 
 use crate::core::id::{AgentName, RunId};
-use crate::core::run::{Event, Input, Recorded, Run};
+use crate::core::run::{Event, Input, Recorded, Run, Status};
 use crate::core::tool::Toolset;
 use crate::core::trace::Trace;
 use crate::driver::{DriveError, Hint, Journal, Ports, Progress};
@@ -51,10 +51,20 @@ struct Inner {
     ids: Arc<dyn Ids>,
     agents: BTreeMap<AgentName, Arc<Agent>>,
     hub: Arc<Hub>,
-    /// The runs this process drives, each with the hint that wakes its driver.
-    driving: Mutex<BTreeMap<RunId, Hint>>,
+    /// The runs this process drives.
+    driving: Mutex<BTreeMap<RunId, Driving>>,
+    /// Told when nothing is driven any more.
+    idle: Notify,
     tasks: TaskTracker,
-    closing: CancellationToken,
+}
+
+/// A run that this process drives.
+#[derive(Clone)]
+struct Driving {
+    /// Wakes its driver.
+    hint: Hint,
+    /// Closed when it rests.
+    rests: watch_channel::Receiver<()>,
 }
 
 impl AgentRunner {
@@ -129,11 +139,10 @@ impl AgentRunner {
         self.inner.agents.values()
     }
 
-    /// Stops taking up runs and waits for those under way to rest.
+    /// Waits for the runs under way to rest.
     pub async fn close(&self) {
         self.inner.tasks.close();
         self.inner.tasks.wait().await;
-        self.inner.closing.cancel();
     }
 
     fn agent(&self, name: &AgentName) -> Result<Arc<Agent>, RunnerError> {
@@ -150,17 +159,23 @@ impl AgentRunner {
     /// Writes an input into a run's journal without driving the run.
     async fn post(&self, run: &RunId, input: &Input) -> Result<Report, RunnerError> {
         loop {
-            let mut journal = self.open(run).await?.0;
+            let driving = self.driving(run);
+            let (mut journal, history) = self.open(run).await?;
             let events = journal.run().accept(input).map_err(RunnerError::Refused)?;
-            let driven_here = self.hint(run);
-            if driven_here.is_some() {
-                // Its driver tells the watchers, in order.
-                journal.mute();
+            // The driver of a run tells its watchers, in order. A pending run has none.
+            let told_here = driving.is_none() && journal.run().status() == Status::Pending && !events.is_empty();
+            match told_here {
+                true => self.inner.ports.sinks.iter().for_each(|sink| sink.took_up(run, &history)),
+                false => journal.mute(),
             }
             journal.stage_all(events)?;
-            if journal.post().await? == Progress::Committed {
-                if let Some(hint) = driven_here {
-                    hint.wake();
+            let posted = journal.post().await;
+            if told_here {
+                self.lay_down(run);
+            }
+            if posted? == Progress::Committed {
+                if let Some(driving) = driving {
+                    driving.hint.wake();
                 }
                 return Ok(Report::of(run.clone(), journal.run()));
             }
@@ -173,8 +188,13 @@ impl AgentRunner {
         opened.ok_or_else(|| RunnerError::NoSuchRun(run.clone()))
     }
 
-    fn hint(&self, run: &RunId) -> Option<Hint> {
+    fn driving(&self, run: &RunId) -> Option<Driving> {
         self.inner.driving.lock().unwrap_or_else(PoisonError::into_inner).get(run).cloned()
+    }
+
+    fn lay_down(&self, run: &RunId) {
+        let now = self.inner.ports.clock.now();
+        self.inner.ports.sinks.iter().for_each(|sink| sink.laid_down(run, now));
     }
 
     /// A trace for an execution: the caller's, continued, or a fresh one.

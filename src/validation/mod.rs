@@ -1,1 +1,97 @@
-//! (under construction)
+//! JSON Schema checks of tool arguments, of external results, and of final answers.
+//!
+//! A schema comes from a server or a caller that may be careless or hostile, so it is bounded before it is compiled,
+//! nothing it refers to is ever fetched, and a schema that cannot be used is refused with a reason instead of being
+//! skipped. What a check finds is worded for the model that has to mend it. Nothing here repairs a value: what runs is
+//! what the model wrote.
+
+mod answer;
+mod cache;
+mod problems;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod weight;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+
+use crate::core::json;
+use crate::core::run::{Budget, OutputVerdict, Spec};
+use crate::core::tool::{Problem, Tool};
+use crate::ports::{InputFindings, OutputValidator, ToolInputValidator};
+use cache::Cache;
+pub use schema::SchemaError;
+
+/// Validates against JSON Schemas, each compiled once. Cheap to share: all methods take `&self`.
+#[derive(Debug, Default)]
+pub struct SchemaValidator {
+    cache: Cache,
+}
+
+impl SchemaValidator {
+    /// A validator that has compiled nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether a schema (of an answer, say) can be used at all.
+    pub fn accepts_schema(&self, schema: &Value) -> Result<(), SchemaError> {
+        self.cache.compiled(&json::hash(schema), schema).map(|_| ())
+    }
+
+    fn findings(&self, key: &str, schema: &Value, value: &Value) -> InputFindings {
+        let problems = match self.cache.compiled(key, schema) {
+            Ok(validator) => problems::find(&validator, value),
+            Err(error) => vec![Problem::whole("schema", format!("the schema cannot be used: {error}"))],
+        };
+        if problems.is_empty() { InputFindings::Valid } else { InputFindings::Invalid(problems) }
+    }
+}
+
+#[async_trait]
+impl ToolInputValidator for SchemaValidator {
+    fn accepts(&self, tool: &Tool) -> Result<(), String> {
+        schema::takes_an_object(&tool.input_schema).map_err(|error| format!("its input schema {error}"))?;
+        let usable = |key: &str, schema: &Value| self.cache.compiled(key, schema).map(|_| ());
+        usable(&input_key(tool), &tool.input_schema).map_err(|error| format!("its input schema {error}"))?;
+        match &tool.output_schema {
+            None => Ok(()),
+            Some(schema) => usable(&result_key(tool), schema).map_err(|error| format!("its result schema {error}")),
+        }
+    }
+
+    async fn check(&self, tool: &Tool, arguments: &Map<String, Value>, _budget: &Budget) -> InputFindings {
+        self.findings(&input_key(tool), &tool.input_schema, &Value::Object(arguments.clone()))
+    }
+
+    async fn check_result(&self, tool: &Tool, result: &Value) -> InputFindings {
+        match &tool.output_schema {
+            None => InputFindings::Valid,
+            Some(schema) => self.findings(&result_key(tool), schema, result),
+        }
+    }
+}
+
+#[async_trait]
+impl OutputValidator for SchemaValidator {
+    async fn check(&self, spec: &Spec, answer: &str, _budget: &Budget) -> OutputVerdict {
+        let Some(schema) = &spec.output_schema else { return OutputVerdict::Valid { value: None } };
+        let value = match answer::parse(answer) {
+            Ok(value) => value,
+            Err(complaint) => return OutputVerdict::Invalid { problems: vec![Problem::whole("json", complaint)] },
+        };
+        match self.findings(&json::hash(schema), schema, &value) {
+            InputFindings::Valid => OutputVerdict::Valid { value: Some(value) },
+            InputFindings::Invalid(problems) => OutputVerdict::Invalid { problems },
+        }
+    }
+}
+
+fn input_key(tool: &Tool) -> String {
+    format!("input {}", tool.hash)
+}
+
+fn result_key(tool: &Tool) -> String {
+    format!("result {}", tool.hash)
+}

@@ -1,4 +1,9 @@
 //! Model adapters, seen through the `Model` port.
 
 mod asking;
+mod fixtures;
+mod model_server;
+mod openai_chat;
+mod openai_fixtures;
+mod openai_requests;
 mod scripted;

@@ -1,0 +1,206 @@
+//! What is wrong with a configuration: file, line, column, and what to do about it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use miette::{Diagnostic, LabeledSpan, NamedSource, Severity, SourceCode, SourceSpan};
+
+use super::placed::Place;
+
+/// A file as it was read. Its name is the path as the user gave it.
+#[derive(Clone)]
+pub(super) struct Source(Arc<NamedSource<String>>);
+
+/// One thing that is wrong.
+#[derive(Clone)]
+pub struct Fault {
+    message: String,
+    help: Option<String>,
+    source: Option<Source>,
+    place: Option<Place>,
+}
+
+/// Everything that is wrong, as far as it could be found at once; never empty. Shows itself with source lines and
+/// carets through `miette`, and in one line per fault through [`ConfigError::plain`].
+#[derive(Clone)]
+pub struct ConfigError {
+    first: Box<Fault>,
+    others: Vec<Fault>,
+}
+
+impl Source {
+    pub(super) fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self(Arc::new(NamedSource::new(name.into(), text.into())))
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    pub(super) fn text(&self) -> &str {
+        self.0.inner()
+    }
+
+    /// The bytes of a place, cut at the end of its line.
+    fn span(&self, place: Place) -> SourceSpan {
+        let before: usize = self.text().split_inclusive('\n').take(place.line - 1).map(str::len).sum();
+        let line = self.text().get(before..).unwrap_or_default().lines().next().unwrap_or_default();
+        let byte = |chars: usize| line.char_indices().nth(chars).map_or(line.len(), |(index, _)| index);
+        let (begin, end) = (byte(place.column - 1), byte(place.column - 1 + place.length));
+        SourceSpan::new((before + begin).into(), end - begin)
+    }
+}
+
+impl Fault {
+    /// A fault without a place.
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), help: None, source: None, place: None }
+    }
+
+    /// The same fault with what to do about it.
+    pub(super) fn with_remedy(self, help: impl Into<String>) -> Self {
+        Self { help: Some(help.into()), ..self }
+    }
+
+    /// The same fault in that file.
+    pub(super) fn at(self, source: &Source, place: Option<Place>) -> Self {
+        Self { source: Some(source.clone()), place, ..self }
+    }
+
+    /// What is wrong.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What to do about it.
+    pub fn remedy(&self) -> Option<&str> {
+        self.help.as_deref()
+    }
+
+    /// The file, as the user named it.
+    pub fn file(&self) -> Option<&str> {
+        self.source.as_ref().map(Source::name)
+    }
+
+    /// Line and column, both from 1.
+    pub fn line_and_column(&self) -> Option<(usize, usize)> {
+        self.place.map(|place| (place.line, place.column))
+    }
+}
+
+impl ConfigError {
+    /// The error made of these faults; `Ok` if there are none.
+    pub(super) fn check(faults: Vec<Fault>) -> Result<(), Self> {
+        let mut faults = faults.into_iter();
+        match faults.next() {
+            None => Ok(()),
+            Some(first) => Err(Self { first: Box::new(first), others: faults.collect() }),
+        }
+    }
+
+    /// Every fault, in the order found.
+    pub fn faults(&self) -> impl Iterator<Item = &Fault> {
+        std::iter::once(&*self.first).chain(&self.others)
+    }
+
+    /// One line per fault: `file:line:column: message (remedy)`.
+    pub fn plain(&self) -> String {
+        let lines: Vec<String> = self.faults().map(Fault::plain).collect();
+        lines.join("\n")
+    }
+}
+
+impl Fault {
+    fn plain(&self) -> String {
+        let place = match (self.file(), self.line_and_column()) {
+            (Some(file), Some((line, column))) => format!("{file}:{line}:{column}: "),
+            (Some(file), None) => format!("{file}: "),
+            (None, _) => String::new(),
+        };
+        let help = self.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
+        format!("{place}{}{help}", self.message)
+    }
+}
+
+impl From<Fault> for ConfigError {
+    fn from(fault: Fault) -> Self {
+        Self { first: Box::new(fault), others: Vec::new() }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl fmt::Debug for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.plain())
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl Diagnostic for Fault {
+    fn severity(&self) -> Option<Severity> {
+        Some(Severity::Error)
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        // Without a place there is nothing to show of it.
+        self.place.and(self.source.as_ref()).map(|source| &*source.0 as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let span = self.source.as_ref()?.span(self.place?);
+        Some(Box::new(std::iter::once(LabeledSpan::new_primary_with_span(Some("here".into()), span))))
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.others.len(), self.first.file()) {
+            (0, Some(file)) if self.first.place.is_none() => write!(f, "{file}: {}", self.first),
+            (0, _) => fmt::Display::fmt(&self.first, f),
+            (others, _) => write!(f, "the configuration has {} faults; the first: {}", others + 1, self.first),
+        }
+    }
+}
+
+impl fmt::Debug for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.plain())
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl Diagnostic for ConfigError {
+    fn severity(&self) -> Option<Severity> {
+        Some(Severity::Error)
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Diagnostic::help(&*self.first)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.first.source_code()
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        self.first.labels()
+    }
+
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        if self.others.is_empty() {
+            return None;
+        }
+        Some(Box::new(self.others.iter().map(|fault| fault as &dyn Diagnostic)))
+    }
+}

@@ -1,0 +1,81 @@
+//! Tools that the calling application runs itself, in the shapes people have them in: ours, and OpenAI's functions.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::error::{ConfigError, Fault};
+use super::placed::Placed;
+use super::scope::Scope;
+use super::yaml;
+use crate::core::tool::ExternalTool;
+
+/// Reads a JSON or YAML file with a list of tools, or with `tools:` and the list. No variables are expanded.
+pub fn external_tools_file(path: &Path) -> Result<Vec<ExternalTool>, ConfigError> {
+    let source = yaml::read(path)?;
+    let written: Vec<Placed<Value>> = match yaml::parse(&source)? {
+        Value::Object(_) => yaml::parse::<ToolsMember>(&source)?.tools,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => yaml::parse(&source)?,
+    };
+    let mut scope = Scope::new(source, Path::new(""), &|_| None);
+    let tools = tools(&written, &mut scope);
+    scope.finish(tools)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToolsMember {
+    tools: Vec<Placed<Value>>,
+}
+
+/// The tools as the core knows them. Every name is there once.
+pub(super) fn tools(written: &[Placed<Value>], scope: &mut Scope<'_>) -> Vec<ExternalTool> {
+    let mut names = BTreeSet::new();
+    let mut tools = Vec::with_capacity(written.len());
+    for placed in written {
+        match tool(placed.value()) {
+            Ok(tool) if names.insert(tool.name.clone()) => tools.push(tool),
+            Ok(tool) => {
+                let fault = Fault::new(format!("the external tool `{}` is declared twice", tool.name));
+                scope.fault(fault.with_remedy("remove or rename one of the two"), placed.place());
+            }
+            Err(fault) => scope.fault(fault, placed.place()),
+        }
+    }
+    tools
+}
+
+fn tool(written: &Value) -> Result<ExternalTool, Fault> {
+    let unwrapped = written.as_object().map(function);
+    let Some(declaration) = unwrapped else {
+        return Err(
+            Fault::new("an external tool is a mapping").with_remedy("write `name`, `description` and `input_schema`")
+        );
+    };
+    let name = declaration.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let tool: ExternalTool = serde_json::from_value(Value::Object(declaration)).map_err(|error| {
+        let fault = Fault::new(format!("the external tool `{name}` cannot be read: {error}"));
+        fault.with_remedy("its keys are `name`, `description`, `input_schema`, `result_schema` and `priority`")
+    })?;
+    if tool.name.trim().is_empty() {
+        return Err(Fault::new("an external tool needs a name").with_remedy("add `name:`"));
+    }
+    if !tool.input_schema.is_object() {
+        let fault = Fault::new(format!("the `input_schema` of the external tool `{}` is no JSON Schema", tool.name));
+        return Err(fault.with_remedy("write `input_schema: { type: object, … }`"));
+    }
+    Ok(tool)
+}
+
+/// What is inside OpenAI's `{type: function, function: {…}}`, without the members that only that API knows.
+fn function(written: &Map<String, Value>) -> Map<String, Value> {
+    let is_function = written.get("type").and_then(Value::as_str) == Some("function");
+    if !is_function {
+        return written.clone();
+    }
+    let mut inner = written.get("function").and_then(Value::as_object).unwrap_or(written).clone();
+    inner.retain(|key, value| !(["type", "strict"].contains(&key.as_str()) || value.is_null()));
+    inner
+}

@@ -1,0 +1,91 @@
+//! The `mcpServers` JSON that people already have: of Claude, Cursor, VS Code and others.
+//!
+//! Tolerant where [`super::load`] is strict: keys nobody here knows belong to some editor and are passed over.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::error::{ConfigError, Fault};
+use super::placed::{Placed, Text};
+use super::resolve::transport_of_stdio;
+use super::scope::Scope;
+use super::settings::{ServerSettings, TransportSettings};
+use super::written::Stdio;
+use super::yaml;
+use crate::core::id::ServerId;
+
+#[derive(Deserialize)]
+struct WrittenFile {
+    #[serde(alias = "servers")]
+    #[serde(rename = "mcpServers")]
+    servers: BTreeMap<String, Placed<WrittenServer>>,
+}
+
+#[derive(Deserialize)]
+struct WrittenServer {
+    r#type: Option<String>,
+    command: Option<Text>,
+    args: Option<Vec<Text>>,
+    env: Option<BTreeMap<String, Text>>,
+    cwd: Option<Text>,
+    #[serde(alias = "serverUrl", alias = "httpUrl")]
+    url: Option<Text>,
+    headers: Option<BTreeMap<String, Text>>,
+    #[serde(default)]
+    disabled: bool,
+}
+
+/// Reads such a file: `mcpServers`, or VS Code's `servers`. `${VAR}`, `${VAR:-default}` and `${env:VAR}` are expanded;
+/// servers that are switched off are left out. Relative paths are relative to the file's folder.
+pub fn mcp_servers_file(
+    path: &Path,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<BTreeMap<ServerId, ServerSettings>, ConfigError> {
+    let source = yaml::read(path)?;
+    let written: WrittenFile = yaml::parse(&source)?;
+    let mut scope = Scope::new(source, path.parent().unwrap_or(Path::new("")), env);
+    let mut servers = BTreeMap::new();
+    for (name, server) in written.servers {
+        if server.value().disabled {
+            continue;
+        }
+        if let Some(transport) = transport(&name, &server, &mut scope) {
+            servers.insert(ServerId::from(name), ServerSettings::new(transport));
+        }
+    }
+    scope.finish(servers)
+}
+
+fn transport(name: &str, placed: &Placed<WrittenServer>, scope: &mut Scope<'_>) -> Option<TransportSettings> {
+    let written = placed.value();
+    if written.r#type.as_deref() == Some("sse") {
+        let fault = Fault::new(format!("server `{name}` uses the old SSE transport, which toolgate does not speak"));
+        scope.fault(
+            fault.with_remedy("give the server's streamable HTTP URL, with `\"type\": \"http\"`"),
+            placed.place(),
+        );
+        return None;
+    }
+    match (&written.command, &written.url) {
+        (Some(command), _) => {
+            let stdio = Stdio {
+                command: command.clone(),
+                args: written.args.clone(),
+                env: written.env.clone(),
+                inherit_env: None,
+                cwd: written.cwd.clone(),
+            };
+            Some(transport_of_stdio(&stdio, scope))
+        }
+        (None, Some(url)) => {
+            Some(TransportSettings::Http { url: scope.url(url), headers: scope.secrets(written.headers.as_ref()) })
+        }
+        (None, None) => {
+            let fault = Fault::new(format!("server `{name}` has neither `command` nor `url`"));
+            scope.fault(fault.with_remedy("add one of the two"), placed.place());
+            None
+        }
+    }
+}

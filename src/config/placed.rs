@@ -1,0 +1,65 @@
+//! A value and where it was written, so that what is found wrong later can still be pointed at.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Deserialize;
+use serde_saphyr::Spanned;
+
+/// Line and column, both from 1; `None` when unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Line, from 1.
+    pub(super) line: usize,
+    /// Column in characters, from 1.
+    pub(super) column: usize,
+    /// How many characters are meant; at least 1.
+    pub(super) length: usize,
+}
+
+/// A value with its place in a YAML file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Placed<T>(Spanned<T>);
+
+/// Text of a YAML file, variables not yet expanded.
+pub(super) type Text = Placed<String>;
+
+impl<T> Placed<T> {
+    /// The value.
+    pub(super) fn value(&self) -> &T {
+        &self.0.value
+    }
+
+    /// Where it begins, if that is known.
+    pub(super) fn place(&self) -> Option<Place> {
+        Place::from_location(self.0.referenced)
+    }
+}
+
+impl Place {
+    /// The parser's idea of a place. It has none inside buffered data.
+    pub(super) fn from_location(location: serde_saphyr::Location) -> Option<Self> {
+        let narrow = |number: u64| usize::try_from(number).ok().filter(|number| (1..1 << 31).contains(number));
+        let length = narrow(location.span().len()).filter(|length| *length < 1 << 20).unwrap_or(1);
+        Some(Self { line: narrow(location.line())?, column: narrow(location.column())?, length })
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Placed<T> {
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        T::schema_id()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
+    }
+}

@@ -1,0 +1,224 @@
+//! Agents: written in the file itself or in Markdown files of their own.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::config::error::Fault;
+use crate::config::placed::{Placed, Text};
+use crate::config::scope::{Kind, Scope};
+use crate::config::settings::{AgentSettings, ModelSettings, ServerSettings};
+use crate::config::written::{Agent, Limits as WrittenLimits, Tools};
+use crate::config::{external, markdown, yaml};
+use crate::core::id::{AgentName, ModelName, ServerId};
+use crate::core::policy::Policy;
+use crate::core::run::Limits;
+use crate::core::tool::ToolFilter;
+
+/// What agents may refer to.
+struct Known<'a> {
+    models: &'a BTreeMap<ModelName, ModelSettings>,
+    servers: &'a BTreeMap<ServerId, ServerSettings>,
+    policies: &'a BTreeMap<String, Arc<Policy>>,
+}
+
+/// Every agent. Without any there is `assistant`, which may use every server.
+pub(super) fn resolve(
+    written: Option<&BTreeMap<String, Placed<Agent>>>,
+    models: &BTreeMap<ModelName, ModelSettings>,
+    servers: &BTreeMap<ServerId, ServerSettings>,
+    policies: &BTreeMap<String, Arc<Policy>>,
+    scope: &mut Scope<'_>,
+) -> BTreeMap<AgentName, AgentSettings> {
+    let known = Known { models, servers, policies };
+    let Some(written) = written.filter(|written| !written.is_empty()) else {
+        let assistant = AgentName::from("assistant");
+        let settings = known.agent(&assistant, &Agent::default(), String::new(), scope);
+        let settings = AgentSettings { servers: servers.keys().cloned().collect(), ..settings };
+        return BTreeMap::from([(assistant, settings)]);
+    };
+    let mut agents = BTreeMap::new();
+    for (name, agent) in written {
+        scope.name("an agent", name, agent.place());
+        let name = AgentName::from(name.as_str());
+        let settings = match &agent.value().file {
+            Some(file) => known.read_markdown(&name, file, agent.value(), scope),
+            None => {
+                // Authored text for a model: what looks like a variable in it is meant as it stands.
+                let instructions = agent.value().instructions.as_ref().map(|text| text.value().trim_end().to_owned());
+                Some(known.agent(&name, agent.value(), instructions.unwrap_or_default(), scope))
+            }
+        };
+        agents.extend(settings.map(|settings| (name, settings)));
+    }
+    agents
+}
+
+impl Known<'_> {
+    fn read_markdown(
+        &self,
+        name: &AgentName,
+        file: &Text,
+        beside: &Agent,
+        scope: &mut Scope<'_>,
+    ) -> Option<AgentSettings> {
+        if beside.says_more_than_file() {
+            let fault = Fault::new("an agent with a `file` has no other keys here");
+            scope.fault(fault.with_remedy("move them into the front matter of the file"), file.place());
+        }
+        let source = match yaml::read(&scope.path(file)) {
+            Ok(source) => source,
+            Err(fault) => {
+                scope.fault(fault, file.place());
+                return None;
+            }
+        };
+        let mut inner = scope.of_file(source);
+        let settings = match markdown::agent(&inner.source) {
+            Ok((agent, instructions)) => {
+                for text in agent.file.iter().chain(&agent.instructions) {
+                    let fault = Fault::new("`file` and `instructions` have no place in front matter");
+                    inner.fault(fault.with_remedy("the text below the front matter is the instructions"), text.place());
+                }
+                Some(self.agent(name, &agent, instructions, &mut inner))
+            }
+            Err(fault) => {
+                inner.placed_fault(fault);
+                None
+            }
+        };
+        scope.absorb(inner);
+        settings
+    }
+
+    fn agent(&self, name: &AgentName, written: &Agent, instructions: String, scope: &mut Scope<'_>) -> AgentSettings {
+        let priorities = written.priorities.iter().flat_map(|priorities| &priorities.0);
+        AgentSettings {
+            name: name.clone(),
+            model: self.model(name, written.model.as_ref(), scope),
+            instructions,
+            servers: written.servers.iter().flatten().filter_map(|id| self.server(id, scope)).collect(),
+            tools: written.tools.as_ref().map(|tools| filter(tools, scope)).unwrap_or_default(),
+            priorities: priorities
+                .map(|(pattern, priority)| (scope.pattern(pattern, priority.place()), *priority.value()))
+                .collect(),
+            tiers: written.tiers.unwrap_or_default(),
+            policy: self.policy(written.policy.as_ref(), scope),
+            on_deny: written.on_deny.unwrap_or_default(),
+            in_doubt: written.in_doubt.unwrap_or_default(),
+            output_schema: written.output_schema.as_ref().and_then(|schema| output_schema(schema, scope)),
+            external_tools: external::tools(written.external_tools.as_deref().unwrap_or_default(), scope),
+            limits: written.limits.as_ref().map(|limits| bounds(limits, scope)).unwrap_or_default(),
+        }
+    }
+
+    fn model(&self, agent: &AgentName, written: Option<&Text>, scope: &mut Scope<'_>) -> ModelName {
+        let names = || self.models.keys().map(ModelName::as_str);
+        let Some(written) = written else {
+            let mut all = self.models.keys();
+            return match (all.next(), all.next()) {
+                (Some(only), None) => only.clone(),
+                _ => {
+                    let known: Vec<&str> = names().collect();
+                    let fault = Fault::new(format!("agent `{agent}` does not say which model it uses"));
+                    scope.fault(fault.with_remedy(format!("add `model:` with one of: {}", known.join(", "))), None);
+                    ModelName::from("")
+                }
+            };
+        };
+        let name = ModelName::from(scope.text(written));
+        if !self.models.contains_key(&name) {
+            scope.unknown(Kind::Model, written, names());
+        }
+        name
+    }
+
+    fn server(&self, written: &Text, scope: &mut Scope<'_>) -> Option<ServerId> {
+        let id = ServerId::from(scope.text(written));
+        if self.servers.contains_key(&id) {
+            return Some(id);
+        }
+        scope.unknown(Kind::Server, written, self.servers.keys().map(ServerId::as_str));
+        None
+    }
+
+    fn policy(&self, written: Option<&Text>, scope: &mut Scope<'_>) -> Arc<Policy> {
+        let name = written.map_or_else(|| "default".into(), |name| scope.text(name));
+        if let Some(policy) = self.policies.get(&name) {
+            return policy.clone();
+        }
+        if let Some(written) = written {
+            scope.unknown(Kind::Policy, written, self.policies.keys().map(String::as_str));
+        }
+        // The strictest there is; never used, because the fault above refuses the whole configuration.
+        Arc::new(Policy::ask_always())
+    }
+}
+
+fn filter(written: &Tools, scope: &mut Scope<'_>) -> ToolFilter {
+    let mut patterns = |texts: &[Text]| texts.iter().map(|text| scope.pattern(text.value(), text.place())).collect();
+    ToolFilter { allow: patterns(&written.allow), deny: patterns(&written.deny) }
+}
+
+/// A schema, or the schema in the file of that path.
+fn output_schema(written: &Placed<Value>, scope: &mut Scope<'_>) -> Option<Value> {
+    match written.value() {
+        schema @ Value::Object(_) => Some(schema.clone()),
+        Value::String(path) => {
+            let schema = yaml::read(&scope.folder.join(path)).and_then(|source| yaml::parse(&source));
+            schema.map_err(|fault: Fault| scope.fault(fault, written.place())).ok()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
+            let fault = Fault::new("an output schema is a JSON Schema, or the path of a file with one");
+            scope.fault(fault.with_remedy("write `output_schema: { type: object, … }`"), written.place());
+            None
+        }
+    }
+}
+
+fn bounds(written: &WrittenLimits, scope: &mut Scope<'_>) -> Limits {
+    let default = Limits::default();
+    Limits {
+        max_tool_interactions: written.max_tool_interactions.unwrap_or(default.max_tool_interactions),
+        max_iterations: scope.at_least_one(written.max_iterations.as_ref(), default.max_iterations),
+        max_mcp_calls: written.max_mcp_calls,
+        max_tokens: written.max_tokens,
+        max_cost_usd: written.max_cost_usd,
+        deadline_s: written.deadline_s,
+        max_corrections: written.max_corrections.unwrap_or(default.max_corrections),
+        max_attempts: scope.at_least_one(written.max_attempts.as_ref(), default.max_attempts),
+    }
+}
+
+impl Agent {
+    fn says_more_than_file(&self) -> bool {
+        let Self {
+            file: _,
+            model,
+            instructions,
+            servers,
+            tools,
+            priorities,
+            tiers,
+            policy,
+            on_deny,
+            in_doubt,
+            output_schema,
+            external_tools,
+            limits,
+        } = self;
+        model.is_some()
+            || instructions.is_some()
+            || servers.is_some()
+            || tools.is_some()
+            || priorities.is_some()
+            || tiers.is_some()
+            || policy.is_some()
+            || on_deny.is_some()
+            || in_doubt.is_some()
+            || output_schema.is_some()
+            || external_tools.is_some()
+            || limits.is_some()
+    }
+}

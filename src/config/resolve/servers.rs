@@ -1,0 +1,96 @@
+//! MCP servers.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::config::error::Fault;
+use crate::config::placed::{Placed, Text};
+use crate::config::scope::Scope;
+use crate::config::settings::{ServerSettings, TransportSettings};
+use crate::config::written::{Http, Server, Stdio};
+use crate::core::id::ServerId;
+
+const START_SECONDS: u64 = 60;
+const CALL_SECONDS: u64 = 60;
+const TOTAL_SECONDS: u64 = 600;
+const CONCURRENCY: usize = 16;
+
+/// Every server.
+pub(super) fn resolve(
+    written: Option<&BTreeMap<String, Placed<Server>>>,
+    scope: &mut Scope<'_>,
+) -> BTreeMap<ServerId, ServerSettings> {
+    let mut servers = BTreeMap::new();
+    for (id, server) in written.into_iter().flatten() {
+        scope.name("a server", id, server.place());
+        if let Some(settings) = settings(server, scope) {
+            servers.insert(ServerId::from(id.as_str()), settings);
+        }
+    }
+    servers
+}
+
+fn settings(placed: &Placed<Server>, scope: &mut Scope<'_>) -> Option<ServerSettings> {
+    let written = placed.value();
+    let transport = match (&written.stdio, &written.http) {
+        (Some(stdio), None) => transport_of_stdio(stdio, scope),
+        (None, Some(http)) => http_transport(http, scope),
+        (None, None) => {
+            let fault = Fault::new("this server has neither `stdio` nor `http`");
+            scope.fault(fault.with_remedy("write `stdio: { command: … }` or `http: { url: … }`"), placed.place());
+            return None;
+        }
+        (Some(_), Some(_)) => {
+            let fault = Fault::new("this server has both `stdio` and `http`");
+            scope.fault(fault.with_remedy("make two servers of it, or remove one of the two"), placed.place());
+            return None;
+        }
+    };
+    Some(ServerSettings {
+        trusted: written.trusted.unwrap_or(false),
+        start_timeout: scope.seconds(written.start_timeout_s.as_ref(), START_SECONDS),
+        call_timeout: scope.seconds(written.call_timeout_s.as_ref(), CALL_SECONDS),
+        total_timeout: scope.seconds(written.total_timeout_s.as_ref(), TOTAL_SECONDS),
+        max_concurrency: scope.at_least_one(written.max_concurrency.as_ref(), CONCURRENCY),
+        ..ServerSettings::new(transport)
+    })
+}
+
+/// A program to start. A command that is a relative path is relative to the configuration's folder.
+pub(in crate::config) fn transport_of_stdio(written: &Stdio, scope: &mut Scope<'_>) -> TransportSettings {
+    TransportSettings::Stdio {
+        command: command(&written.command, scope),
+        args: written.args.iter().flatten().map(|arg| scope.text(arg)).collect(),
+        env: scope.secrets(written.env.as_ref()),
+        inherit_env: written.inherit_env.unwrap_or(false),
+        cwd: written.cwd.as_ref().map(|cwd| scope.path(cwd)),
+    }
+}
+
+fn command(written: &Text, scope: &mut Scope<'_>) -> String {
+    let command = scope.text(written);
+    if command.is_empty() {
+        scope.fault(Fault::new("the command is empty").with_remedy("name a program"), written.place());
+    }
+    let is_path = Path::new(&command).components().count() > 1;
+    if is_path { scope.folder.join(command).to_string_lossy().into_owned() } else { command }
+}
+
+fn http_transport(written: &Http, scope: &mut Scope<'_>) -> TransportSettings {
+    TransportSettings::Http { url: scope.url(&written.url), headers: scope.secrets(written.headers.as_ref()) }
+}
+
+impl ServerSettings {
+    /// A server with every default.
+    pub fn new(transport: TransportSettings) -> Self {
+        let seconds = std::time::Duration::from_secs;
+        Self {
+            transport,
+            trusted: false,
+            start_timeout: seconds(START_SECONDS),
+            call_timeout: seconds(CALL_SECONDS),
+            total_timeout: seconds(TOTAL_SECONDS),
+            max_concurrency: CONCURRENCY,
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! One file while it is being turned into settings: its variables, its paths, and what was found wrong so far.
+//!
+//! Every method answers with something usable even when it found a fault, so that one pass finds all of them; the
+//! settings are thrown away if there is any.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use globset::Glob;
+use secrecy::SecretString;
+use serde_json::Value;
+
+use super::error::{ConfigError, Fault, Source};
+use super::expand::{self, Env};
+use super::placed::{Place, Placed, Text};
+use super::suggest;
+
+const LONGEST_SECONDS: f64 = 30.0 * 24.0 * 3600.0;
+
+/// What can be referred to by name.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    Model,
+    Server,
+    Policy,
+}
+
+/// A file and what is known about it.
+pub(super) struct Scope<'a> {
+    pub(super) source: Source,
+    /// What relative paths are relative to.
+    pub(super) folder: PathBuf,
+    pub(super) env: Env<'a>,
+    faults: Vec<Fault>,
+}
+
+impl<'a> Scope<'a> {
+    pub(super) fn new(source: Source, folder: &Path, env: Env<'a>) -> Self {
+        Self { source, folder: folder.to_owned(), env, faults: Vec::new() }
+    }
+
+    /// The same, for another file that this one refers to.
+    pub(super) fn of_file(&self, source: Source) -> Self {
+        Self::new(source, &self.folder, self.env)
+    }
+
+    /// Notes a fault of this file.
+    pub(super) fn fault(&mut self, fault: Fault, place: Option<Place>) {
+        self.faults.push(fault.at(&self.source, place));
+    }
+
+    /// Takes over what was found wrong with another file.
+    pub(super) fn absorb(&mut self, other: Scope<'_>) {
+        self.faults.extend(other.faults);
+    }
+
+    /// Notes a fault that knows its own place.
+    pub(super) fn placed_fault(&mut self, fault: Fault) {
+        self.faults.push(fault);
+    }
+
+    /// The value, unless anything was found wrong.
+    pub(super) fn finish<T>(self, value: T) -> Result<T, ConfigError> {
+        ConfigError::check(self.faults).map(|()| value)
+    }
+
+    /// The text with its variables expanded.
+    pub(super) fn text(&mut self, text: &Text) -> String {
+        self.expanded(text.value(), text.place())
+    }
+
+    fn expanded(&mut self, text: &str, place: Option<Place>) -> String {
+        expand::expand(text, self.env).unwrap_or_else(|error| {
+            self.fault(Fault::new(error.to_string()).with_remedy(error.remedy()), place);
+            text.to_owned()
+        })
+    }
+
+    pub(super) fn secret(&mut self, text: &Text) -> SecretString {
+        self.text(text).into()
+    }
+
+    pub(super) fn secrets(&mut self, texts: Option<&BTreeMap<String, Text>>) -> BTreeMap<String, SecretString> {
+        texts.into_iter().flatten().map(|(name, text)| (name.clone(), self.secret(text))).collect()
+    }
+
+    /// A JSON value with the variables of its strings expanded.
+    pub(super) fn json(&mut self, value: &Value, place: Option<Place>) -> Value {
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+            Value::String(text) => Value::String(self.expanded(text, place)),
+            Value::Array(items) => items.iter().map(|item| self.json(item, place)).collect(),
+            Value::Object(members) => {
+                members.iter().map(|(name, member)| (name.clone(), self.json(member, place))).collect()
+            }
+        }
+    }
+
+    /// A path, relative to the configuration's folder.
+    pub(super) fn path(&mut self, text: &Text) -> PathBuf {
+        let path = self.text(text);
+        self.folder.join(path)
+    }
+
+    /// An `http` or `https` URL, without a trailing slash.
+    pub(super) fn url(&mut self, text: &Text) -> String {
+        let url = self.text(text);
+        let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+        let has_host = rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '['));
+        if !has_host || url.contains(char::is_whitespace) {
+            // The expanded text may be a secret: show what was written.
+            let fault = Fault::new(format!("`{}` is not a URL", text.value()));
+            self.fault(
+                fault.with_remedy("write it with its scheme, for example `https://example.com/mcp`"),
+                text.place(),
+            );
+        }
+        url.trim_end_matches('/').to_owned()
+    }
+
+    /// A number of seconds, greater than 0.
+    pub(super) fn seconds(&mut self, text: Option<&Text>, default: u64) -> Duration {
+        let Some(text) = text else { return Duration::from_secs(default) };
+        let written = self.text(text);
+        match written.trim().parse::<f64>() {
+            Ok(seconds) if seconds > 0.0 && seconds <= LONGEST_SECONDS => Duration::from_secs_f64(seconds),
+            Ok(_) | Err(_) => {
+                let fault = Fault::new(format!("`{written}` is not a number of seconds"));
+                self.fault(
+                    fault.with_remedy(format!("write a plain number greater than 0, for example `{default}`")),
+                    text.place(),
+                );
+                Duration::from_secs(default)
+            }
+        }
+    }
+
+    /// A glob over names.
+    pub(super) fn pattern(&mut self, pattern: &str, place: Option<Place>) -> String {
+        if let Err(error) = Glob::new(pattern) {
+            let fault = Fault::new(format!("`{pattern}` is not a valid pattern: {}", error.kind()));
+            self.fault(fault.with_remedy("`*` stands for anything, `?` for one character, `{a,b}` for either"), place);
+        }
+        pattern.to_owned()
+    }
+
+    /// Notes a name that could not stand in a URL, a file name or a tool name.
+    pub(super) fn name(&mut self, kind: &str, name: &str, place: Option<Place>) {
+        let is_safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if name.is_empty() || name.len() > 64 || !name.chars().all(is_safe) {
+            let fault = Fault::new(format!("`{name}` cannot be the name of {kind}"));
+            self.fault(fault.with_remedy("use 1 to 64 letters, digits, `-` and `_`"), place);
+        }
+    }
+
+    /// Notes a reference to something that is not there.
+    pub(super) fn unknown<'n>(&mut self, kind: Kind, text: &Text, known: impl IntoIterator<Item = &'n str>) {
+        let Ok(name) = expand::expand(text.value(), self.env) else {
+            return; // Told already.
+        };
+        let (one, many) = match kind {
+            Kind::Model => ("model", "models"),
+            Kind::Server => ("server", "servers"),
+            Kind::Policy => ("policy", "policies"),
+        };
+        let remedy = suggest::remedy(&name, known, many);
+        self.fault(Fault::new(format!("there is no {one} `{name}`")).with_remedy(remedy), text.place());
+    }
+
+    /// A count that must not be zero.
+    pub(super) fn at_least_one<N: Copy + Default + PartialEq>(&mut self, number: Option<&Placed<N>>, default: N) -> N {
+        let Some(number) = number else { return default };
+        if *number.value() == N::default() {
+            self.fault(Fault::new("this has to be at least 1"), number.place());
+        }
+        *number.value()
+    }
+}

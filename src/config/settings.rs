@@ -1,0 +1,225 @@
+//! The configuration as it is used: every default filled in, every path made, every reference checked.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use secrecy::SecretString;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::core::id::{AgentName, ModelName, ServerId};
+use crate::core::policy::Policy;
+use crate::core::run::{InDoubt, Limits, OnDeny, Spec};
+use crate::core::tool::{ExternalTool, TierMode, ToolFilter};
+
+/// Everything a gateway is told. Secrets show themselves as redacted.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The file it was read from; `None` for the defaults.
+    pub file: Option<PathBuf>,
+    /// The folder relative paths were resolved against; empty for the current one.
+    pub folder: PathBuf,
+    /// Where runs are kept.
+    pub store: StoreSettings,
+    /// The models, by name. Every agent's model is in here.
+    pub models: BTreeMap<ModelName, ModelSettings>,
+    /// The MCP servers, by id. Every agent's servers are in here.
+    pub servers: BTreeMap<ServerId, ServerSettings>,
+    /// The approval policies by name, the presets included.
+    pub policies: BTreeMap<String, Arc<Policy>>,
+    /// The agents, by name; at least one.
+    pub agents: BTreeMap<AgentName, AgentSettings>,
+    /// Where traces go.
+    pub telemetry: TelemetrySettings,
+    /// A log level or directives, as `tracing-subscriber` reads them.
+    pub log: String,
+}
+
+/// Where runs are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreSettings {
+    /// In an SQLite file.
+    Sqlite {
+        /// The file. Its folder may not exist yet.
+        path: PathBuf,
+        /// What a committed event survives.
+        durability: Durability,
+    },
+    /// In memory.
+    Memory,
+}
+
+/// What a committed event survives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// The machine losing power.
+    #[default]
+    PowerCut,
+    /// The process dying; a power cut may lose the last events, never damage the rest.
+    ProcessCrash,
+}
+
+/// A language model.
+#[derive(Clone, Debug)]
+pub enum ModelSettings {
+    /// A server that speaks OpenAI's Chat Completions API.
+    OpenAiChat(Box<OpenAiChatSettings>),
+    /// A conversation from a file.
+    Scripted {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The environment was to name a model and does not. An error only when it is used.
+    Missing {
+        /// What to do, for people.
+        remedy: String,
+    },
+}
+
+/// A server that speaks OpenAI's Chat Completions API.
+#[derive(Clone, Debug)]
+pub struct OpenAiChatSettings {
+    /// The URL up to and without `/chat/completions`, without a trailing slash.
+    pub base_url: String,
+    /// The key, if one is sent.
+    pub api_key: Option<SecretString>,
+    /// The model to ask for.
+    pub model: String,
+    /// Whether replies are streamed.
+    pub stream: bool,
+    /// Sampling temperature, if it is sent.
+    pub temperature: Option<f64>,
+    /// Most tokens of one reply, if it is sent.
+    pub max_tokens: Option<u32>,
+    /// How long to wait for the connection.
+    pub connect_timeout: Duration,
+    /// How long to wait for the next byte, the first included.
+    pub idle_timeout: Duration,
+    /// How long to wait for a whole reply.
+    pub total_timeout: Duration,
+    /// Further HTTP headers.
+    pub headers: BTreeMap<String, SecretString>,
+    /// Further members of the request body.
+    pub extra: Map<String, Value>,
+}
+
+/// An MCP server.
+#[derive(Clone, Debug)]
+pub struct ServerSettings {
+    /// How it is reached.
+    pub transport: TransportSettings,
+    /// Whether its hints are believed.
+    pub trusted: bool,
+    /// How long starting or connecting may take.
+    pub start_timeout: Duration,
+    /// How long a call may go without progress.
+    pub call_timeout: Duration,
+    /// How long a call may take however much it progresses.
+    pub total_timeout: Duration,
+    /// Calls at the same time; at least 1.
+    pub max_concurrency: usize,
+}
+
+/// How an MCP server is reached.
+#[derive(Clone, Debug)]
+pub enum TransportSettings {
+    /// A program to start.
+    Stdio {
+        /// The program: a name on the PATH, or a path.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Its own environment variables.
+        env: BTreeMap<String, SecretString>,
+        /// Whether it gets all of toolgate's own environment as well.
+        inherit_env: bool,
+        /// The folder it runs in; `None` for toolgate's own.
+        cwd: Option<PathBuf>,
+    },
+    /// A streamable HTTP server.
+    Http {
+        /// Its URL, `http` or `https`.
+        url: String,
+        /// HTTP headers to send.
+        headers: BTreeMap<String, SecretString>,
+    },
+}
+
+/// An agent.
+#[derive(Clone, Debug)]
+pub struct AgentSettings {
+    /// Its name.
+    pub name: AgentName,
+    /// Its model.
+    pub model: ModelName,
+    /// Its system prompt; may be empty.
+    pub instructions: String,
+    /// The servers whose tools it may use, in the order written.
+    pub servers: Vec<ServerId>,
+    /// Which of the tools it may use.
+    pub tools: ToolFilter,
+    /// Priorities by name pattern; the first match counts.
+    pub priorities: Vec<(String, i32)>,
+    /// What becomes of calls below the highest priority.
+    pub tiers: TierMode,
+    /// Its approval policy.
+    pub policy: Arc<Policy>,
+    /// What a denied call does.
+    pub on_deny: OnDeny,
+    /// What becomes of a call whose outcome nobody knows.
+    pub in_doubt: InDoubt,
+    /// JSON Schema of the final answer. Read as JSON, not yet checked to be a schema.
+    pub output_schema: Option<Value>,
+    /// Tools that the calling application runs itself.
+    pub external_tools: Vec<ExternalTool>,
+    /// What bounds a run.
+    pub limits: Limits,
+}
+
+/// Where traces go.
+#[derive(Clone, Debug)]
+pub struct TelemetrySettings {
+    /// The OTLP/HTTP endpoint; `None` for no export.
+    pub otlp_endpoint: Option<String>,
+    /// HTTP headers for it.
+    pub headers: BTreeMap<String, SecretString>,
+    /// The name of this service.
+    pub service_name: String,
+    /// How much content spans carry.
+    pub content: ContentMode,
+}
+
+/// How much of prompts, answers, arguments and results spans carry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ContentMode {
+    /// All of it.
+    #[default]
+    Full,
+    /// Nothing but names, counts and sizes.
+    None,
+}
+
+impl AgentSettings {
+    /// The agent as a run uses it, narrowed by nothing.
+    pub fn spec(&self) -> Spec {
+        Spec {
+            agent: self.name.clone(),
+            model: self.model.clone(),
+            system: self.instructions.clone(),
+            servers: self.servers.clone(),
+            external_tools: self.external_tools.clone(),
+            tools: ToolFilter::default(),
+            tiers: self.tiers,
+            on_deny: self.on_deny,
+            in_doubt: self.in_doubt,
+            output_schema: self.output_schema.clone(),
+            validate_output: self.output_schema.is_some(),
+            limits: self.limits.clone(),
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! The configuration file as it is written. What these comments say is what editors show: the JSON Schema of the file
+//! is made from them. Nothing here has a default, a meaning or a variable filled in; [`super::resolve`] does that.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::Value;
+
+use super::placed::{Placed, Text};
+use super::settings::{ContentMode, Durability};
+use crate::core::run::{InDoubt, OnDeny};
+use crate::core::tool::TierMode;
+
+/// The configuration of toolgate: `toolgate.yaml`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(title = "toolgate.yaml")]
+pub(super) struct Written {
+    /// Where runs are kept. Default: SQLite at `.toolgate/toolgate.db`.
+    pub(super) store: Option<Store>,
+    /// The language models, by name.
+    pub(super) models: Option<BTreeMap<String, Placed<Model>>>,
+    /// The MCP servers, by id. Tools are shown to the model as `mcp_<id>_<tool>`.
+    pub(super) servers: Option<BTreeMap<String, Placed<Server>>>,
+    /// Approval policies by name, each the path of a policy file; besides `default`, `accept-edits`, `plan`, `bypass`.
+    pub(super) policies: Option<BTreeMap<String, Text>>,
+    /// The agents, by name.
+    pub(super) agents: Option<BTreeMap<String, Placed<Agent>>>,
+    /// Where traces go.
+    pub(super) telemetry: Option<Telemetry>,
+    /// What is logged: a level (`warn`) or directives (`info,toolgate::mcp=debug`). Default: `warn`.
+    pub(super) log: Option<Text>,
+}
+
+/// Where runs are kept.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Store {
+    /// In an SQLite file.
+    Sqlite(Sqlite),
+    /// In memory: runs do not survive the process.
+    Memory(Nothing),
+}
+
+/// No settings.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Nothing {}
+
+/// An SQLite store.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Sqlite {
+    /// The file; its folder is created. Default: `.toolgate/toolgate.db`.
+    pub(super) path: Option<Text>,
+    /// What a committed event survives: `power_cut` (the default) or only a `process_crash`, which is faster.
+    pub(super) durability: Option<Durability>,
+}
+
+/// A language model.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Model {
+    /// A server that speaks OpenAI's Chat Completions API.
+    #[serde(rename = "openai_chat")]
+    OpenAiChat(Box<OpenAiChat>),
+    /// A conversation from a file, for demonstrations and tests.
+    Scripted(Scripted),
+    /// The model the environment names: `TOOLGATE_MODEL_URL` (with `TOOLGATE_MODEL`, `TOOLGATE_MODEL_KEY`), or else
+    /// `OPENAI_API_KEY` (with `OPENAI_BASE_URL`, `OPENAI_MODEL`).
+    Environment(Environment),
+}
+
+/// A server that speaks OpenAI's Chat Completions API.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OpenAiChat {
+    /// The URL up to and without `/chat/completions`. Default: `https://api.openai.com/v1`.
+    pub(super) base_url: Option<Text>,
+    /// The key, usually `${OPENAI_API_KEY}`. Without one no key is sent.
+    pub(super) api_key: Option<Text>,
+    /// The model to ask for.
+    pub(super) model: Text,
+    /// Whether replies are streamed. Default: true.
+    pub(super) stream: Option<bool>,
+    /// Sampling temperature; not sent by default.
+    pub(super) temperature: Option<f64>,
+    /// Most tokens of one reply; not sent by default.
+    pub(super) max_tokens: Option<u32>,
+    /// How long to wait.
+    pub(super) timeouts: Option<ModelTimeouts>,
+    /// Further HTTP headers. Values are kept secret.
+    pub(super) headers: Option<BTreeMap<String, Text>>,
+    /// Further members of the request body, sent as they are.
+    pub(super) extra: Option<Placed<serde_json::Map<String, Value>>>,
+}
+
+/// How long to wait for a model, in seconds.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ModelTimeouts {
+    /// For the connection. Default: 10.
+    #[schemars(with = "Option<f64>")]
+    pub(super) connect_s: Option<Text>,
+    /// For the next byte of a reply, the first included. Default: 120.
+    #[schemars(with = "Option<f64>")]
+    pub(super) idle_s: Option<Text>,
+    /// For a whole reply. Default: 600.
+    #[schemars(with = "Option<f64>")]
+    pub(super) total_s: Option<Text>,
+}
+
+/// A conversation from a file.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Scripted {
+    /// The file.
+    pub(super) file: Text,
+}
+
+/// The model the environment names.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Environment {
+    /// The model to use when the environment names none.
+    pub(super) otherwise: Option<Text>,
+}
+
+/// An MCP server: `stdio` or `http`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Server {
+    /// A program that toolgate starts and talks to over its standard input and output.
+    pub(super) stdio: Option<Stdio>,
+    /// A server that is reached over streamable HTTP.
+    pub(super) http: Option<Http>,
+    /// Whether the hints it gives about its tools (read-only, idempotent, …) are believed. Default: false.
+    pub(super) trusted: Option<bool>,
+    /// For starting or connecting, in seconds. Default: 60.
+    #[schemars(with = "Option<f64>")]
+    pub(super) start_timeout_s: Option<Text>,
+    /// For a call without any progress, in seconds. Default: 60.
+    #[schemars(with = "Option<f64>")]
+    pub(super) call_timeout_s: Option<Text>,
+    /// For a call however much it progresses, in seconds. Default: 600.
+    #[schemars(with = "Option<f64>")]
+    pub(super) total_timeout_s: Option<Text>,
+    /// Calls at the same time. Default: 16.
+    #[schemars(range(min = 1))]
+    pub(super) max_concurrency: Option<Placed<usize>>,
+}
+
+/// A program to start.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Stdio {
+    /// The program: a name on the PATH, or a path.
+    pub(super) command: Text,
+    /// Its arguments.
+    pub(super) args: Option<Vec<Text>>,
+    /// Its environment, besides the few variables every program needs. Values are kept secret.
+    pub(super) env: Option<BTreeMap<String, Text>>,
+    /// Whether it gets all of toolgate's own environment, keys included. Default: false.
+    pub(super) inherit_env: Option<bool>,
+    /// The folder it runs in. Default: toolgate's own.
+    pub(super) cwd: Option<Text>,
+}
+
+/// A server to connect to.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Http {
+    /// Its URL.
+    pub(super) url: Text,
+    /// HTTP headers to send, for example `Authorization`. Values are kept secret.
+    pub(super) headers: Option<BTreeMap<String, Text>>,
+}
+
+/// An agent: written here, or in a Markdown file whose front matter has the same keys and whose text is the instructions.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Agent {
+    /// The Markdown file; nothing else is written beside it.
+    pub(super) file: Option<Text>,
+    /// Which model. Default: the only one there is.
+    pub(super) model: Option<Text>,
+    /// The system prompt. Taken as it is: no variables.
+    pub(super) instructions: Option<Text>,
+    /// The MCP servers whose tools it may use. Default: none.
+    pub(super) servers: Option<Vec<Text>>,
+    /// Which of the tools it may use, by the names the model sees.
+    pub(super) tools: Option<Tools>,
+    /// Priorities by tool name pattern; the first pattern that matches counts. Default: 0.
+    pub(super) priorities: Option<Priorities>,
+    /// What becomes of calls below the highest priority of a reply. Default: `defer`.
+    #[schemars(schema_with = "tier_words")]
+    pub(super) tiers: Option<TierMode>,
+    /// The approval policy. Default: `default`.
+    pub(super) policy: Option<Text>,
+    /// What a denied call does: `tell` the model, or `fail` the run. Default: `tell`.
+    #[schemars(schema_with = "deny_words")]
+    pub(super) on_deny: Option<OnDeny>,
+    /// What becomes of a call whose outcome nobody knows: `tell` the model, or `ask` a person. Default: `tell`.
+    #[schemars(schema_with = "doubt_words")]
+    pub(super) in_doubt: Option<InDoubt>,
+    /// JSON Schema of the final answer, or the path of a file with it.
+    pub(super) output_schema: Option<Placed<Value>>,
+    /// Tools that the calling application runs itself: `name`, `description`, `input_schema`, `result_schema`, `priority`.
+    pub(super) external_tools: Option<Vec<Placed<Value>>>,
+    /// What bounds a run.
+    pub(super) limits: Option<Limits>,
+}
+
+/// Allow and deny lists of tool names with wildcards.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Tools {
+    /// Names it may use; empty means all.
+    pub(super) allow: Vec<Text>,
+    /// Names it may not use, whatever `allow` says.
+    pub(super) deny: Vec<Text>,
+}
+
+/// What bounds a run.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Limits {
+    /// Turns with tools, and rejected answers; then the model answers with what it has. Default: 30.
+    pub(super) max_tool_interactions: Option<u32>,
+    /// Model turns; then the run ends. Default: 50.
+    #[schemars(range(min = 1))]
+    pub(super) max_iterations: Option<Placed<u32>>,
+    /// MCP calls. Default: no limit.
+    pub(super) max_mcp_calls: Option<u32>,
+    /// Tokens read and written. Default: no limit.
+    pub(super) max_tokens: Option<u64>,
+    /// US dollars. Default: no limit.
+    pub(super) max_cost_usd: Option<f64>,
+    /// Seconds from the start, waiting included. Default: no limit.
+    pub(super) deadline_s: Option<u64>,
+    /// Turns in a row that bring nothing but unusable calls or rejected answers. Default: 3.
+    pub(super) max_corrections: Option<u32>,
+    /// Attempts at one model call, the first included. Default: 3.
+    #[schemars(range(min = 1))]
+    pub(super) max_attempts: Option<Placed<u32>>,
+}
+
+/// Where traces go.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Telemetry {
+    /// The OTLP/HTTP endpoint. Default: `OTEL_EXPORTER_OTLP_ENDPOINT`, or else no export.
+    pub(super) otlp_endpoint: Option<Text>,
+    /// HTTP headers for it. Values are kept secret.
+    pub(super) headers: Option<BTreeMap<String, Text>>,
+    /// The name of this service. Default: `OTEL_SERVICE_NAME`, or else `toolgate`.
+    pub(super) service_name: Option<Text>,
+    /// How much of prompts, answers, arguments and results spans carry: `full` (the default) or `none`.
+    pub(super) content: Option<ContentMode>,
+}
+
+/// Patterns with numbers, in the order written.
+#[derive(Debug, Default)]
+pub(super) struct Priorities(pub(super) Vec<(String, Placed<i32>)>);
+
+impl<'de> Deserialize<'de> for Priorities {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Priorities;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("patterns with their priorities")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Priorities(entries))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+impl JsonSchema for Priorities {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Priorities".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "object", "additionalProperties": {"type": "integer"}})
+    }
+}
+
+fn tier_words(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"enum": ["defer", "elide", "drain"]})
+}
+
+fn deny_words(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"enum": ["tell", "fail"]})
+}
+
+fn doubt_words(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"enum": ["tell", "ask"]})
+}

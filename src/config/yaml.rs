@@ -1,0 +1,70 @@
+//! Reading YAML (and JSON, which is YAML) into types, with errors a person can act on.
+
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use serde_saphyr::{Error, MessageFormatter as _, UserMessageFormatter};
+
+use super::error::{Fault, Source};
+use super::placed::Place;
+use super::suggest;
+
+/// The largest file that is read.
+const MAX_BYTES: u64 = 8 * 1024 * 1024;
+
+/// Reads a file as text.
+pub(super) fn read(path: &Path) -> Result<Source, Fault> {
+    let name = path.display().to_string();
+    let failed = |reason: String| Fault::new(format!("`{name}` cannot be read: {reason}"));
+    let size = std::fs::metadata(path)
+        .map_err(|error| {
+            failed(error.kind().to_string()).with_remedy("check the path; it is relative to the configuration file")
+        })?
+        .len();
+    if size > MAX_BYTES {
+        return Err(failed(format!("it is larger than {} MiB", MAX_BYTES / 1024 / 1024)));
+    }
+    let bytes = std::fs::read(path).map_err(|error| failed(error.kind().to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8 text".into()))?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    Ok(Source::new(name, text))
+}
+
+/// Reads the whole source.
+pub(super) fn parse<T: DeserializeOwned>(source: &Source) -> Result<T, Fault> {
+    parse_part(source, source.text())
+}
+
+/// Reads a part of the source whose lines have the same numbers as in the whole.
+pub(super) fn parse_part<T: DeserializeOwned>(source: &Source, text: &str) -> Result<T, Fault> {
+    let options = serde_saphyr::options! { with_snippet: false };
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| fault(&error, source))
+}
+
+fn fault(error: &Error, source: &Source) -> Fault {
+    let place = error.location().and_then(Place::from_location);
+    explained(error.without_snippet()).at(source, place)
+}
+
+fn explained(error: &Error) -> Fault {
+    if let Error::SerdeUnknownField { field, expected, .. } = error {
+        let remedy = suggest::remedy(field, expected.iter().copied(), "keys");
+        return Fault::new(format!("unknown key `{field}`")).with_remedy(remedy);
+    }
+    if let Error::SerdeUnknownVariant { variant, expected, .. } = error {
+        let remedy = suggest::remedy(variant, expected.iter().copied(), "words");
+        return Fault::new(format!("`{variant}` is not known here")).with_remedy(remedy);
+    }
+    if let Error::SerdeMissingField { field, .. } = error {
+        return Fault::new(format!("the key `{field}` is missing")).with_remedy(format!("add `{field}:` here"));
+    }
+    if let Error::DuplicateMappingKey { key, .. } = error {
+        let key = key.as_deref().unwrap_or("this key");
+        return Fault::new(format!("`{key}` is written twice")).with_remedy("remove or rename one of the two");
+    }
+    if let Error::SerdeInvalidType { unexpected, expected, .. } = error {
+        let expected = expected.strip_prefix("struct ").map_or(expected.as_str(), |_| "a mapping of keys");
+        return Fault::new(format!("expected {expected}, found {unexpected}"));
+    }
+    Fault::new(UserMessageFormatter.format_message(error).into_owned())
+}

@@ -1,0 +1,78 @@
+//! Ids for calls whose server gave none, or one that the conversation already has. Some servers count from zero in
+//! every reply, and a call id has to be unique within a run.
+
+use std::collections::HashSet;
+
+use crate::core::chat::{Message, Part};
+use crate::core::id::CallId;
+
+/// The ids that the calls of a conversation have.
+#[derive(Clone, Debug, Default)]
+pub struct CallIds(HashSet<CallId>);
+
+impl CallIds {
+    /// Takes note of a message's calls.
+    pub(super) fn add(&mut self, message: &Message) {
+        self.0.extend(ids(message).cloned());
+    }
+
+    /// Forgets a message's calls.
+    pub(super) fn remove(&mut self, message: &Message) {
+        for id in ids(message) {
+            self.0.remove(id);
+        }
+    }
+
+    /// Gives every call of a reply an id of its own. What is given depends on the conversation alone, so another
+    /// process arrives at the same.
+    pub(super) fn assign(&self, parts: &mut [Part]) {
+        let mut fresh: HashSet<CallId> = HashSet::new();
+        for part in parts {
+            if let Part::ToolUse { id, .. } = part {
+                let is_free = |id: &CallId| !id.as_str().is_empty() && !self.0.contains(id) && !fresh.contains(id);
+                if !is_free(id) {
+                    let stem = if id.as_str().is_empty() { "call" } else { id.as_str() };
+                    let first = self.0.len() + fresh.len() + 1;
+                    let free = (first..).map(|number| CallId::from(format!("{stem}_{number}"))).find(|id| is_free(id));
+                    *id = free.unwrap_or_else(|| id.clone());
+                }
+                fresh.insert(id.clone());
+            }
+        }
+    }
+}
+
+fn ids(message: &Message) -> impl Iterator<Item = &CallId> {
+    message.content.iter().filter_map(|part| match part {
+        Part::ToolUse { id, .. } => Some(id),
+        Part::Text { .. }
+        | Part::Image(_)
+        | Part::Audio(_)
+        | Part::Resource { .. }
+        | Part::Reasoning { .. }
+        | Part::ToolResult { .. } => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::chat::{Reply, Role};
+    use crate::core::tool::ToolCall;
+    use serde_json::Value;
+
+    fn calling(ids: &[&str]) -> Message {
+        let content = Reply::calling(ids.iter().map(|id| ToolCall::new(*id, "t", Value::Null))).content;
+        Message { role: Role::Assistant, content, provider_state: None }
+    }
+
+    #[test]
+    fn missing_and_repeated_ids_are_replaced_and_good_ones_stay() {
+        let mut known = CallIds::default();
+        known.add(&calling(&["call_0", "call_3"]));
+        let mut reply = calling(&["call_0", "", "good", "good"]);
+        known.assign(&mut reply.content);
+        let got: Vec<&str> = ids(&reply).map(CallId::as_str).collect();
+        assert_eq!(got, ["call_0_3", "call_4", "good", "good_6"]);
+    }
+}

@@ -1,0 +1,131 @@
+//! Tool calls as their pieces arrive. The book says: one index per call, id and name in its first piece. Servers say:
+//! no index, no id, one index for several calls, an id in every piece, an empty id later, arguments as an object.
+
+use serde_json::Value;
+
+use super::wire::{CallPiece, FunctionPiece};
+use crate::core::chat::Part;
+use crate::core::tool::Arguments;
+
+/// A reply that asks for more calls than this is taken for a broken one.
+const MAX_CALLS: usize = 1024;
+
+/// The reply asks for too many calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the reply asks for more than {MAX_CALLS} tools at once")]
+pub(super) struct TooManyCalls;
+
+/// The calls of one reply, in the order in which they began.
+#[derive(Debug, Default)]
+pub(super) struct Calls(Vec<Draft>);
+
+/// A call that may still be growing.
+#[derive(Debug, Default)]
+struct Draft {
+    index: u64,
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+/// Whether the reply reached its own end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// It did.
+    No,
+    /// It ran into its output limit, probably inside the last call.
+    AtLimit,
+}
+
+impl Calls {
+    /// Takes a piece of a streamed call; `position` is its place within the chunk.
+    pub(super) fn push_piece(&mut self, position: usize, piece: CallPiece) -> Result<(), TooManyCalls> {
+        let index = piece.index.unwrap_or(position as u64);
+        let id = piece.id.unwrap_or_default();
+        let FunctionPiece { name, arguments } = piece.function.unwrap_or_default();
+        let name = name.unwrap_or_default();
+        let place = match self.growing(index, &id, &name) {
+            Some(place) => place,
+            None => self.begin(Draft { index, ..Draft::default() })?,
+        };
+        let Some(draft) = self.0.get_mut(place) else { return Ok(()) };
+        if draft.id.is_empty() {
+            draft.id = id;
+        }
+        if draft.name.is_empty() {
+            draft.name = name;
+        }
+        draft.arguments.push_str(&arguments_text(arguments));
+        Ok(())
+    }
+
+    /// Takes a call that is whole.
+    pub(super) fn push_whole(&mut self, piece: CallPiece) -> Result<(), TooManyCalls> {
+        let FunctionPiece { name, arguments } = piece.function.unwrap_or_default();
+        self.begin(Draft {
+            index: self.0.len() as u64,
+            id: piece.id.unwrap_or_default(),
+            name: name.unwrap_or_default(),
+            arguments: arguments_text(arguments),
+        })?;
+        Ok(())
+    }
+
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The calls as parts of a reply. An id may still be empty.
+    pub(super) fn into_parts(self, cut: Cut) -> impl Iterator<Item = Part> {
+        let last = self.0.len().saturating_sub(1);
+        self.0.into_iter().enumerate().map(move |(position, draft)| {
+            // No text at all means no arguments, unless the reply was cut before they came.
+            let is_cut = cut == Cut::AtLimit && position == last && draft.arguments.is_empty();
+            let input = if is_cut { Arguments::Malformed(String::new()) } else { Arguments::parse(&draft.arguments) };
+            Part::ToolUse { id: draft.id.into(), name: draft.name, input }
+        })
+    }
+
+    fn begin(&mut self, draft: Draft) -> Result<usize, TooManyCalls> {
+        let place = self.0.len();
+        if place >= MAX_CALLS {
+            return Err(TooManyCalls);
+        }
+        self.0.push(draft);
+        Ok(place)
+    }
+
+    /// The call that a piece continues: the one with its id, or the latest one at its index that it does not replace.
+    fn growing(&self, index: u64, id: &str, name: &str) -> Option<usize> {
+        let known = self.0.iter().position(|draft| !id.is_empty() && draft.id == id);
+        let at_index = || {
+            let latest = self.0.iter().rposition(|draft| draft.index == index)?;
+            self.0.get(latest).is_some_and(|draft| !draft.is_replaced_by(id, name)).then_some(latest)
+        };
+        known.or_else(at_index)
+    }
+}
+
+impl Draft {
+    /// A new id begins a new call even at an index that is taken (Ollama), and so does a name after a call whose
+    /// arguments are whole (servers without ids). An empty id or name (vLLM) continues.
+    fn is_replaced_by(&self, id: &str, name: &str) -> bool {
+        if !id.is_empty() && !self.id.is_empty() {
+            return true;
+        }
+        !name.is_empty() && !self.name.is_empty() && is_whole_object(&self.arguments)
+    }
+}
+
+fn is_whole_object(text: &str) -> bool {
+    serde_json::from_str::<serde_json::Map<String, Value>>(text).is_ok()
+}
+
+fn arguments_text(arguments: Option<Value>) -> String {
+    match arguments {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text,
+        Some(other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_))) => other.to_string(),
+    }
+}

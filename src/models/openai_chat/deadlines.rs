@@ -1,0 +1,62 @@
+//! How long one request may wait for what.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use super::settings::Timeouts;
+use crate::core::error::{ErrorCode, Failure};
+
+/// What is being waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Awaited {
+    /// The first token of a streamed reply.
+    FirstToken,
+    /// The next piece of an answer that has begun.
+    NextPiece,
+    /// The head of an answer that is not streamed: it comes when the model is done.
+    WholeReply,
+}
+
+/// The clock of one request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deadlines {
+    sent: Instant,
+    timeouts: Timeouts,
+}
+
+impl Deadlines {
+    /// Starts the clock.
+    pub(super) fn start(timeouts: Timeouts) -> Self {
+        Self { sent: Instant::now(), timeouts }
+    }
+
+    /// Milliseconds since the request was sent.
+    pub(super) fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.sent.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Waits for something, but not longer than is set for it and for the whole request.
+    pub(super) async fn wait<T>(&self, awaited: Awaited, future: impl Future<Output = T>) -> Result<T, Failure> {
+        let Timeouts { first_token, idle, total, connect: _ } = self.timeouts;
+        let whole = (after(self.sent, total), "no complete reply", total);
+        let next = match awaited {
+            Awaited::FirstToken => (after(self.sent, first_token), "no token", first_token),
+            Awaited::NextPiece => (after(Instant::now(), idle), "no further piece of the reply", idle),
+            Awaited::WholeReply => whole,
+        };
+        let (until, what, limit) = if next.0 < whole.0 { next } else { whole };
+        timeout_at(until, future).await.map_err(|_| timed_out(what, limit))
+    }
+}
+
+/// A moment so far away that the addition overflows is a day away.
+fn after(moment: Instant, duration: Duration) -> Instant {
+    moment.checked_add(duration).unwrap_or(moment + Duration::from_secs(86_400))
+}
+
+/// The failure of a wait that was too long.
+pub(super) fn timed_out(what: &str, limit: Duration) -> Failure {
+    Failure::new(ErrorCode::ProviderTimeout, format!("the model server sent {what} within {limit:?}"))
+}

@@ -1,0 +1,142 @@
+//! From what a server says went wrong to one of our codes: by code, status and type, never by the words of a message.
+//! A message is passed on only from where one is expected and only in part; other bodies may echo anything.
+
+use serde_json::Value;
+
+use crate::core::error::{ErrorCode, Failure};
+
+const MAX_TEXT_CHARS: usize = 300;
+const MAX_WORD_CHARS: usize = 64;
+
+/// What an error body says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct ErrorBody {
+    /// `code` and `type`, where they are plain identifiers.
+    words: Vec<String>,
+    /// A `code` that is an HTTP status.
+    status: Option<u16>,
+    /// The message.
+    text: Option<String>,
+}
+
+impl ErrorBody {
+    /// Reads a body of any known shape: `{error: {…}}` or `{error: "…"}`, FastAPI's `{detail}`, the bare
+    /// `{message, type, code}` of others, or one of these in an array.
+    pub(super) fn of_body(body: &[u8]) -> Option<Self> {
+        let body: Value = serde_json::from_slice(body).ok()?;
+        let body = body.get(0).unwrap_or(&body);
+        if let Some(error) = body.get("error").filter(|error| !error.is_null()) {
+            return Some(Self::of_error(error));
+        }
+        if let Some(detail) = body.get("detail") {
+            return Some(Self { text: fastapi_text(detail), ..Self::default() });
+        }
+        body.get("message").and_then(Value::as_str).map(|_| Self::of_error(body))
+    }
+
+    /// Reads the error itself: an object, or a plain string.
+    pub(super) fn of_error(error: &Value) -> Self {
+        if let Some(text) = error.as_str() {
+            return Self { text: Some(text.to_owned()), ..Self::default() };
+        }
+        let code = error.get("code");
+        let words = [code, error.get("type")].into_iter().flatten().filter_map(Value::as_str);
+        let status = code.and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
+        Self {
+            words: words.filter(|word| is_identifier(word)).map(str::to_owned).collect(),
+            status: status.and_then(|status| u16::try_from(status).ok()).filter(|status| (400..600).contains(status)),
+            text: error.get("message").and_then(Value::as_str).map(str::to_owned),
+        }
+    }
+}
+
+/// The failure that an error of `server` stands for; `status` is that of the HTTP answer, unless that was a success.
+pub(super) fn failure(server: &str, status: Option<u16>, body: Option<&ErrorBody>) -> Failure {
+    let nothing = ErrorBody::default();
+    let body = body.unwrap_or(&nothing);
+    let status = status.or(body.status);
+    let code = classify(status, &body.words);
+
+    let mut message = format!("{server} answered with an error");
+    let status_text = status.map(|status| format!("HTTP {status}"));
+    let facts: Vec<&str> = status_text.iter().chain(&body.words).map(String::as_str).collect();
+    if !facts.is_empty() {
+        message.push_str(&format!(" ({})", facts.join(", ")));
+    }
+    // Refused credentials are what servers quote when they refuse them.
+    if let Some(text) = body.text.as_deref().filter(|_| code != ErrorCode::ProviderAuth) {
+        message.push_str(": ");
+        message.extend(text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_TEXT_CHARS));
+    }
+    if let Some(remedy) = remedy(code, status) {
+        message.push_str(&format!(". {remedy}"));
+    }
+    Failure::new(code, message)
+}
+
+fn classify(status: Option<u16>, words: &[String]) -> ErrorCode {
+    let decisive = words.iter().find_map(|word| match word.as_str() {
+        "context_length_exceeded" | "exceed_context_size_error" => Some(ErrorCode::ContextWindow),
+        "insufficient_quota" | "billing_not_active" | "billing_hard_limit_reached" => Some(ErrorCode::ProviderBilling),
+        "content_filter" | "content_policy_violation" => Some(ErrorCode::ContentFilter),
+        "invalid_api_key" => Some(ErrorCode::ProviderAuth),
+        _ => None,
+    });
+    // An error that says nothing of itself is the server's.
+    decisive
+        .or_else(|| status.map(by_status))
+        .or_else(|| words.iter().find_map(|word| by_word(word)))
+        .unwrap_or(ErrorCode::ProviderUnavailable)
+}
+
+fn by_status(status: u16) -> ErrorCode {
+    match status {
+        401 | 403 | 407 => ErrorCode::ProviderAuth,
+        402 => ErrorCode::ProviderBilling,
+        // 524 is what a CDN answers for a server that is too slow.
+        408 | 504 | 524 => ErrorCode::ProviderTimeout,
+        429 => ErrorCode::ProviderRateLimit,
+        409 | 425 | 500.. => ErrorCode::ProviderUnavailable,
+        0..500 => ErrorCode::ProviderRejected,
+    }
+}
+
+/// Words that only count where there is no status: servers put `invalid_request_error` beside any.
+fn by_word(word: &str) -> Option<ErrorCode> {
+    match word {
+        "invalid_request_error" | "not_found_error" | "model_not_found" => Some(ErrorCode::ProviderRejected),
+        "authentication_error" | "permission_error" => Some(ErrorCode::ProviderAuth),
+        "rate_limit_exceeded" | "rate_limit_error" => Some(ErrorCode::ProviderRateLimit),
+        "timeout" | "timeout_error" => Some(ErrorCode::ProviderTimeout),
+        "server_error" | "overloaded_error" => Some(ErrorCode::ProviderUnavailable),
+        _ => None,
+    }
+}
+
+fn remedy(code: ErrorCode, status: Option<u16>) -> Option<&'static str> {
+    match (code, status) {
+        (ErrorCode::ProviderAuth, _) => Some("Check the API key of this model and what it may be used for"),
+        (ErrorCode::ProviderBilling, _) => Some("Check the plan and the balance of the account"),
+        (ErrorCode::ContextWindow, _) => Some("Shorten the conversation or choose a model with a larger window"),
+        (ErrorCode::ProviderRejected, Some(300..400)) => Some("It redirects elsewhere: check base_url"),
+        (ErrorCode::ProviderRejected, Some(404)) => Some("Check base_url and the name of the model"),
+        (ErrorCode::ProviderRejected, Some(413)) => Some("The request is too large: shorten the conversation"),
+        _ => None,
+    }
+}
+
+fn is_identifier(word: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    !word.is_empty() && word.len() <= MAX_WORD_CHARS && word.bytes().all(is_plain)
+}
+
+/// FastAPI's first finding, place and text; it also holds the input, which is not ours to repeat.
+fn fastapi_text(detail: &Value) -> Option<String> {
+    if let Some(text) = detail.as_str() {
+        return Some(text.to_owned());
+    }
+    let first = detail.get(0)?;
+    let step_text = |step: &Value| step.as_str().map_or_else(|| step.to_string(), str::to_owned);
+    let place: Vec<String> = first.get("loc")?.as_array()?.iter().map(step_text).collect();
+    Some(format!("{}: {}", place.join("."), first.get("msg").and_then(Value::as_str).unwrap_or_default()))
+}

@@ -1,0 +1,64 @@
+//! What must never be shown, and the gate every failure passes on its way out: servers echo keys, whole or in part.
+
+use std::fmt;
+
+use reqwest::Url;
+use secrecy::{ExposeSecret, SecretString};
+
+use super::settings::Settings;
+use crate::core::error::Failure;
+
+/// A piece of a secret that is this long tells it from anything else.
+const TELLTALE_CHARS: usize = 8;
+
+/// The key, the header values, and what the address carries besides the address.
+pub(super) struct Secrets(Vec<SecretString>);
+
+impl Secrets {
+    pub(super) fn of(settings: &Settings, url: &Url) -> Self {
+        let mut secrets: Vec<SecretString> =
+            settings.api_key.iter().chain(settings.headers.values()).cloned().collect();
+        secrets.extend(url.password().map(SecretString::from));
+        secrets.extend(url.query_pairs().map(|(_, value)| SecretString::from(value.into_owned())));
+        secrets.retain(|secret| !secret.expose_secret().is_empty());
+        Self(secrets)
+    }
+
+    /// The failure without any secret: a whole one is blotted out, and where a piece is left the message is withheld.
+    pub(super) fn scrub(&self, failure: Failure) -> Failure {
+        let mut message = failure.message.clone();
+        for secret in &self.0 {
+            message = message.replace(secret.expose_secret(), "[redacted]");
+        }
+        if self.0.iter().any(|secret| shares_a_piece(&message, secret.expose_secret())) {
+            message = "the provider's message repeats a part of the credentials and is withheld".into();
+        }
+        Failure { message, ..failure }
+    }
+}
+
+fn shares_a_piece(message: &str, secret: &str) -> bool {
+    let characters: Vec<char> = secret.chars().collect();
+    characters.windows(TELLTALE_CHARS).any(|piece| message.contains(&piece.iter().collect::<String>()))
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} secrets", self.0.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::error::ErrorCode;
+
+    #[test]
+    fn neither_a_whole_secret_nor_a_piece_of_one_gets_through() {
+        let secrets = Secrets(vec!["sk-canary-0123456789".into()]);
+        let scrub = |text: &str| secrets.scrub(Failure::new(ErrorCode::ProviderRejected, text)).message;
+        assert_eq!(scrub("bad key sk-canary-0123456789!"), "bad key [redacted]!");
+        assert!(!scrub("bad key sk-canary-***").contains("canary"));
+        assert_eq!(scrub("no such model"), "no such model");
+    }
+}

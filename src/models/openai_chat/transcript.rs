@@ -1,0 +1,123 @@
+//! The conversation as bytes that only grow: each message is rendered once, appended, and never touched again. What is
+//! unchanged is told by its allocation; from the first message that is another one, the rest is rendered anew.
+
+use std::sync::Arc;
+
+use super::CallIds;
+use super::message::{WireMessage, translate};
+use crate::core::chat::Message;
+
+/// The rendered part of a conversation.
+#[derive(Debug, Default)]
+pub(super) struct Transcript {
+    system: String,
+    json: Vec<u8>,
+    rendered: Vec<Rendered>,
+    ids: CallIds,
+}
+
+/// A message and where its bytes begin.
+#[derive(Debug)]
+struct Rendered {
+    message: Arc<Message>,
+    begins: usize,
+}
+
+impl Transcript {
+    /// Brings the bytes up to date; says how many messages had to be rendered.
+    pub(super) fn update(&mut self, system: &str, messages: &[Arc<Message>]) -> Result<usize, serde_json::Error> {
+        if self.system != system {
+            *self = Self::default();
+        }
+        if self.json.is_empty() && !system.is_empty() {
+            serde_json::to_writer(&mut self.json, &WireMessage::System { content: system })?;
+            system.clone_into(&mut self.system);
+        }
+        let same = |(known, message): &(&Rendered, &Arc<Message>)| Arc::ptr_eq(&known.message, message);
+        let unchanged = self.rendered.iter().zip(messages).take_while(same).count();
+        self.forget_from(unchanged);
+        let new = messages.get(unchanged..).unwrap_or_default();
+        for message in new {
+            self.append(message)?;
+        }
+        Ok(new.len())
+    }
+
+    /// The members of the `messages` array, separated by commas.
+    pub(super) fn json(&self) -> &[u8] {
+        &self.json
+    }
+
+    /// The ids of all calls in it.
+    pub(super) fn ids(&self) -> &CallIds {
+        &self.ids
+    }
+
+    fn forget_from(&mut self, index: usize) {
+        for dropped in self.rendered.drain(index..).rev() {
+            self.json.truncate(dropped.begins);
+            self.ids.remove(&dropped.message);
+        }
+    }
+
+    fn append(&mut self, message: &Arc<Message>) -> Result<(), serde_json::Error> {
+        self.rendered.push(Rendered { message: Arc::clone(message), begins: self.json.len() });
+        self.ids.add(message);
+        for wire in translate(message)? {
+            if !self.json.is_empty() {
+                self.json.push(b',');
+            }
+            serde_json::to_writer(&mut self.json, &wire)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fresh(messages: &[Arc<Message>]) -> Vec<u8> {
+        let mut transcript = Transcript::default();
+        transcript.update("be brief", messages).unwrap();
+        transcript.json
+    }
+
+    #[test]
+    fn only_what_is_new_is_rendered_and_the_bytes_are_those_of_a_fresh_rendering() {
+        let mut messages = vec![Arc::new(Message::user("a"))];
+        let mut transcript = Transcript::default();
+        assert_eq!(transcript.update("be brief", &messages).unwrap(), 1);
+        for turn in 0..50 {
+            let before = transcript.json.clone();
+            messages.push(Arc::new(Message::assistant(format!("answer {turn}"))));
+            messages.push(Arc::new(Message::user(format!("question {turn}"))));
+            assert_eq!(transcript.update("be brief", &messages).unwrap(), 2);
+            assert!(transcript.json.starts_with(&before));
+            assert_eq!(transcript.json, fresh(&messages));
+        }
+        assert_eq!(transcript.update("be brief", &messages).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_replaced_last_message_is_rendered_again_and_nothing_before_it() {
+        let mut messages: Vec<_> = ["a", "b", "c"].into_iter().map(|text| Arc::new(Message::user(text))).collect();
+        let mut transcript = Transcript::default();
+        transcript.update("be brief", &messages).unwrap();
+        messages[2] = Arc::new(Message::user("another"));
+        assert_eq!(transcript.update("be brief", &messages).unwrap(), 1);
+        assert_eq!(transcript.json, fresh(&messages));
+        messages.pop();
+        assert_eq!(transcript.update("be brief", &messages).unwrap(), 0);
+        assert_eq!(transcript.json, fresh(&messages));
+    }
+
+    #[test]
+    fn another_system_prompt_renders_everything_anew() {
+        let messages = [Arc::new(Message::user("a"))];
+        let mut transcript = Transcript::default();
+        transcript.update("", &messages).unwrap();
+        assert_eq!(transcript.update("be brief", &messages).unwrap(), 1);
+        assert_eq!(transcript.json, fresh(&messages));
+    }
+}

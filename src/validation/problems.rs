@@ -1,0 +1,103 @@
+//! From what the schema library finds to what a model can mend: where, which rule, what is wrong, what was received.
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{JsonType, JsonTypeSet, ValidationError, Validator};
+use serde_json::Value;
+
+use crate::core::tool::Problem;
+
+const MAX_PROBLEMS: usize = 10;
+const MAX_RECEIVED_BYTES: usize = 200;
+const MAX_MESSAGE_CHARS: usize = 400;
+const MAX_BRANCHES: usize = 4;
+const MAX_PER_BRANCH: usize = 2;
+
+/// The first problems of the value; empty when it fits.
+pub(super) fn find(validator: &Validator, value: &Value) -> Vec<Problem> {
+    if validator.is_valid(value) {
+        return Vec::new();
+    }
+    validator.iter_errors(value).take(MAX_PROBLEMS).map(|error| problem(&error)).collect()
+}
+
+/// The text, cut where it would drown the rest.
+pub(super) fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MAX_MESSAGE_CHARS) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+    }
+}
+
+fn problem(error: &ValidationError<'_>) -> Problem {
+    let received = error.instance().as_ref();
+    let is_short = received.to_string().len() <= MAX_RECEIVED_BYTES;
+    Problem {
+        path: error.instance_path().to_string(),
+        rule: error.kind().keyword().to_owned(),
+        message: shortened(&message(error)),
+        received: is_short.then(|| received.clone()),
+    }
+}
+
+/// Values are never quoted: they may be long, and the model reads them in `received` when they are not.
+fn message(error: &ValidationError<'_>) -> String {
+    let plain = || error.masked_with("the value").to_string();
+    if let ValidationErrorKind::Type { kind } = error.kind() {
+        return match sent_as_text(error.instance(), kind) {
+            Some(what) => format!("{}: {what} was sent as a JSON string; send the {what} itself", plain()),
+            None => plain(),
+        };
+    }
+    if let ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } = error.kind() {
+        return no_branch(context, error.instance_path().as_str());
+    }
+    if let ValidationErrorKind::OneOfMultipleValid { .. } = error.kind() {
+        return "the value fits more than one of the alternatives; it has to fit exactly one".into();
+    }
+    if let ValidationErrorKind::BacktrackLimitExceeded { .. } = error.kind() {
+        return "the value is too intricate for the pattern; send a shorter or simpler one".into();
+    }
+    if let ValidationErrorKind::FalseSchema = error.kind() {
+        return "nothing is allowed here; leave it out".into();
+    }
+    if let ValidationErrorKind::PropertyNames { error } = error.kind() {
+        return format!("a property name does not fit: {}", error.masked_with("it"));
+    }
+    plain()
+}
+
+/// What each alternative objects to, as far as it helps.
+fn no_branch(branches: &[Vec<ValidationError<'_>>], place: &str) -> String {
+    let mut told: Vec<String> = Vec::new();
+    for (index, errors) in branches.iter().enumerate().take(MAX_BRANCHES) {
+        let objections: Vec<String> = errors.iter().take(MAX_PER_BRANCH).map(|error| objection(error, place)).collect();
+        told.push(format!("({}) {}", index + 1, objections.join(", ")));
+    }
+    let rest = branches.len().saturating_sub(MAX_BRANCHES);
+    let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
+    format!("the value fits none of the {} alternatives: {}{more}", branches.len(), told.join("; "))
+}
+
+fn objection(error: &ValidationError<'_>, place: &str) -> String {
+    match error.instance_path().as_str() {
+        path if path == place => message(error),
+        path => format!("{path}: {}", message(error)),
+    }
+}
+
+/// The usual slip of models: an object or array, written as the string of itself.
+fn sent_as_text(received: &Value, expected: &TypeKind) -> Option<&'static str> {
+    let text = received.as_str()?;
+    let wanted = match expected {
+        TypeKind::Single(one) => JsonTypeSet::empty().insert(*one),
+        TypeKind::Multiple(several) => *several,
+    };
+    match serde_json::from_str(text).ok()? {
+        Value::Object(_) if wanted.contains(JsonType::Object) => Some("object"),
+        Value::Array(_) if wanted.contains(JsonType::Array) => Some("array"),
+        Value::Number(_) if wanted.contains(JsonType::Number) || wanted.contains(JsonType::Integer) => Some("number"),
+        Value::Bool(_) if wanted.contains(JsonType::Boolean) => Some("boolean"),
+        Value::Null if wanted.contains(JsonType::Null) => Some("null"),
+        Value::Object(_) | Value::Array(_) | Value::Number(_) | Value::Bool(_) | Value::Null | Value::String(_) => None,
+    }
+}

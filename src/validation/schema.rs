@@ -1,0 +1,127 @@
+//! From a schema as somebody sent it to a validator, or to the reason why there is none.
+
+use std::io;
+
+use jsonschema::{PatternOptions, ValidationError, Validator};
+use serde_json::Value;
+
+use super::problems::shortened;
+use super::weight;
+
+const MAX_BYTES: usize = 256 * 1024;
+const MAX_DEPTH: usize = 128;
+const MAX_WEIGHT: u64 = 200_000;
+const BACKTRACK_LIMIT: usize = 50_000;
+const PATTERN_SIZE_LIMIT: usize = 1 << 20;
+
+/// Why a schema cannot be used. Worded to follow "its input schema".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaError {
+    /// Not a schema for an object of arguments.
+    #[error("{0}; it has to be a JSON Schema of type object")]
+    NotAnObject(&'static str),
+    /// Too many bytes.
+    #[error("is larger than {} KiB; describe the arguments more briefly", limit / 1024)]
+    TooLarge {
+        /// The bound, in bytes of JSON.
+        limit: usize,
+    },
+    /// Nested too deeply.
+    #[error("is nested deeper than {MAX_DEPTH} levels")]
+    TooDeep,
+    /// Its references multiply.
+    #[error("refers to itself so often that one check would take more than {MAX_WEIGHT} steps")]
+    TooHeavy,
+    /// Not valid by its own dialect, or it points at something that is not there.
+    #[error("is broken at `{at}`: {reason}")]
+    Broken {
+        /// JSON pointer into the schema; `#` is its root.
+        at: String,
+        /// What is wrong there.
+        reason: String,
+    },
+}
+
+/// Compiles a schema in its own dialect: what `$schema` says, 2020-12 where it says nothing or nothing known.
+/// References are resolved inside the schema only.
+pub(super) fn compile(schema: &Value) -> Result<Validator, SchemaError> {
+    if is_deeper_than(schema, MAX_DEPTH) {
+        return Err(SchemaError::TooDeep);
+    }
+    if is_larger_than(schema, MAX_BYTES) {
+        return Err(SchemaError::TooLarge { limit: MAX_BYTES });
+    }
+    if weight::of(schema) > MAX_WEIGHT {
+        return Err(SchemaError::TooHeavy);
+    }
+    build(schema).or_else(|error| match without_dialect(schema) {
+        Some(plain) => build(&plain).map_err(|_| broken(&error)),
+        None => Err(broken(&error)),
+    })
+}
+
+/// Whether a schema can describe arguments, which always are an object.
+pub(super) fn takes_an_object(schema: &Value) -> Result<(), SchemaError> {
+    let is_object = |word: &Value| word == "object";
+    match schema {
+        Value::Object(members) => match members.get("type") {
+            None => Ok(()),
+            Some(Value::Array(words)) if words.iter().any(is_object) => Ok(()),
+            Some(word) if is_object(word) => Ok(()),
+            Some(_) => Err(SchemaError::NotAnObject("does not admit an object")),
+        },
+        Value::Null => Err(SchemaError::NotAnObject("is missing")),
+        Value::Bool(_) => Err(SchemaError::NotAnObject("is a bare true or false")),
+        Value::Number(_) | Value::String(_) | Value::Array(_) => Err(SchemaError::NotAnObject("is no JSON object")),
+    }
+}
+
+fn build(schema: &Value) -> Result<Validator, ValidationError<'static>> {
+    let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT).size_limit(PATTERN_SIZE_LIMIT);
+    jsonschema::options().offline().should_validate_formats(true).with_pattern_options(patterns).build(schema)
+}
+
+/// The schema without a `$schema` that names a dialect nobody knows.
+fn without_dialect(schema: &Value) -> Option<Value> {
+    let dialect = schema.get("$schema")?.as_str()?;
+    let known = ["json-schema.org/draft-04", "json-schema.org/draft-06", "json-schema.org/draft-07"];
+    let newer = ["json-schema.org/draft/2019-09/schema", "json-schema.org/draft/2020-12/schema"];
+    if known.iter().chain(&newer).any(|known| dialect.contains(known)) {
+        return None;
+    }
+    let mut plain = schema.as_object()?.clone();
+    plain.shift_remove("$schema");
+    Some(Value::Object(plain))
+}
+
+fn broken(error: &ValidationError<'_>) -> SchemaError {
+    let pointer = error.instance_path().as_str();
+    let at = if pointer.is_empty() { "#".to_owned() } else { pointer.to_owned() };
+    SchemaError::Broken { at, reason: shortened(&error.to_string()) }
+}
+
+fn is_deeper_than(value: &Value, levels: usize) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        Value::Array(items) => levels == 0 || items.iter().any(|item| is_deeper_than(item, levels - 1)),
+        Value::Object(members) => levels == 0 || members.values().any(|member| is_deeper_than(member, levels - 1)),
+    }
+}
+
+fn is_larger_than(value: &Value, bytes: usize) -> bool {
+    serde_json::to_writer(Allowance(bytes), value).is_err()
+}
+
+/// Takes so many bytes, then refuses.
+struct Allowance(usize);
+
+impl io::Write for Allowance {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::FileTooLarge)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,271 @@
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use super::SchemaValidator;
+use crate::core::policy::Verdict;
+use crate::core::run::{Budget, OutputVerdict, Spec};
+use crate::core::tool::{Annotations, Origin, Problem, Tool, external_name};
+use crate::ports::{InputFindings, OutputValidator, ToolInputValidator};
+
+fn tool(schema: Value) -> Tool {
+    Tool {
+        name: external_name("probe"),
+        origin: Origin::External { tool: "probe".into() },
+        description: String::new(),
+        input_schema: Arc::new(schema),
+        output_schema: None,
+        annotations: Annotations::default(),
+        trusted: false,
+        priority: 0,
+        verdict: Verdict::Allow,
+        hash: "sha256:same-for-all".into(),
+    }
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    value.as_object().expect("an object").clone()
+}
+
+async fn problems(schema: Value, arguments: Value) -> Vec<Problem> {
+    let validator = SchemaValidator::new();
+    let tool = tool(schema);
+    validator.accepts(&tool).expect("a usable schema");
+    match ToolInputValidator::check(&validator, &tool, &object(arguments), &Budget::default()).await {
+        InputFindings::Valid => Vec::new(),
+        InputFindings::Invalid(problems) => problems,
+    }
+}
+
+async fn the_problem(schema: Value, arguments: Value) -> Problem {
+    let mut all = problems(schema, arguments).await;
+    assert_eq!(all.len(), 1, "{all:?}");
+    all.remove(0)
+}
+
+fn refusal(schema: Value) -> String {
+    SchemaValidator::new().accepts(&tool(schema)).expect_err("a refusal")
+}
+
+async fn verdict(schema: Value, answer: &str) -> OutputVerdict {
+    let spec: Spec =
+        serde_json::from_value(json!({"agent": "a", "model": "m", "output_schema": schema})).expect("spec");
+    OutputValidator::check(&SchemaValidator::new(), &spec, answer, &Budget::default()).await
+}
+
+#[tokio::test]
+async fn a_problem_names_place_rule_reason_and_what_was_received() {
+    let schema = json!({"type": "object", "properties": {"ship": {"type": "object", "properties": {
+        "zip": {"type": "string", "pattern": "^[0-9]{5}$"}}}}});
+    assert_eq!(
+        the_problem(schema, json!({"ship": {"zip": "12a"}})).await,
+        Problem {
+            path: "/ship/zip".into(),
+            rule: "pattern".into(),
+            message: "the value does not match \"^[0-9]{5}$\"".into(),
+            received: Some(json!("12a")),
+        }
+    );
+}
+
+#[tokio::test]
+async fn a_long_value_is_not_repeated() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}}});
+    let problem = the_problem(schema, json!({"a": "x".repeat(500)})).await;
+    assert_eq!((problem.message.as_str(), problem.received), ("the value is longer than 3 characters", None));
+}
+
+#[tokio::test]
+async fn at_most_ten_problems_are_told() {
+    let names: Vec<String> = (0..40).map(|n| format!("field{n}")).collect();
+    assert_eq!(problems(json!({"type": "object", "required": names}), json!({})).await.len(), 10);
+}
+
+#[tokio::test]
+async fn an_object_that_was_sent_as_a_string_is_called_by_its_name() {
+    let schema = json!({"type": "object", "properties": {
+        "filter": {"type": "object"}, "tags": {"anyOf": [{"type": "array"}, {"type": "null"}]}, "n": {"type": "integer"}}});
+    let found = problems(schema, json!({"filter": "{\"a\": 1}", "tags": "[1]", "n": "5"})).await;
+    let messages: Vec<&str> = found.iter().map(|problem| problem.message.as_str()).collect();
+    assert_eq!(
+        messages,
+        [
+            "the value is not of type \"object\": object was sent as a JSON string; send the object itself",
+            "the value fits none of the 2 alternatives: (1) the value is not of type \"array\": array was sent as a JSON string; send the array itself; (2) the value is not of type \"null\"",
+            "the value is not of type \"integer\": number was sent as a JSON string; send the number itself",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn each_alternative_says_what_it_objects_to() {
+    let schema = json!({"type": "object", "properties": {"to": {"oneOf": [
+        {"type": "object", "required": ["email"], "properties": {"kind": {"const": "email"}}},
+        {"type": "object", "required": ["phone"], "properties": {"phone": {"type": "string"}}},
+    ]}}});
+    let problem = the_problem(schema, json!({"to": {"kind": "email", "phone": 5}})).await;
+    assert_eq!((problem.path.as_str(), problem.rule.as_str()), ("/to", "oneOf"));
+    assert_eq!(
+        problem.message,
+        "the value fits none of the 2 alternatives: (1) \"email\" is a required property; (2) /to/phone: the value is not of type \"string\""
+    );
+}
+
+#[tokio::test]
+async fn a_schema_is_read_in_its_own_dialect() {
+    let tuple = |dialect: Value| {
+        json!({"$schema": dialect, "type": "object", "properties": {
+        "pair": {"type": "array", "items": [{"type": "integer"}, {"type": "string"}]}}})
+    };
+    let draft_07 = tuple(json!("http://json-schema.org/draft-07/schema#"));
+    assert_eq!(the_problem(draft_07, json!({"pair": [1, 2]})).await.path, "/pair/1");
+    assert!(refusal(tuple(json!("https://json-schema.org/draft/2020-12/schema"))).contains("/properties/pair/items"));
+    let prefix = json!({"type": "object", "properties": {"pair": {"prefixItems": [{"type": "integer"}]}}});
+    assert_eq!(the_problem(prefix, json!({"pair": ["x"]})).await.path, "/pair/0");
+}
+
+#[tokio::test]
+async fn an_unknown_dialect_is_read_as_the_newest() {
+    let schema = json!({"$schema": "https://example.com/my-own", "type": "object", "required": ["a"]});
+    assert_eq!(the_problem(schema, json!({})).await.rule, "required");
+}
+
+#[tokio::test]
+async fn formats_are_checked_and_unknown_ones_are_not() {
+    let schema = json!({"type": "object", "properties": {
+        "when": {"type": "string", "format": "date-time"}, "n": {"type": "integer", "format": "uint64"}}});
+    assert_eq!(the_problem(schema, json!({"when": "yesterday", "n": 3})).await.rule, "format");
+}
+
+#[tokio::test]
+async fn recursive_schemas_and_lookahead_patterns_work() {
+    let tree = json!({"$ref": "#/$defs/node", "$defs": {"node": {"type": "object", "required": ["name"], "properties": {
+        "name": {"type": "string", "pattern": "^(?!root).*$"},
+        "children": {"type": "array", "items": {"$ref": "#/$defs/node"}}}}}});
+    let problem = the_problem(tree, json!({"name": "a", "children": [{"name": "root"}]})).await;
+    assert_eq!(problem.path, "/children/0/name");
+}
+
+#[tokio::test]
+async fn a_pattern_that_backtracks_forever_is_cut_off() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "^(?=(a+)+$)(a|a)*b$"}}});
+    let begun = Instant::now();
+    let problem = the_problem(schema, json!({"a": format!("{}!", "a".repeat(60))})).await;
+    assert_eq!(problem.rule, "pattern");
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn nothing_is_fetched() {
+    for reference in ["https://example.com/schema.json", "file:///etc/passwd", "other.json#/a", "#/$defs/nowhere"] {
+        let reason = refusal(json!({"type": "object", "properties": {"a": {"$ref": reference}}}));
+        assert!(reason.contains("is broken at"), "{reference}: {reason}");
+    }
+}
+
+#[test]
+fn what_cannot_describe_arguments_is_refused() {
+    for (schema, expected) in [
+        (json!(true), "its input schema is a bare true or false; it has to be a JSON Schema of type object"),
+        (Value::Null, "its input schema is missing; it has to be a JSON Schema of type object"),
+        (
+            json!({"type": "string"}),
+            "its input schema does not admit an object; it has to be a JSON Schema of type object",
+        ),
+        (json!([]), "its input schema is no JSON object; it has to be a JSON Schema of type object"),
+    ] {
+        assert_eq!(refusal(schema), expected);
+    }
+    for schema in [json!({}), json!({"type": ["object", "null"]}), json!({"anyOf": [{"type": "object"}]})] {
+        assert_eq!(SchemaValidator::new().accepts(&tool(schema.clone())), Ok(()), "{schema}");
+    }
+}
+
+#[test]
+fn a_broken_schema_is_refused_with_the_place() {
+    let reason = refusal(json!({"type": "object", "properties": {"a": {"type": "strnig"}}}));
+    assert!(reason.starts_with("its input schema is broken at `/properties/a/type`: "), "{reason}");
+    let mut with_result = tool(json!({"type": "object"}));
+    with_result.output_schema = Some(Arc::new(json!({"minimum": "x"})));
+    let reason = SchemaValidator::new().accepts(&with_result).expect_err("refused");
+    assert!(reason.starts_with("its result schema is broken at `/minimum`: "), "{reason}");
+}
+
+#[test]
+fn huge_deep_and_exploding_schemas_are_refused_quickly() {
+    let begun = Instant::now();
+    let huge = refusal(json!({"type": "object", "description": "x".repeat(300_000)}));
+    assert_eq!(huge, "its input schema is larger than 256 KiB; describe the arguments more briefly");
+    let deep = (0..200).fold(json!({}), |inner, _| json!({"properties": {"a": inner}}));
+    assert_eq!(refusal(deep), "its input schema is nested deeper than 128 levels");
+    let mut definitions = Map::new();
+    for n in 0..40 {
+        let next = format!("#/$defs/d{}", n + 1);
+        definitions.insert(format!("d{n}"), json!({"allOf": [{"$ref": next}, {"$ref": next}]}));
+    }
+    definitions.insert("d40".into(), json!({"minProperties": 0}));
+    let bomb = refusal(json!({"type": "object", "$ref": "#/$defs/d0", "$defs": definitions}));
+    assert!(bomb.contains("refers to itself so often"), "{bomb}");
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+#[tokio::test]
+async fn a_tool_whose_schema_changed_under_one_hash_is_checked_by_its_own_schema() {
+    let validator = SchemaValidator::new();
+    let any = tool(json!({"type": "object"}));
+    let strict = tool(json!({"type": "object", "required": ["a"]}));
+    let check = async |tool: &Tool| ToolInputValidator::check(&validator, tool, &Map::new(), &Budget::default()).await;
+    assert_eq!(check(&any).await, InputFindings::Valid);
+    assert!(matches!(check(&strict).await, InputFindings::Invalid(_)));
+    assert_eq!(check(&any).await, InputFindings::Valid);
+}
+
+#[tokio::test]
+async fn a_result_is_checked_against_the_declared_schema_only_if_there_is_one() {
+    let validator = SchemaValidator::new();
+    let mut tool = tool(json!({"type": "object"}));
+    assert_eq!(validator.check_result(&tool, &json!(5)).await, InputFindings::Valid);
+    tool.output_schema = Some(Arc::new(json!({"type": "string"})));
+    assert!(matches!(validator.check_result(&tool, &json!(5)).await, InputFindings::Invalid(_)));
+    assert_eq!(validator.check_result(&tool, &json!("5")).await, InputFindings::Valid);
+}
+
+#[tokio::test]
+async fn without_a_schema_every_answer_is_final() {
+    assert_eq!(verdict(Value::Null, "just text").await, OutputVerdict::Valid { value: None });
+}
+
+#[tokio::test]
+async fn an_answer_is_json_alone_or_one_fence_around_it() {
+    let schema = json!({"type": "object", "required": ["ok"]});
+    for answer in ["{\"ok\": 1}", " \n{\"ok\": 1}\n", "```json\n{\"ok\": 1}\n```", "```\n{\"ok\": 1}```\n"] {
+        let expected = OutputVerdict::Valid { value: Some(json!({"ok": 1})) };
+        assert_eq!(verdict(schema.clone(), answer).await, expected, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_json_alone_is_told_so() {
+    let mixed = "there is other text besides the JSON; answer with the JSON alone, without prose or code fences";
+    for (answer, message) in [
+        ("", "the answer is empty; answer with the JSON alone"),
+        ("Sorry, I cannot.", "the answer is not JSON; answer with the JSON alone, without prose or code fences"),
+        ("Here you are: {\"ok\": 1}", mixed),
+        ("{\"ok\": 1}\nHope this helps!", mixed),
+        ("Here:\n```json\n{\"ok\": 1}\n```", mixed),
+        ("{\"ok\": }", "the answer is not valid JSON: expected value at line 1 column 8; answer with the JSON alone"),
+    ] {
+        let expected = OutputVerdict::Invalid { problems: vec![Problem::whole("json", message)] };
+        assert_eq!(verdict(json!({"type": "object"}), answer).await, expected, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_fit_is_told_where() {
+    let OutputVerdict::Invalid { problems } = verdict(json!({"properties": {"n": {"minimum": 3}}}), "{\"n\": 1}").await
+    else {
+        panic!("accepted")
+    };
+    assert_eq!((problems[0].path.as_str(), problems[0].rule.as_str()), ("/n", "minimum"));
+}

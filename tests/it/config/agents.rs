@@ -1,0 +1,58 @@
+//! Agents in Markdown files, and the runs agents become.
+
+use toolgate::config;
+use toolgate::core::run::{InDoubt, OnDeny};
+
+use super::{env, example, folder, no_env, rendered};
+
+fn load_markdown(markdown: &str) -> Result<config::AgentSettings, String> {
+    let folder = folder(&[
+        ("toolgate.yaml", "servers: { git: { stdio: { command: git } } }\nagents: { writer: { file: w.md } }\n"),
+        ("w.md", markdown),
+    ]);
+    config::load(Some(&folder.path().join("toolgate.yaml")), &no_env)
+        .map(|settings| settings.agents[&"writer".into()].clone())
+        .map_err(|error| rendered(&error, folder.path()))
+}
+
+#[test]
+fn front_matter_is_the_agent_and_the_text_its_instructions() {
+    let agent =
+        load_markdown("---\nservers: [git]\non_deny: fail\n---\n\n# Writer\n\n---\nUse ${HOME}.\n").expect("good");
+    assert_eq!(agent.servers, ["git".into()]);
+    assert_eq!(agent.on_deny, OnDeny::Fail);
+    assert_eq!(agent.instructions, "# Writer\n\n---\nUse ${HOME}.");
+}
+
+#[test]
+fn a_file_without_front_matter_is_all_instructions() {
+    assert_eq!(load_markdown("Just write.\n").expect("good").instructions, "Just write.");
+}
+
+#[test]
+fn windows_line_ends_are_no_obstacle() {
+    let agent = load_markdown("---\r\nservers: [git]\r\n---\r\nWrite.\r\n").expect("good");
+    assert_eq!((agent.servers.len(), agent.instructions.as_str()), (1, "Write."));
+}
+
+#[test]
+fn faults_in_front_matter_are_told_with_the_lines_of_the_markdown_file() {
+    let mut all = String::new();
+    for markdown in
+        ["---\nservers:\n  - gti\n---\nText", "---\nmodle: x\n---\n", "---\nmodel: x\n", "---\nfile: x.md\n---\n"]
+    {
+        all += &load_markdown(markdown).expect_err(markdown);
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn a_run_starts_from_what_the_agent_says() {
+    let settings = config::load(Some(&example("full/toolgate.yaml")), &env).expect("good");
+    let spec = settings.agents[&"assistant".into()].spec();
+    assert_eq!((spec.agent.as_str(), spec.model.as_str()), ("assistant", "main"));
+    assert_eq!((spec.on_deny, spec.in_doubt, spec.validate_output), (OnDeny::Fail, InDoubt::Ask, true));
+    assert_eq!(spec.system, "Help with the repository. Shell text such as ${HOME} stays as it is.");
+    assert_eq!(spec.external_tools.len(), 2);
+    assert_eq!(spec.tools, Default::default(), "the agent's filter is not the run's");
+}

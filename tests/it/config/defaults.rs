@@ -1,0 +1,89 @@
+//! What holds when little or nothing is written.
+
+use std::path::{Path, PathBuf};
+
+use secrecy::ExposeSecret as _;
+use toolgate::config::{self, Durability, ModelSettings, OpenAiChatSettings, Settings, StoreSettings};
+
+use super::{folder, load, no_env};
+
+fn environment_model(settings: &Settings) -> &OpenAiChatSettings {
+    let agent = settings.agents.values().next().expect("an agent");
+    match &settings.models[&agent.model] {
+        ModelSettings::OpenAiChat(chat) => chat,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn with_env(vars: &'static [(&'static str, &'static str)]) -> Settings {
+    let env = move |name: &str| vars.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+    let folder = folder(&[("toolgate.yaml", "")]);
+    config::load(Some(&folder.path().join("toolgate.yaml")), &env).expect("good")
+}
+
+#[test]
+fn an_empty_file_is_an_assistant_that_asks_on_the_model_of_the_environment() {
+    let folder = folder(&[("toolgate.yaml", "# nothing\n")]);
+    let settings = config::load(Some(&folder.path().join("toolgate.yaml")), &no_env).expect("good");
+    let database = folder.path().join(".toolgate/toolgate.db");
+    assert_eq!(settings.store, StoreSettings::Sqlite { path: database, durability: Durability::PowerCut });
+    let agent = &settings.agents[&"assistant".into()];
+    assert_eq!((agent.model.as_str(), agent.policy.name.as_str()), ("environment", "default"));
+    let ModelSettings::Missing { remedy } = &settings.models[&agent.model] else { panic!("a model without a key") };
+    assert!(remedy.contains("OPENAI_API_KEY") && remedy.contains("TOOLGATE_MODEL_URL"));
+}
+
+#[test]
+fn the_implicit_assistant_may_use_every_server_and_a_written_agent_none_it_does_not_name() {
+    let servers = "servers:\n  b: { stdio: { command: b } }\n  a: { stdio: { command: a } }\n";
+    let implicit = load(servers).expect("good");
+    assert_eq!(implicit.agents[&"assistant".into()].servers, ["a".into(), "b".into()]);
+    let written = load(&format!("{servers}agents: {{ x: {{}} }}")).expect("good");
+    assert_eq!(written.agents[&"x".into()].servers, []);
+}
+
+#[test]
+fn an_openai_key_is_enough() {
+    let settings = with_env(&[("OPENAI_API_KEY", "k")]);
+    let chat = environment_model(&settings);
+    assert_eq!(chat.base_url, "https://api.openai.com/v1");
+    assert_eq!(chat.api_key.as_ref().map(|key| key.expose_secret()), Some("k"));
+}
+
+#[test]
+fn toolgates_own_variables_come_before_openais() {
+    let settings = with_env(&[
+        ("OPENAI_API_KEY", "k"),
+        ("TOOLGATE_MODEL_URL", "http://localhost:8080/v1/"),
+        ("TOOLGATE_MODEL", "qwen3"),
+    ]);
+    let chat = environment_model(&settings);
+    assert_eq!((chat.base_url.as_str(), chat.model.as_str()), ("http://localhost:8080/v1", "qwen3"));
+    assert!(chat.api_key.is_none(), "a key goes to the server it belongs to, and to no other");
+}
+
+#[test]
+fn opentelemetrys_own_variables_hold_where_nothing_is_written() {
+    let settings = with_env(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318"), ("OTEL_SERVICE_NAME", "shop")]);
+    assert_eq!(settings.telemetry.otlp_endpoint.as_deref(), Some("http://c:4318"));
+    assert_eq!(settings.telemetry.service_name, "shop");
+}
+
+#[test]
+fn toolgate_config_names_the_file_unless_the_command_line_does() {
+    let folder = folder(&[("a.yaml", "log: a"), ("b.yaml", "log: b")]);
+    let named = folder.path().join("b.yaml").display().to_string();
+    let env = |name: &str| (name == "TOOLGATE_CONFIG").then(|| named.clone());
+    let a: PathBuf = folder.path().join("a.yaml");
+    assert_eq!(config::load(None, &env).expect("good").log, "b");
+    assert_eq!(config::load(Some(&a), &env).expect("good").log, "a");
+}
+
+#[test]
+fn without_any_file_the_defaults_hold() {
+    // The tests run in the package's folder, which has no configuration.
+    let settings = config::load(None, &no_env).expect("good");
+    assert_eq!(settings.file, None);
+    let path = Path::new(".toolgate/toolgate.db").to_owned();
+    assert_eq!(settings.store, StoreSettings::Sqlite { path, durability: Durability::PowerCut });
+}

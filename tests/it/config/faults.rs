@@ -1,0 +1,92 @@
+//! The sentences people read when their configuration is wrong. The snapshot is for reviewing them.
+
+use std::fmt::Write as _;
+
+use toolgate::config;
+
+use super::{folder, no_env, rendered};
+
+const CASES: &[(&str, &str)] = &[
+    ("an unknown key with a near one", "agnets:\n  a: {}\n"),
+    ("an unknown key deep inside", "servers:\n  git:\n    stdio: { command: uvx, arguments: [a] }\n"),
+    ("an unknown kind of model", "models:\n  main:\n    openai: { model: x }\n"),
+    ("a missing key", "models:\n  main:\n    openai_chat: { stream: true }\n"),
+    ("a wrong type", "models:\n  main:\n    openai_chat: { model: x, max_tokens: many }\n"),
+    ("a list where a mapping is meant", "servers:\n  - git\n"),
+    ("a duplicate key", "log: info\nagents: {}\nlog: warn\n"),
+    ("broken YAML", "agents:\n  a: { model: [x\n"),
+    ("a tab", "agents:\n\ta: {}\n"),
+    ("an undefined variable", "models:\n  main:\n    openai_chat:\n      model: x\n      api_key: \"${SECRET_KEY}\"\n"),
+    ("no variable at all", "log: \"${input:level}\"\n"),
+    (
+        "references to nothing",
+        "models:\n  main: { openai_chat: { model: x } }\nservers:\n  git: { stdio: { command: git } }\nagents:\n  a: { model: mian, servers: [git, gti, web], policy: strikt }\n",
+    ),
+    (
+        "no model named among several",
+        "models:\n  one: { openai_chat: { model: x } }\n  two: { openai_chat: { model: y } }\nagents:\n  a: {}\n",
+    ),
+    (
+        "bad durations",
+        "servers:\n  git: { stdio: { command: git }, start_timeout_s: 60s, call_timeout_s: 0, total_timeout_s: -1 }\n",
+    ),
+    ("a server without transport", "servers:\n  git:\n    trusted: true\n"),
+    ("a server with two transports", "servers:\n  git: { stdio: { command: a }, http: { url: https://b } }\n"),
+    ("no room for calls", "servers:\n  git: { stdio: { command: a }, max_concurrency: 0 }\n"),
+    ("a URL without a scheme", "servers:\n  web: { http: { url: example.com/mcp } }\n"),
+    ("bad names", "servers:\n  my server: { stdio: { command: a } }\nagents:\n  \"ä\": {}\n"),
+    ("bad patterns", "agents:\n  a: { tools: { allow: [\"mcp_[git\"], deny: [\"{a\"] }, priorities: { \"x{\": 1 } }\n"),
+    ("an unknown word", "agents:\n  a: { tiers: later }\n"),
+    ("a limit of zero", "agents:\n  a: { limits: { max_iterations: 0 } }\n"),
+    (
+        "an environment that stands in for itself",
+        "models:\n  a: { environment: { otherwise: b } }\n  b: { environment: {} }\n",
+    ),
+    (
+        "an unknown stand-in",
+        "models:\n  a: { environment: { otherwise: demmo } }\n  demo: { scripted: { file: x.yaml } }\nagents:\n  x: { model: a }\n",
+    ),
+    ("a missing agent file", "agents:\n  a: { file: agents/none.md }\n"),
+    ("a missing policy file", "policies: { strict: none.yaml }\n"),
+    ("a policy named like a preset", "policies: { plan: plan.yaml }\n"),
+    ("keys beside a file", "agents:\n  a: { file: a.md, model: x }\n"),
+    (
+        "external tools that are none",
+        "agents:\n  a:\n    external_tools:\n      - name: x\n        inputs: {}\n      - { name: y }\n      - { name: y }\n      - just_a_name\n",
+    ),
+    ("an output schema that is none", "agents:\n  a: { output_schema: [1] }\n"),
+];
+
+#[test]
+fn every_fault_is_told_with_its_place_and_a_remedy() {
+    let mut all = String::new();
+    for (name, text) in CASES {
+        let folder = folder(&[("toolgate.yaml", text), ("a.md", "Hello.")]);
+        let error = config::load(Some(&folder.path().join("toolgate.yaml")), &no_env).expect_err(name);
+        writeln!(all, "## {name}\n{}", rendered(&error, folder.path())).expect("written");
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn a_missing_file_is_told_by_its_name() {
+    let error = config::load(Some(std::path::Path::new("nowhere/toolgate.yaml")), &no_env).expect_err("missing");
+    assert!(error.plain().starts_with("`nowhere/toolgate.yaml` cannot be read: entity not found"), "{}", error.plain());
+}
+
+#[test]
+fn one_pass_finds_all_faults_and_each_knows_its_line() {
+    let text = "log: ${A}\nservers:\n  x: { http: { url: nope } }\nagents:\n  a: { policy: none }\n";
+    let error = super::load(text).expect_err("faulty");
+    let lines: Vec<_> = error.faults().filter_map(|fault| fault.line_and_column()).map(|(line, _)| line).collect();
+    assert_eq!(lines, [3, 5, 1]);
+}
+
+#[test]
+fn a_fault_never_shows_the_value_of_a_variable() {
+    let secret = |_: &str| Some("top secret".to_owned());
+    let folder = folder(&[("toolgate.yaml", "servers:\n  x: { http: { url: \"${SECRET_URL}\" } }\n")]);
+    let error = config::load(Some(&folder.path().join("toolgate.yaml")), &secret).expect_err("faulty");
+    assert!(!rendered(&error, folder.path()).contains("top secret"));
+    assert!(!error.plain().contains("top secret"));
+}

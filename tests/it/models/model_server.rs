@@ -1,0 +1,145 @@
+//! A fake model server: answers what it was told to, in the pieces it was told to, and remembers what it was asked.
+//! A request that nobody prepared an answer for is answered with status 599.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use axum::serve::ListenerExt;
+use futures::StreamExt;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+/// One prepared answer.
+#[derive(Clone)]
+pub(crate) struct Prepared {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) pieces: Vec<Vec<u8>>,
+    pub(crate) before_head: Duration,
+    pub(crate) ending: Ending,
+}
+
+/// What happens after the last piece.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Ending {
+    /// The body ends properly.
+    Close,
+    /// Nothing happens for ever.
+    Silence,
+    /// The connection breaks.
+    Break,
+}
+
+/// What a request said.
+pub(crate) struct Asked {
+    pub(crate) path: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Asked {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+}
+
+#[derive(Default)]
+struct Shared {
+    answers: VecDeque<Prepared>,
+    asked: Vec<Asked>,
+}
+
+pub(crate) struct ModelServer {
+    pub(crate) base_url: String,
+    shared: Arc<Mutex<Shared>>,
+    task: JoinHandle<()>,
+}
+
+impl Prepared {
+    pub(crate) fn json(body: impl Into<Vec<u8>>) -> Self {
+        Self::of("application/json", vec![body.into()])
+    }
+
+    pub(crate) fn stream(events: &[&str]) -> Self {
+        Self::of("text/event-stream", events.iter().map(|event| format!("data: {event}\n\n").into_bytes()).collect())
+    }
+
+    pub(crate) fn status(self, status: u16) -> Self {
+        Self { status, ..self }
+    }
+
+    pub(crate) fn ending(self, ending: Ending) -> Self {
+        Self { ending, ..self }
+    }
+
+    fn of(content_type: &str, pieces: Vec<Vec<u8>>) -> Self {
+        let headers = vec![("content-type".into(), content_type.into())];
+        Self { status: 200, headers, pieces, before_head: Duration::ZERO, ending: Ending::Close }
+    }
+
+    fn body(self) -> Body {
+        let pieces = self.pieces.into_iter().map(|piece| Ok(Bytes::from(piece)));
+        let pieces = futures::stream::iter(pieces);
+        match self.ending {
+            Ending::Close => Body::from_stream(pieces.map(|piece: Result<_, std::io::Error>| piece)),
+            Ending::Silence => Body::from_stream(pieces.chain(futures::stream::pending())),
+            Ending::Break => {
+                // Once more to the scheduler first, so that what was written is sent before the connection breaks.
+                let broken = futures::stream::once(async {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    Err(std::io::Error::other("broken on purpose"))
+                });
+                Body::from_stream(pieces.chain(broken))
+            }
+        }
+    }
+}
+
+impl ModelServer {
+    pub(crate) async fn answering(answers: impl IntoIterator<Item = Prepared>) -> Self {
+        let shared = Arc::new(Mutex::new(Shared { answers: answers.into_iter().collect(), asked: Vec::new() }));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let listener = listener.tap_io(|socket| socket.set_nodelay(true).unwrap());
+        let app = Router::new().fallback(answer).with_state(Arc::clone(&shared));
+        let task = tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+        Self { base_url, shared, task }
+    }
+
+    /// What was asked so far.
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        std::mem::take(&mut self.shared.lock().unwrap().asked)
+    }
+}
+
+impl Drop for ModelServer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn answer(State(shared): State<Arc<Mutex<Shared>>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let body = axum::body::to_bytes(body, usize::MAX).await.unwrap().to_vec();
+    let prepared = {
+        let mut shared = shared.lock().unwrap();
+        shared.asked.push(Asked { path: parts.uri.path().into(), headers: parts.headers, body });
+        shared.answers.pop_front()
+    };
+    let Some(prepared) = prepared else {
+        return Response::builder().status(599).body(Body::empty()).unwrap();
+    };
+    tokio::time::sleep(prepared.before_head).await;
+    let mut response = Response::builder().status(prepared.status);
+    for (name, value) in &prepared.headers {
+        response = response.header(name, value);
+    }
+    response.body(prepared.body()).unwrap()
+}
