@@ -8,8 +8,11 @@ use crate::ports::{Append, StoreError};
 /// Refuses an append that would leave a journal with a gap, or an index row that contradicts its journal.
 pub(super) fn check(append: &Append) -> Result<(), StoreError> {
     let Append { run, at, events, row, owner: _, lease: _ } = append;
-    if let Some((event, wanted)) = events.iter().zip(*at..).find(|(event, wanted)| event.seq != *wanted) {
-        return refused(append, format!("position {wanted} is filled with an event that says {}", event.seq));
+    for (offset, event) in events.iter().enumerate() {
+        let wanted = at.saturating_add(offset as u64);
+        if event.seq != wanted {
+            return refused(append, format!("position {wanted} is filled with an event that says {}", event.seq));
+        }
     }
     if events.is_empty() && *at == 0 {
         return refused(append, "a run begins with at least one event".to_owned());

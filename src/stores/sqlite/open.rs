@@ -89,8 +89,7 @@ async fn assert_version(connection: &mut SqliteConnection) -> Result<(), StoreEr
         .fetch_one(connection)
         .await
         .map_err(|error| StoreError::Unavailable(format!("SQLite does not tell its version: {error}")))?;
-    let numbers: Vec<u32> = version.split('.').map_while(|part| part.parse().ok()).collect();
-    if numbers.as_slice() >= OLDEST_SQLITE.as_slice() {
+    if is_sound(&version) {
         return Ok(());
     }
     let [major, minor, patch] = OLDEST_SQLITE;
@@ -98,6 +97,12 @@ async fn assert_version(connection: &mut SqliteConnection) -> Result<(), StoreEr
         "this toolgate was built with SQLite {version}, and needs {major}.{minor}.{patch} or newer, which no longer \
          damages databases in write-ahead mode; build it with the bundled SQLite"
     )))
+}
+
+/// Whether an SQLite of this version may be trusted with a write-ahead log.
+pub(super) fn is_sound(version: &str) -> bool {
+    let numbers: Vec<u32> = version.split('.').map_while(|part| part.parse().ok()).collect();
+    numbers.as_slice() >= OLDEST_SQLITE.as_slice()
 }
 
 async fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrateError> {
@@ -110,7 +115,8 @@ async fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrateError> 
     )]);
     // One process migrates, the others wait and find it done.
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    migrator.run(&mut *transaction).await?;
+    // Not `run`: its bound keeps the future from being `Send` (rust-lang/rust#100013).
+    migrator.run_direct(None, &mut *transaction, false).await?;
     Ok(transaction.commit().await?)
 }
 

@@ -1,1 +1,160 @@
+//! What only shows from inside: faults that a setting provokes, and the second attempt of one append.
 
+use jiff::Timestamp;
+use serde_json::json;
+use sqlx::Connection;
+use tempfile::TempDir;
+
+use super::writer::Write;
+use super::*;
+use crate::core::run::{Event, Status};
+
+fn file(directory: &TempDir) -> std::path::PathBuf {
+    directory.path().join("runs.db")
+}
+
+/// The options of a store that does not wait for locks.
+fn impatient(directory: &TempDir) -> SqliteConnectOptions {
+    open::options(&file(directory), Durability::ProcessCrash).unwrap().busy_timeout(Duration::from_millis(10))
+}
+
+/// One message of so many bytes.
+fn append(run: &str, at: u64, bytes: usize) -> Append {
+    let message = json!({"role": "user", "content": [{"type": "text", "text": "x".repeat(bytes)}]});
+    let event = Event::MessageAdded { message: serde_json::from_value(message).unwrap() };
+    let row = RunRow {
+        id: run.into(),
+        agent: "clerk".into(),
+        session: "session".into(),
+        status: Status::Running,
+        version: at + 1,
+        title: String::new(),
+        created_at: Timestamp::UNIX_EPOCH,
+        updated_at: Timestamp::UNIX_EPOCH,
+    };
+    let events = vec![Recorded { seq: at, at: Timestamp::UNIX_EPOCH, event }];
+    Append { run: run.into(), at, events, row, owner: None, lease: Duration::ZERO }
+}
+
+fn unavailable(outcome: Result<(), AppendError>) -> String {
+    match outcome {
+        Err(AppendError::Store(StoreError::Unavailable(why))) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn the_setting_decides_what_a_commit_waits_for() {
+    let directory = TempDir::new().unwrap();
+    for (durability, synchronous) in [(Durability::PowerCut, 2), (Durability::ProcessCrash, 1)] {
+        let options = open::options(&file(&directory), durability).unwrap();
+        let mut connection = open::connect_and_migrate(&options).await.unwrap();
+        let set: i64 = sqlx::query_scalar("PRAGMA synchronous").fetch_one(&mut connection).await.unwrap();
+        let mode: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(&mut connection).await.unwrap();
+        assert_eq!((set, mode.as_str()), (synchronous, "wal"), "{durability:?}");
+    }
+}
+
+#[tokio::test]
+async fn when_the_disk_is_full_an_append_fails_whole_and_smaller_ones_still_fit() {
+    let directory = TempDir::new().unwrap();
+    let store = SqliteStore::open_with(impatient(&directory).pragma("max_page_count", "40")).await.unwrap();
+    store.append(append("run_a", 0, 10)).await.unwrap();
+
+    let huge = store.append(append("run_a", 1, 1_000_000));
+    let huge_and_new = store.append(append("run_b", 0, 1_000_000));
+    let small = store.append(append("run_c", 0, 10));
+    let (huge, huge_and_new, small) = tokio::join!(huge, huge_and_new, small);
+    for outcome in [huge, huge_and_new] {
+        let why = unavailable(outcome);
+        assert!(why.starts_with("there is no room for") && why.ends_with("free some disk space"), "{why}");
+    }
+    small.unwrap();
+
+    let runs: Vec<_> =
+        store.list(&RunFilter::default()).await.unwrap().into_iter().map(|row| (row.id, row.version)).collect();
+    assert_eq!(runs, [("run_c".into(), 1), ("run_a".into(), 1)]);
+    assert_eq!(store.load(&"run_a".into(), 0).await.unwrap().len(), 1);
+    assert_eq!(store.load(&"run_b".into(), 0).await.unwrap(), []);
+    store.append(append("run_a", 1, 10)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_locked_file_is_unavailable_until_the_lock_is_gone() {
+    let directory = TempDir::new().unwrap();
+    let store = SqliteStore::open_with(impatient(&directory)).await.unwrap();
+    store.append(append("run_a", 0, 10)).await.unwrap();
+    let options = SqliteConnectOptions::new().filename(file(&directory));
+    let mut shell = sqlx::sqlite::SqliteConnection::connect_with(&options).await.unwrap();
+    let lock = shell.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let why = unavailable(store.append(append("run_a", 1, 10)).await);
+    assert!(why.contains("is locked by another process"), "{why}");
+    assert_eq!(store.load(&"run_a".into(), 0).await.unwrap().len(), 1);
+    lock.rollback().await.unwrap();
+    store.append(append("run_a", 1, 10)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_read_only_file_is_unavailable_for_appends_and_can_be_read() {
+    let directory = TempDir::new().unwrap();
+    let store = SqliteStore::open_with(impatient(&directory)).await.unwrap();
+    store.append(append("run_a", 0, 10)).await.unwrap();
+    store.close().await;
+    let store = SqliteStore::open_with(impatient(&directory).pragma("query_only", "ON")).await.unwrap();
+    let why = unavailable(store.append(append("run_a", 1, 10)).await);
+    assert!(why.contains("is read-only"), "{why}");
+    assert_eq!(store.load(&"run_a".into(), 0).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_second_attempt_at_an_append_that_took_place_succeeds_without_repeating_it() {
+    let directory = TempDir::new().unwrap();
+    let mut db = open::connect_and_migrate(&impatient(&directory)).await.unwrap();
+    for at in 0..2 {
+        let this = Appending::new(append("run_a", at, 10)).unwrap();
+        let rival = Appending::new(append("run_a", at, 10)).unwrap();
+        assert_eq!(this.apply(&mut db).await.unwrap(), Ok(()));
+        assert_eq!(this.apply(&mut db).await.unwrap(), Ok(()));
+        assert_eq!(rival.apply(&mut db).await.unwrap(), Err(AppendError::Conflict { length: at + 1 }));
+    }
+    let events: i64 = sqlx::query_scalar("SELECT count(*) FROM journal").fetch_one(&mut db).await.unwrap();
+    assert_eq!(events, 2);
+}
+
+#[tokio::test]
+async fn a_store_whose_caller_stopped_waiting_appends_all_the_same() {
+    let directory = TempDir::new().unwrap();
+    let store = SqliteStore::open_with(impatient(&directory)).await.unwrap();
+    let mut impatient = Box::pin(store.append(append("run_a", 0, 10)));
+    assert!(futures::poll!(&mut impatient).is_pending());
+    drop(impatient);
+    store.append(append("run_a", 1, 10)).await.unwrap();
+}
+
+#[tokio::test]
+async fn listings_and_claims_use_an_index() {
+    let directory = TempDir::new().unwrap();
+    let mut db = open::connect_and_migrate(&impatient(&directory)).await.unwrap();
+    for (condition, index) in [
+        ("status = 'running' AND id < 'x' ORDER BY id DESC", "run_by_status (status=? AND id<?)"),
+        ("session = 's' ORDER BY id DESC", "run_by_session (session=?)"),
+        ("agent = 'a' ORDER BY id DESC", "run_by_agent (agent=?)"),
+        ("owner = 'node'", "run_by_owner (owner=?)"),
+        ("status = 'running' AND (owner IS NULL OR lease_until <= 5) ORDER BY id LIMIT 1", "run_by_status (status=?)"),
+    ] {
+        let sql = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN SELECT title FROM run WHERE {condition}"));
+        let plan: Vec<(i64, i64, i64, String)> = sqlx::query_as(sql).fetch_all(&mut db).await.unwrap();
+        let steps: Vec<_> = plan.into_iter().map(|(_, _, _, step)| step).collect();
+        assert_eq!(steps, [format!("SEARCH run USING INDEX {index}")], "{condition}");
+    }
+}
+
+#[test]
+fn an_sqlite_that_damages_its_log_is_refused() {
+    for version in ["3.40.1", "3.51.2", "3.9.0", "", "unknown"] {
+        assert!(!open::is_sound(version), "{version}");
+    }
+    for version in ["3.51.3", "3.51.10", "3.52.0", "4.0.0", "4"] {
+        assert!(open::is_sound(version), "{version}");
+    }
+}

@@ -1,1 +1,95 @@
+//! `kill -9` in the middle of writing: whatever was acknowledged is there, and nothing has a gap.
 
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use toolgate::ports::{RunFilter, RunStore};
+use toolgate::stores::{Durability, SqliteStore};
+
+use super::journals::{append, facts, run};
+
+/// Where the child, which is this test once more, finds its file.
+const FILE: &str = "TOOLGATE_TEST_CRASH_FILE";
+const RUNS: usize = 8;
+const ENOUGH: usize = 300;
+
+#[test]
+fn a_killed_process_loses_nothing_it_acknowledged() {
+    if let Some(file) = std::env::var_os(FILE) {
+        return append_until_killed(Path::new(&file));
+    }
+    for durability in [Durability::PowerCut, Durability::ProcessCrash] {
+        let directory = TempDir::new().unwrap();
+        let file = directory.path().join("runs.db");
+        for _ in 0..3 {
+            let acknowledged = kill_in_the_middle(&file);
+            check(&file, durability, &acknowledged);
+        }
+    }
+}
+
+/// Runs the child until it has acknowledged enough, kills it, and returns how long each journal must be at least.
+fn kill_in_the_middle(file: &Path) -> BTreeMap<usize, u64> {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "--nocapture", "stores::crash::a_killed_process_loses_nothing_it_acknowledged"])
+        .env(FILE, file)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut acknowledged = BTreeMap::new();
+    let mut count = 0;
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let line = line.unwrap();
+        let Some((number, length)) = line.strip_prefix("ack ").and_then(|ack| ack.split_once(' ')) else { continue };
+        // The last line may have been cut off by the kill.
+        let (Ok(number), Some(Ok(length))) = (number.parse(), length.strip_suffix('.').map(str::parse)) else {
+            continue;
+        };
+        acknowledged.insert(number, length);
+        count += 1;
+        if count == ENOUGH {
+            child.kill().unwrap();
+        }
+    }
+    assert!(!child.wait().unwrap().success());
+    assert!(count >= ENOUGH, "the child stopped by itself after {count} appends");
+    acknowledged
+}
+
+#[tokio::main]
+async fn check(file: &Path, durability: Durability, acknowledged: &BTreeMap<usize, u64>) {
+    let store = SqliteStore::open(file, durability).await.unwrap();
+    let rows = store.list(&RunFilter::default()).await.unwrap();
+    for row in &rows {
+        assert_eq!(store.load(&row.id, 0).await.unwrap(), facts(0, row.version), "{}", row.id);
+    }
+    assert_eq!(acknowledged.len(), RUNS);
+    for (number, length) in acknowledged {
+        let row = rows.iter().find(|row| row.id == run(*number)).unwrap();
+        assert!(row.version >= *length, "{} has {} events, {length} were acknowledged", row.id, row.version);
+    }
+    store.close().await;
+}
+
+#[tokio::main]
+async fn append_until_killed(file: &Path) {
+    let store = Arc::new(SqliteStore::open(file, Durability::ProcessCrash).await.unwrap());
+    let drivers = (0..RUNS).map(|number| tokio::spawn(drive(store.clone(), number)));
+    for driver in drivers.collect::<Vec<_>>() {
+        driver.await.unwrap();
+    }
+}
+
+async fn drive(store: Arc<SqliteStore>, number: usize) {
+    let mut at = store.load(&run(number), 0).await.unwrap().len() as u64;
+    loop {
+        let count = 1 + at % 3;
+        store.append(append(run(number), at, count)).await.unwrap();
+        at += count;
+        writeln!(std::io::stdout().lock(), "ack {number} {at}.").unwrap();
+    }
+}

@@ -1,1 +1,227 @@
+//! What can become of a file: closed, reopened, shared, tampered with, not ours.
 
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sqlx::Connection;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use tempfile::TempDir;
+use toolgate::core::run::Status;
+use toolgate::core::tool::ToolName;
+use toolgate::ports::{AppendError, ApprovalCache, ApprovalKey, Grant, RunFilter, RunStore, StoreError};
+use toolgate::stores::{Durability, SqliteStore};
+
+use super::journals::{Appending, LONG, any, append, fact, facts, node, run};
+
+fn file(directory: &TempDir) -> PathBuf {
+    directory.path().join("state").join("runs.db")
+}
+
+async fn open(path: &Path) -> SqliteStore {
+    SqliteStore::open(path, Durability::PowerCut).await.unwrap()
+}
+
+/// What somebody else does to the file.
+async fn tamper(path: &Path, sql: &'static str) {
+    let mut connection = SqliteConnection::connect_with(&SqliteConnectOptions::new().filename(path)).await.unwrap();
+    sqlx::query(sql).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+}
+
+async fn refusal(path: &Path) -> StoreError {
+    SqliteStore::open(path, Durability::PowerCut).await.expect_err("it opened")
+}
+
+#[tokio::test]
+async fn a_store_reopened_from_its_file_has_everything() {
+    let directory = TempDir::new().unwrap();
+    let store = open(&file(&directory)).await;
+    let owned = append(run(1), 0, 3).by("node_a");
+    let waiting = append(run(2), 0, 2).leaving(Status::Pending);
+    let key = ApprovalKey { session: "s".into(), tool: ToolName::parse("t").unwrap(), hash: "h".to_owned() };
+    store.append(owned.clone()).await.unwrap();
+    store.append(waiting.clone()).await.unwrap();
+    store.grant(&Grant { key: key.clone(), by: "ada".to_owned() }).await.unwrap();
+    store.close().await;
+
+    let store = open(&file(&directory)).await;
+    assert_eq!(store.list(&RunFilter::default()).await.unwrap(), [waiting.row, owned.row]);
+    assert_eq!(store.load(&run(1), 0).await.unwrap(), facts(0, 3));
+    assert_eq!(store.load(&run(2), 0).await.unwrap(), facts(0, 2));
+    assert_eq!(store.granted(&[key]).await.unwrap(), [true]);
+    let other = store.append(append(run(1), 3, 1).by("node_b")).await;
+    assert_eq!(other, Err(AppendError::Owned(node("node_a"))));
+}
+
+#[tokio::test]
+async fn closing_writes_what_is_queued_and_leaves_one_file() {
+    let directory = TempDir::new().unwrap();
+    let store = Arc::new(open(&file(&directory)).await);
+    let appends: Vec<_> = (0..100)
+        .map(|number| {
+            let store = store.clone();
+            tokio::spawn(async move { store.append(append(run(number), 0, 1)).await })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    store.close().await;
+    store.close().await;
+    let mut kept = 0;
+    for append in appends {
+        match append.await.unwrap() {
+            Ok(()) => kept += 1,
+            Err(error) => assert_eq!(error, StoreError::Unavailable("it is closed".to_owned()).into()),
+        }
+    }
+    let closed = Err(StoreError::Unavailable("it is closed".to_owned()));
+    assert_eq!(store.load(&run(0), 0).await, closed);
+    assert_eq!(store.renew(&node("node_a"), LONG).await, closed.map(|_| ()));
+
+    let files: Vec<_> = std::fs::read_dir(file(&directory).parent().unwrap()).unwrap().collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    assert!(kept > 0);
+    assert_eq!(open(&file(&directory)).await.list(&RunFilter::default()).await.unwrap().len(), kept);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_new_file_and_its_directory_are_for_this_user_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("a/b/runs.db");
+    let store = open(&path).await;
+    store.append(append(run(1), 0, 1)).await.unwrap();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&directory.path().join("a")), 0o700);
+    assert_eq!(mode(&directory.path().join("a/b")), 0o700);
+    for name in ["runs.db", "runs.db-wal", "runs.db-shm"] {
+        assert_eq!(mode(&path.with_file_name(name)), 0o600, "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_file_may_be_opened_by_many_at_once() {
+    let directory = TempDir::new().unwrap();
+    let openings: Vec<_> = (0..8)
+        .map(|number| {
+            let path = file(&directory);
+            tokio::spawn(async move {
+                let store = open(&path).await;
+                store.append(append(run(number), 0, 1)).await.unwrap();
+                store
+            })
+        })
+        .collect();
+    let mut stores = Vec::new();
+    for opening in openings {
+        stores.push(opening.await.unwrap());
+    }
+    for store in stores {
+        assert_eq!(store.list(&RunFilter::default()).await.unwrap().len(), 8);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn processes_that_share_a_file_lose_no_append_and_claim_no_run_twice() {
+    let directory = TempDir::new().unwrap();
+    let first = Arc::new(open(&file(&directory)).await);
+    let second = Arc::new(open(&file(&directory)).await);
+    first.append(append(run(0), 0, 1)).await.unwrap();
+    for number in 1..=200 {
+        first.append(append(run(number), 0, 1)).await.unwrap();
+    }
+    let workers = [(first.clone(), "node_a"), (second.clone(), "node_b")].map(|(store, name)| {
+        tokio::spawn(async move {
+            let (mut claimed, mut won) = (0, 0);
+            for at in 1..=50 {
+                claimed += store.claim(&any(name)).await.unwrap().len();
+                match store.append(append(run(0), at, 1)).await {
+                    Ok(()) => won += 1,
+                    Err(AppendError::Conflict { .. }) => {}
+                    Err(other) => panic!("{other}"),
+                }
+            }
+            (claimed, won)
+        })
+    });
+    let (mut claimed, mut won) = (0, 0);
+    for worker in workers {
+        let (own, appends) = worker.await.unwrap();
+        claimed += own;
+        won += appends;
+    }
+    assert_eq!(claimed, 201);
+    assert_eq!(second.load(&run(0), 0).await.unwrap(), facts(0, 1 + won));
+}
+
+#[tokio::test]
+async fn an_event_that_cannot_be_read_is_named_and_nothing_else_breaks() {
+    let directory = TempDir::new().unwrap();
+    let store = open(&file(&directory)).await;
+    for number in 1..=4 {
+        store.append(append(run(number), 0, 4)).await.unwrap();
+    }
+    tamper(
+        &file(&directory),
+        r#"UPDATE journal SET event = '{"type":"tool.invented"}' WHERE run = 'run_000001' AND seq = 2"#,
+    )
+    .await;
+    tamper(&file(&directory), "UPDATE journal SET event = 'half a fa' WHERE run = 'run_000002' AND seq = 3").await;
+    tamper(&file(&directory), "UPDATE journal SET at = 'noon' WHERE run = 'run_000003' AND seq = 0").await;
+
+    for (number, seq, kind) in [(1, 2, "tool.invented"), (2, 3, "unknown"), (3, 0, "execution.started")] {
+        let Err(StoreError::Corrupt(what)) = store.load(&run(number), 0).await else { panic!("run {number} was read") };
+        let named = format!("event {seq} of run {}, of type `{kind}`", run(number));
+        assert!(what.starts_with(&named), "{what}");
+    }
+    assert_eq!(store.load(&run(1), 3).await.unwrap(), [fact(3)]);
+    assert_eq!(store.load(&run(4), 0).await.unwrap(), facts(0, 4));
+    assert_eq!(store.list(&RunFilter::default()).await.unwrap().len(), 4);
+    store.append(append(run(1), 4, 1)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_hole_in_a_journal_is_noticed() {
+    let directory = TempDir::new().unwrap();
+    let store = open(&file(&directory)).await;
+    store.append(append(run(1), 0, 4)).await.unwrap();
+    tamper(&file(&directory), "DELETE FROM journal WHERE seq = 1").await;
+    let missing = StoreError::Corrupt(format!("event 1 of run {} is missing, the next one is 2", run(1)));
+    assert_eq!(store.load(&run(1), 0).await, Err(missing));
+}
+
+#[tokio::test]
+async fn a_file_of_a_newer_toolgate_is_refused() {
+    let directory = TempDir::new().unwrap();
+    let path = file(&directory);
+    open(&path).await.close().await;
+    tamper(
+        &path,
+        "INSERT INTO _sqlx_migrations SELECT 2, 'later', installed_on, success, checksum, 1 FROM _sqlx_migrations",
+    )
+    .await;
+    let StoreError::Corrupt(what) = refusal(&path).await else { panic!("not corrupt") };
+    assert!(what.starts_with("a newer toolgate wrote ") && what.contains("version 2"), "{what}");
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_database_is_refused_and_left_alone() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("diary.txt");
+    let text = "Dear diary, today somebody took me for a database. ".repeat(40);
+    std::fs::write(&path, &text).unwrap();
+    let StoreError::Corrupt(what) = refusal(&path).await else { panic!("not corrupt") };
+    assert!(what.contains("is not an SQLite database"), "{what}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+}
+
+#[tokio::test]
+async fn a_path_that_cannot_be_a_file_is_refused() {
+    let directory = TempDir::new().unwrap();
+    let occupied = directory.path().join("occupied");
+    std::fs::write(&occupied, "").unwrap();
+    for path in [directory.path().to_owned(), occupied.join("runs.db")] {
+        let StoreError::Unavailable(why) = refusal(&path).await else { panic!("not unavailable") };
+        assert!(why.contains("a directory this user may write to"), "{why}");
+    }
+}
