@@ -9,7 +9,7 @@ mod tests;
 
 pub(super) use owed::{Again, what_is_owed};
 pub(super) use picture::Picture;
-pub(super) use story::{Answer, Shown, Story};
+pub(super) use story::{Answer, Shown, Story, left_out_line};
 
 use super::paint::Paint;
 

@@ -264,7 +264,7 @@ impl Story {
 }
 
 /// Something that is not offered, in a line.
-pub(super) fn left_out_line(left: &LeftOut) -> String {
+pub(in crate::cli) fn left_out_line(left: &LeftOut) -> String {
     let what = match (&left.server, &left.tool) {
         (Some(server), Some(tool)) => format!("{server}/{tool}"),
         (Some(server), None) => format!("server {server}"),

@@ -1,0 +1,31 @@
+//! `toolgate completions`: what a shell needs to complete our commands.
+
+use clap::Args;
+use clap_complete::Shell;
+
+use super::error::CliError;
+use super::exit::Exit;
+use super::output::Output;
+
+const EXAMPLES: &str = "\
+Examples:
+  toolgate completions bash > ~/.local/share/bash-completion/completions/toolgate
+  toolgate completions zsh > ~/.zfunc/_toolgate
+  toolgate completions fish > ~/.config/fish/completions/toolgate.fish";
+
+/// Print completions for a shell
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+impl Completions {
+    pub(super) fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut super::command(), "toolgate", &mut script);
+        out.fragment(&String::from_utf8_lossy(&script));
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,76 @@
+//! `toolgate config`: is it right, and what may be written.
+
+use clap::{Args, Subcommand};
+
+use super::error::CliError;
+use super::exit::Exit;
+use super::output::Output;
+use super::setup::{self, ConfigFlag};
+use super::text::list;
+use crate::config::{self, ModelSettings, Settings, StoreSettings, TransportSettings};
+
+const EXAMPLES: &str = "\
+Examples:
+  toolgate config check                         says what is wrong with line and remedy, or what was found
+  toolgate config schema > toolgate.schema.json  for completion and checks in an editor";
+
+/// Check the configuration, or print its schema
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Config {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Say what is wrong with the configuration, or what it holds
+    Check(ConfigFlag),
+    /// Print the JSON Schema of toolgate.yaml
+    Schema,
+}
+
+impl Config {
+    pub(super) fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        match self.command {
+            Command::Check(flag) => {
+                let settings = setup::settings(&flag)?;
+                found(&settings).iter().for_each(|line| out.line(line));
+            }
+            Command::Schema => out.pretty(&config::json_schema()),
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn found(settings: &Settings) -> Vec<String> {
+    let file = settings.file.as_ref().map_or_else(|| "no file; defaults".to_owned(), |file| file.display().to_string());
+    let store = match &settings.store {
+        StoreSettings::Sqlite { path, .. } => format!("SQLite, {}", path.display()),
+        StoreSettings::Memory => "memory: runs do not survive the process".into(),
+    };
+    let mut lines = vec![format!("ok       {file}"), format!("store    {store}")];
+    for (name, model) in &settings.models {
+        let what = match model {
+            ModelSettings::OpenAiChat(chat) => format!("{} at {}", chat.model, chat.base_url),
+            ModelSettings::Scripted { file } => format!("scripted, {}", file.display()),
+            ModelSettings::Missing { remedy } => format!("missing: {remedy}"),
+        };
+        lines.push(format!("model    {name}: {what}"));
+    }
+    for (id, server) in &settings.servers {
+        let what = match &server.transport {
+            TransportSettings::Stdio { command, args, .. } => format!("stdio, {} {}", command, args.join(" ")),
+            TransportSettings::Http { url, .. } => format!("http, {url}"),
+        };
+        let trusted = if server.trusted { ", trusted" } else { "" };
+        lines.push(format!("server   {id}: {what}{trusted}"));
+    }
+    for agent in settings.agents.values() {
+        let external = agent.external_tools.iter().map(|tool| &tool.name);
+        let (servers, policy) = (list(&agent.servers), &agent.policy.name);
+        let tools = format!("servers {servers}; external tools {}", list(external));
+        lines.push(format!("agent    {}: model {}; policy {policy}; {tools}", agent.name, agent.model));
+    }
+    lines
+}

@@ -1,0 +1,153 @@
+//! `toolgate demo`: the main job in half a minute, without a key and without a network.
+//!
+//! Everything but the model's words is real: the MCP server is a process, the calls, checks, waits and the journal are
+//! those of any run. It uses the files of `examples/demo`, which work by hand just as well.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use super::answers::approval;
+use super::error::CliError;
+use super::exit::Exit;
+use super::follow::{Display, Follow};
+use super::output::Output;
+use super::setup::{self, Changes, ConfigFlag};
+use super::text::list;
+use super::view::{Again, Answer, Look, Story};
+use crate::app::App;
+use crate::core::id::RunId;
+use crate::core::run::{Debt, Input, Resume, Scope, Status};
+use crate::runner::{Report, Request, ResultFor};
+
+const FILES: [(&str, &str); 3] = [
+    ("toolgate.yaml", include_str!("../../examples/demo/toolgate.yaml")),
+    ("policy.yaml", include_str!("../../examples/demo/policy.yaml")),
+    ("conversation.yaml", include_str!("../../examples/demo/conversation.yaml")),
+];
+const MESSAGE: &str = "Ada Lindqvist says that her grinder is late. Please sort it out.";
+/// More rests than the demonstration needs; a real model that asks on and on is stopped there.
+const MOST_RESTS: usize = 12;
+
+const EXAMPLES: &str = "\
+With OPENAI_API_KEY, or TOOLGATE_MODEL_URL and TOOLGATE_MODEL, set, that model takes the part of the played one.";
+
+/// See a whole run: tiers, parallel calls, a mended mistake, an approval, and a call that is yours to run
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Demo {
+    /// Where its files and its database go
+    #[arg(long, value_name = "DIR", default_value = ".toolgate/demo")]
+    dir: PathBuf,
+}
+
+impl Demo {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        write_files(&self.dir)?;
+        let config = ConfigFlag { config: Some(self.dir.join("toolgate.yaml")) };
+        narrate(out, "A customer writes to the support desk. The desk's agent has the tools of an MCP server, the shop,");
+        narrate(out, "and one tool that the shop's own application runs: issue_refund.");
+        let mut scene = Scene { config: &config, run: None };
+        let mut report = scene.play(None, out).await?;
+        for _ in 0..MOST_RESTS {
+            if report.status != Status::Pending {
+                break;
+            }
+            let answers = answers(&report.pending, out);
+            report = scene.play(Some(answers), out).await?;
+        }
+        conclude(&report, &setup::again(&config, &Changes::default()), out);
+        Ok(Exit::from(report.status))
+    }
+}
+
+fn write_files(folder: &Path) -> Result<(), CliError> {
+    fs::create_dir_all(folder).map_err(|error| CliError::file("the folder", folder, &error))?;
+    for (name, text) in FILES {
+        let path = folder.join(name);
+        fs::write(&path, text).map_err(|error| CliError::file("the file", &path, &error))?;
+    }
+    Ok(())
+}
+
+/// The run, which every time is taken up by a program that was opened anew: what it needs to know is in the database.
+struct Scene<'a> {
+    config: &'a ConfigFlag,
+    run: Option<RunId>,
+}
+
+impl Scene<'_> {
+    async fn play(&mut self, answers: Option<Resume>, out: &mut Output) -> Result<Report, CliError> {
+        let settings = setup::settings(self.config)?;
+        let agent = setup::agent(&settings, None)?;
+        let app = setup::open(settings).await?;
+        let played = self.act(&app, Request::new(agent, MESSAGE), answers, out).await;
+        super::close(app, out).await;
+        played
+    }
+
+    async fn act(
+        &mut self,
+        app: &App,
+        request: Request,
+        answers: Option<Resume>,
+        out: &mut Output,
+    ) -> Result<Report, CliError> {
+        let look = Look { paint: out.paint(), width: out.width() };
+        let display = Display::Live(Box::new(Story::new(look, Answer::InStory)));
+        let (execution, known) = match (&self.run, answers) {
+            (Some(run), Some(answers)) => {
+                let known = app.runner.journal(run).await?;
+                (app.runner.take_up(run, Input::Resume(answers), None).await?, known)
+            }
+            _ => (app.runner.start(request).await?, Vec::new()),
+        };
+        self.run = Some(execution.run.clone());
+        let run = execution.run.clone();
+        Follow::new(app, &run, &known, display).until_rest(execution, out).await
+    }
+}
+
+/// Plays the person and the application, and says so.
+fn answers(debts: &[Debt], out: &mut Output) -> Resume {
+    let mut resume = Resume::default();
+    for debt in debts {
+        match debt {
+            Debt::Approval { call_id, name, why, .. } => {
+                narrate(out, &format!("The run is pending: {name} needs a decision. ({why})"));
+                narrate(out, "The demo plays the person at the desk, and approves.");
+                resume.decisions.push((call_id.clone(), approval(Scope::Once, None)));
+            }
+            Debt::ExternalResult { call_id, name, .. } => {
+                narrate(out, &format!("The run is pending: {name} is for the application to run. No process has to wait;"));
+                narrate(out, "hours may pass. The demo plays the application: it pays, and resumes the run from the");
+                narrate(out, "database in a program opened anew.");
+                let result = json!({"status": "refunded", "reference": "R-2301"});
+                resume.results.push(ResultFor::output(call_id.clone(), result));
+            }
+        }
+    }
+    resume
+}
+
+fn conclude(report: &Report, again: &Again, out: &mut Output) {
+    let run = report.run_id.as_str();
+    narrate(out, "Everything that happened is in the journal. Look at it, or do it by hand:");
+    for words in [
+        vec!["runs", "show", run],
+        vec!["runs", "events", run, "--json"],
+        vec!["tools"],
+        vec!["run", MESSAGE],
+    ] {
+        out.line(format!("  {}", again.command(&words)));
+    }
+    let files = list(FILES.iter().map(|(name, _)| name));
+    narrate(out, &format!("Its files are beside the database ({files}); `toolgate init` writes your own."));
+}
+
+fn narrate(out: &mut Output, text: &str) {
+    let line = out.paint().cyan(format!("── {text}"));
+    out.line(line);
+}

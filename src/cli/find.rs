@@ -1,0 +1,89 @@
+//! Which run is meant: by its id, by a unique beginning or end of it, or as the last one.
+
+use super::error::CliError;
+use super::text::list;
+use crate::app::App;
+use crate::core::id::RunId;
+use crate::ports::{RunFilter, RunRow};
+use crate::runner::RunnerError;
+
+/// How many runs are looked through at a time.
+const PAGE: usize = 1_000;
+/// How many candidates an error names.
+const NAMED: usize = 5;
+
+/// The run that is meant.
+pub(super) async fn find(app: &App, named: &str) -> Result<RunId, CliError> {
+    if named == "last" {
+        let newest = app.runner.list(&RunFilter { limit: 1, ..RunFilter::default() }).await?;
+        let run = newest.into_iter().next().map(|row| row.id);
+        return run.ok_or_else(|| CliError::not_found("there are no runs yet").with_remedy("toolgate run \"…\" begins one"));
+    }
+    let whole = RunId::from(named);
+    match app.runner.journal(&whole).await {
+        Ok(_) => return Ok(whole),
+        Err(RunnerError::NoSuchRun(_)) => {}
+        Err(error) => return Err(error.into()),
+    }
+    choose(named, &all(app).await?)
+}
+
+async fn all(app: &App) -> Result<Vec<RunId>, CliError> {
+    let mut filter = RunFilter { limit: PAGE, ..RunFilter::default() };
+    let mut runs: Vec<RunId> = Vec::new();
+    loop {
+        let page: Vec<RunRow> = app.runner.list(&filter).await?;
+        let is_last = page.len() < PAGE;
+        runs.extend(page.into_iter().map(|row| row.id));
+        filter.before = runs.last().cloned();
+        if is_last {
+            return Ok(runs);
+        }
+    }
+}
+
+fn choose(named: &str, runs: &[RunId]) -> Result<RunId, CliError> {
+    let fits = |run: &&RunId| {
+        let id = run.as_str();
+        id.starts_with(named) || id.ends_with(named) || id.strip_prefix("run_").is_some_and(|id| id.starts_with(named))
+    };
+    let matching: Vec<&RunId> = runs.iter().filter(fits).collect();
+    match matching.as_slice() {
+        [only] if !named.is_empty() => Ok((*only).clone()),
+        [] => {
+            let newest = list(runs.iter().take(NAMED));
+            let message = format!("there is no run `{named}`; the newest are: {newest}");
+            Err(CliError::not_found(message).with_remedy("`toolgate runs list` lists all; check --config if one is missing"))
+        }
+        several => {
+            let some = list(several.iter().take(NAMED));
+            let message = format!("`{named}` is the beginning or end of {} runs: {some}", several.len());
+            Err(CliError::not_found(message).with_remedy("give more of the id"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runs() -> Vec<RunId> {
+        ["run_0199aa01", "run_0199bb01", "run_0199bb02"].into_iter().map(RunId::from).collect()
+    }
+
+    #[test]
+    fn a_unique_beginning_or_end_is_enough() {
+        for named in ["run_0199aa", "0199aa", "aa01"] {
+            assert_eq!(choose(named, &runs()).unwrap().as_str(), "run_0199aa01");
+        }
+    }
+
+    #[test]
+    fn an_ambiguous_name_tells_the_candidates_and_an_unknown_one_the_newest() {
+        let ambiguous = choose("0199bb", &runs()).unwrap_err().to_string();
+        assert_eq!(ambiguous, "`0199bb` is the beginning or end of 2 runs: run_0199bb01, run_0199bb02");
+        let unknown = choose("nope", &runs()).unwrap_err().to_string();
+        assert_eq!(unknown, "there is no run `nope`; the newest are: run_0199aa01, run_0199bb01, run_0199bb02");
+        assert!(choose("", &runs()).is_err());
+    }
+}

@@ -1,0 +1,171 @@
+//! Showing an execution while it goes on, until it rests: as a story, as JSON lines, or not at all.
+
+use super::error::CliError;
+use super::interrupt::Interrupts;
+use super::output::Output;
+use super::view::{Answer, Look, Shown, Story};
+use crate::app::App;
+use crate::core::id::RunId;
+use crate::core::run::{Recorded, Status};
+use crate::ports::Update;
+use crate::runner::{Execution, Report};
+use crate::telemetry::lifecycle::Content;
+use crate::telemetry::{Lifecycle, LifecycleEvent};
+
+/// How a run is shown.
+pub(super) enum Display {
+    /// A story on standard output, the answer in it.
+    Live(Box<Story>),
+    /// A story on standard error; the answer alone goes to standard output.
+    Lines(Box<Story>),
+    /// One lifecycle event per line on standard output.
+    Json,
+    /// Not at all.
+    Quiet,
+}
+
+impl Display {
+    /// What the flags and the terminal ask for.
+    pub(super) fn choose(json: bool, quiet: bool, out: &Output) -> Self {
+        let story = |paint, answer| Box::new(Story::new(Look { paint, width: out.width() }, answer));
+        match (json, quiet, out.is_terminal()) {
+            (true, _, _) => Self::Json,
+            (false, true, _) => Self::Quiet,
+            (false, false, true) => Self::Live(story(out.paint(), Answer::InStory)),
+            (false, false, false) => Self::Lines(story(out.note_paint(), Answer::Apart)),
+        }
+    }
+
+    fn event(&mut self, event: &LifecycleEvent, out: &mut Output) {
+        match self {
+            Self::Json => out.json(event),
+            Self::Quiet => {}
+            Self::Live(story) => story.tell(event).into_iter().for_each(|shown| match shown {
+                Shown::Line(line) => out.line(line),
+                Shown::Fragment(text) => out.fragment(&text),
+            }),
+            Self::Lines(story) => story.tell(event).into_iter().for_each(|shown| match shown {
+                Shown::Line(text) | Shown::Fragment(text) => out.note(text),
+            }),
+        }
+    }
+
+    /// Whether a person reads along and the final answer is on the screen already.
+    pub(super) fn is_live(&self) -> bool {
+        match self {
+            Self::Live(_) => true,
+            Self::Lines(_) | Self::Json | Self::Quiet => false,
+        }
+    }
+
+    /// Whether the output is for programs.
+    pub(super) fn is_json(&self) -> bool {
+        match self {
+            Self::Json => true,
+            Self::Live(_) | Self::Lines(_) | Self::Quiet => false,
+        }
+    }
+}
+
+/// One run as it is followed: what was shown of it, and what shows it.
+pub(super) struct Follow<'a> {
+    app: &'a App,
+    lifecycle: Lifecycle,
+    /// The position of the next fact to be shown.
+    next: u64,
+    /// How it is shown.
+    pub(super) display: Display,
+    /// Ctrl-C.
+    pub(super) interrupts: Interrupts,
+}
+
+impl<'a> Follow<'a> {
+    /// Follows a run of which `known` is no news.
+    pub(super) fn new(app: &'a App, run: &RunId, known: &[Recorded], display: Display) -> Self {
+        let mut lifecycle = Lifecycle::new(run.clone(), Content::Include);
+        for recorded in known {
+            lifecycle.observe(recorded);
+        }
+        Self { app, lifecycle, next: known.len() as u64, display, interrupts: Interrupts::listen() }
+    }
+
+    /// Shows what happens until the run rests. The first Ctrl-C cancels the run, the second gives up watching it.
+    pub(super) async fn until_rest(&mut self, mut execution: Execution, out: &mut Output) -> Result<Report, CliError> {
+        let run = execution.run.clone();
+        let mut cancelled = false;
+        loop {
+            tokio::select! {
+                update = execution.updates.next() => match update {
+                    Some(update) => self.update(&run, update, out).await?,
+                    None => break,
+                },
+                () = self.interrupts.next() => {
+                    if cancelled {
+                        return Err(CliError::Interrupted);
+                    }
+                    cancelled = true;
+                    self.cancel(&run, out).await?;
+                }
+            }
+        }
+        let report = tokio::select! {
+            report = execution.rest() => report?,
+            () = self.interrupts.next() => return Err(CliError::Interrupted),
+        };
+        self.catch_up(&run, report.version, out).await?;
+        if report.status == Status::Pending {
+            self.pending(&report, out);
+        }
+        Ok(report)
+    }
+
+    async fn cancel(&mut self, run: &RunId, out: &mut Output) -> Result<(), CliError> {
+        out.note("cancelling the run; press Ctrl-C again to stop at once");
+        let reason = Some("interrupted at the terminal".to_owned());
+        tokio::select! {
+            // It may have ended on its own in the meantime, which is as good.
+            _ = self.app.runner.cancel(run, reason) => Ok(()),
+            () = self.interrupts.next() => Err(CliError::Interrupted),
+        }
+    }
+
+    async fn update(&mut self, run: &RunId, update: Update, out: &mut Output) -> Result<(), CliError> {
+        match update {
+            Update::Delta(delta) => self.display.event(&self.lifecycle.delta(&delta), out),
+            Update::Recorded(recorded) => {
+                self.catch_up(run, recorded.seq, out).await?;
+                self.fact(&recorded, out);
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows what the stream left out: facts of another process, or more than a slow terminal could follow.
+    async fn catch_up(&mut self, run: &RunId, until: u64, out: &mut Output) -> Result<(), CliError> {
+        if self.next >= until {
+            return Ok(());
+        }
+        for recorded in self.app.runner.journal(run).await?.iter().filter(|recorded| recorded.seq < until) {
+            self.fact(recorded, out);
+        }
+        Ok(())
+    }
+
+    fn fact(&mut self, recorded: &Recorded, out: &mut Output) {
+        if recorded.seq < self.next {
+            return;
+        }
+        self.next = recorded.seq + 1;
+        for event in self.lifecycle.observe(recorded) {
+            self.display.event(&event, out);
+        }
+    }
+
+    /// The wait is in no journal, so it is told here.
+    fn pending(&mut self, report: &Report, out: &mut Output) {
+        let at = jiff::Timestamp::now();
+        let iteration = report.budget.iterations;
+        let event = LifecycleEvent::pending(&report.run_id, at, iteration, &report.pending, Content::Include);
+        self.display.event(&event, out);
+    }
+}

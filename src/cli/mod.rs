@@ -1,0 +1,156 @@
+//! The command line. One file per command: its names, its help, its flags and what it does, together.
+//!
+//! Standard output carries what was asked for, standard error what is said about it. No command panics, and none prints
+//! but through [`output::Output`].
+
+mod answers;
+mod completions;
+mod config;
+mod demo;
+mod demo_server;
+mod error;
+mod exit;
+mod find;
+mod follow;
+mod init;
+mod interrupt;
+mod output;
+mod paint;
+mod prompt;
+mod report;
+mod resume;
+mod run;
+mod runs;
+mod settle;
+mod setup;
+mod text;
+mod tools;
+mod view;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::app::App;
+use error::CliError;
+use exit::Exit;
+use output::Output;
+use settle::ResultLine;
+
+const EXAMPLES: &str = "\
+Begin with:
+  toolgate demo                     see a whole run, without a key and without a network
+  toolgate init                     write a configuration that works at once
+  toolgate run \"What is in stock?\"  run the agent it describes
+  toolgate tools                    see what the agent is offered, and what asks first
+
+`toolgate help COMMAND` has examples for each command.";
+
+/// Runs agent tool loops: MCP tools run inside, your own tools come back to you, people approve what matters, and every
+/// step is journaled.
+#[derive(Debug, Parser)]
+#[command(name = "toolgate", version, max_term_width = 100, after_help = EXAMPLES, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Demo(demo::Demo),
+    Init(init::Init),
+    Run(Box<run::Run>),
+    Resume(Box<resume::ResumeRun>),
+    Runs(runs::Runs),
+    Tools(tools::Tools),
+    Config(config::Config),
+    Completions(completions::Completions),
+    #[command(hide = true)]
+    DemoServer(demo_server::DemoServer),
+}
+
+/// Does what the arguments of this process say.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse_from(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(error) => return refused(&error),
+    };
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            Output::of_process().note(format!("error: no threads can be started: {error}"));
+            return Exit::Failed.into();
+        }
+    };
+    let mut out = Output::of_process();
+    let exit = runtime.block_on(cli.command.execute(&mut out));
+    // A question that nobody answered may still be read for; nothing else is left by now.
+    runtime.shutdown_background();
+    exit.into()
+}
+
+/// Help and version are answers, everything else is a refusal.
+fn refused(error: &clap::Error) -> ExitCode {
+    // A reader that went away is no error.
+    let _ = error.print();
+    if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() }
+}
+
+impl Command {
+    async fn execute(self, out: &mut Output) -> Exit {
+        let json = self.is_json();
+        let done = match self {
+            Self::Demo(command) => command.execute(out).await,
+            Self::Init(command) => command.execute(out),
+            Self::Run(command) => command.execute(out).await,
+            Self::Resume(command) => command.execute(out).await,
+            Self::Runs(command) => command.execute(out).await,
+            Self::Tools(command) => command.execute(out).await,
+            Self::Config(command) => command.execute(out),
+            Self::Completions(command) => command.execute(out),
+            Self::DemoServer(command) => command.execute().await,
+        };
+        done.unwrap_or_else(|error| failed(&error, json, out))
+    }
+
+    /// Whether the last line is to be a result, whatever happens.
+    fn is_json(&self) -> bool {
+        match self {
+            Self::Run(command) => command.json,
+            Self::Resume(command) => command.json,
+            Self::Runs(command) => command.ends_with_result(),
+            Self::Demo(_)
+            | Self::Init(_)
+            | Self::Tools(_)
+            | Self::Config(_)
+            | Self::Completions(_)
+            | Self::DemoServer(_) => false,
+        }
+    }
+}
+
+fn failed(error: &CliError, json: bool, out: &mut Output) -> Exit {
+    report::error(error, out);
+    if json {
+        out.json(&ResultLine::failed(error));
+    }
+    Exit::Code(error.code().exit_code())
+}
+
+/// Closes what a command opened.
+async fn close(app: App, out: &mut Output) {
+    for complaint in app.close().await {
+        out.note(format!("warning: {complaint}"));
+    }
+}
+
+/// The command line as clap knows it.
+fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// The command line of some arguments; for tests.
+#[cfg(test)]
+fn parse(arguments: &[&str]) -> Result<Cli, clap::Error> {
+    Cli::try_parse_from(["toolgate"].iter().chain(arguments).map(std::ffi::OsString::from))
+}

@@ -1,0 +1,213 @@
+//! Asking the person at the terminal what a run is owed. Knows no terminal itself: it reads lines and writes lines.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use super::answers::{self, approval, denial, json_or_text};
+use super::text::{compact, COMPACT};
+use crate::core::id::CallId;
+use crate::core::run::{Debt, Decision, Resume, Scope};
+use crate::core::tool::{Arguments, Outcome};
+use crate::runner::ResultFor;
+
+/// A person to be asked.
+pub(super) struct Prompt<R, W> {
+    answers: R,
+    questions: W,
+}
+
+/// What they said to one debt.
+enum Said {
+    Result(CallId, Outcome),
+    Decision(CallId, Decision),
+    Later,
+}
+
+/// The person at the terminal of this process, if there is one. Standard input may be taken by a message that was piped
+/// in; the terminal itself is asked then.
+pub(super) fn at_terminal() -> Option<Prompt<Box<dyn BufRead + Send>, io::Stderr>> {
+    let answers: Box<dyn BufRead + Send> = if io::stdin().is_terminal() {
+        Box::new(io::BufReader::new(io::stdin()))
+    } else {
+        Box::new(io::BufReader::new(std::fs::File::open("/dev/tty").ok()?))
+    };
+    Some(Prompt { answers, questions: io::stderr() })
+}
+
+impl<R: BufRead, W: Write> Prompt<R, W> {
+    #[cfg(test)]
+    fn new(answers: R, questions: W) -> Self {
+        Self { answers, questions }
+    }
+
+    /// Asks about each debt in turn. What is left open stays pending; nothing at all means that everything is.
+    pub(super) fn ask(&mut self, debts: &[Debt]) -> io::Result<Resume> {
+        let mut resume = Resume { partial: true, ..Resume::default() };
+        for debt in debts {
+            let said = match debt {
+                Debt::Approval { .. } => self.decision(debt)?,
+                Debt::ExternalResult { .. } => self.result(debt)?,
+            };
+            match said {
+                Said::Result(call, outcome) => resume.results.push((call, outcome)),
+                Said::Decision(call, decision) => resume.decisions.push((call, decision)),
+                Said::Later => {}
+            }
+        }
+        Ok(resume)
+    }
+
+    fn decision(&mut self, debt: &Debt) -> io::Result<Said> {
+        let Debt::Approval { call_id, name, arguments, why, .. } = debt else { return Ok(Said::Later) };
+        writeln!(self.questions, "\nMay {name} run?  ({why})")?;
+        writeln!(self.questions, "  {}", pretty(arguments))?;
+        loop {
+            let answer = self.line("  [a]pprove once, for this [s]ession, [d]eny, [e]dit, [q] leave it pending: ")?;
+            let decision = match answer.as_deref().map(str::trim) {
+                None | Some("q" | "quit") => return Ok(Said::Later),
+                Some("a" | "y" | "yes" | "approve") => approval(Scope::Once, None),
+                Some("s" | "session") => approval(Scope::Session, None),
+                Some("d" | "n" | "no" | "deny") => denial(self.line("  why (the model reads it): ")?),
+                Some("e" | "edit") => match self.edited()? {
+                    Some(edited) => approval(Scope::Once, Some(edited)),
+                    None => continue,
+                },
+                Some(_) => continue,
+            };
+            return Ok(Said::Decision(call_id.clone(), decision));
+        }
+    }
+
+    fn edited(&mut self) -> io::Result<Option<Arguments>> {
+        let Some(text) = self.line("  the arguments, as JSON on one line (empty: leave them): ")? else { return Ok(None) };
+        if text.trim().is_empty() {
+            return Ok(None);
+        }
+        match answers::edited_arguments(&text) {
+            Ok(arguments) => Ok(Some(arguments)),
+            Err(why) => {
+                writeln!(self.questions, "  {why}")?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn result(&mut self, debt: &Debt) -> io::Result<Said> {
+        let Debt::ExternalResult { call_id, name, arguments, result_schema, .. } = debt else { return Ok(Said::Later) };
+        writeln!(self.questions, "\n{name} is yours to run:")?;
+        writeln!(self.questions, "  {}", pretty(arguments))?;
+        if let Some(schema) = result_schema {
+            writeln!(self.questions, "  its result has to fit {}", compact(schema, COMPACT))?;
+        }
+        let text = self.line("  its result, JSON or text (`error: …` if it failed; empty leaves it pending): ")?;
+        let said = match text.as_deref().map(str::trim) {
+            None | Some("") => Said::Later,
+            Some(text) => {
+                let (call, outcome) = match text.strip_prefix("error:") {
+                    Some(message) => ResultFor::error(call_id.clone(), message.trim()),
+                    None => ResultFor::output(call_id.clone(), json_or_text(text)),
+                };
+                Said::Result(call, outcome)
+            }
+        };
+        Ok(said)
+    }
+
+    /// One line; `None` at the end of the input.
+    fn line(&mut self, question: &str) -> io::Result<Option<String>> {
+        write!(self.questions, "{question}")?;
+        self.questions.flush()?;
+        let mut line = String::new();
+        let read = self.answers.read_line(&mut line)?;
+        Ok((read > 0).then(|| line.trim_end_matches(['\n', '\r']).to_owned()))
+    }
+}
+
+/// A person decides about all of it, so nothing is cut off.
+fn pretty(arguments: &Arguments) -> String {
+    let value = arguments.to_value();
+    let text = serde_json::to_string_pretty(&value).unwrap_or_else(|_| value.to_string());
+    super::text::harmless(&text).replace('\n', "\n  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::run::Answer;
+    use crate::core::tool::{Annotations, Origin, ToolName};
+    use serde_json::json;
+
+    fn approval_debt(id: &str) -> Debt {
+        Debt::Approval {
+            call_id: id.into(),
+            origin: Origin::Mcp { server: "shop".into(), tool: "add_note".into() },
+            name: ToolName::parse("mcp_shop_add_note").unwrap(),
+            arguments: Arguments::from_value(json!({"text": "late"})),
+            annotations: Annotations::default(),
+            rule: None,
+            why: "it writes".into(),
+        }
+    }
+
+    fn external_debt(id: &str) -> Debt {
+        Debt::ExternalResult {
+            call_id: id.into(),
+            tool: "refund".into(),
+            name: ToolName::parse("ext_refund").unwrap(),
+            arguments: Arguments::from_value(json!({"cents": 100})),
+            result_schema: None,
+        }
+    }
+
+    fn ask(debts: &[Debt], typed: &str) -> (Resume, String) {
+        let mut questions = Vec::new();
+        let resume = Prompt::new(typed.as_bytes(), &mut questions).ask(debts).unwrap();
+        (resume, String::from_utf8(questions).unwrap())
+    }
+
+    #[test]
+    fn each_letter_means_its_decision() {
+        let debts: Vec<Debt> = ["1", "2", "3", "4", "5"].into_iter().map(approval_debt).collect();
+        let (resume, _) = ask(&debts, "a\ns\nd\ntoo early\ne\n{\"text\":\"soon\"}\nq\n");
+        let told: Vec<_> = resume
+            .decisions
+            .iter()
+            .map(|(call, d)| (call.as_str(), d.answer, d.scope, d.reason.as_deref(), d.edited_arguments.is_some()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("1", Answer::Approve, Scope::Once, None, false),
+                ("2", Answer::Approve, Scope::Session, None, false),
+                ("3", Answer::Deny, Scope::Once, Some("too early"), false),
+                ("4", Answer::Approve, Scope::Once, None, true),
+            ]
+        );
+        assert!(resume.partial);
+    }
+
+    #[test]
+    fn arguments_that_are_no_object_are_asked_for_again() {
+        let (resume, questions) = ask(&[approval_debt("1")], "e\n[1]\ne\n{\"a\":1}\n");
+        assert!(questions.contains("arguments are a JSON object"), "{questions}");
+        assert_eq!(resume.decisions[0].1.edited_arguments, Some(Arguments::from_value(json!({"a": 1}))));
+    }
+
+    #[test]
+    fn a_result_is_json_text_or_an_error_and_nothing_leaves_it_pending() {
+        let debts = [external_debt("1"), external_debt("2"), external_debt("3"), external_debt("4")];
+        let (resume, _) = ask(&debts, "{\"ok\":true}\nall done\nerror: no money\n\n");
+        let expected = [
+            ResultFor::output("1", json!({"ok": true})),
+            ResultFor::output("2", json!("all done")),
+            ResultFor::error("3", "no money"),
+        ];
+        assert_eq!(resume.results, expected);
+    }
+
+    #[test]
+    fn the_end_of_the_input_leaves_everything_pending() {
+        let (resume, questions) = ask(&[approval_debt("1"), external_debt("2")], "");
+        assert!(resume.results.is_empty() && resume.decisions.is_empty());
+        assert!(questions.contains("\"text\": \"late\""), "{questions}");
+    }
+}

@@ -1,0 +1,38 @@
+//! How an error is told: in a line with a remedy, and a configuration error with the place and a caret.
+
+use miette::{GraphicalReportHandler, GraphicalTheme};
+
+use super::error::CliError;
+use super::output::Output;
+use super::paint::Paint;
+use crate::config::ConfigError;
+
+/// Tells an error on standard error.
+pub(super) fn error(error: &CliError, out: &mut Output) {
+    let paint = out.note_paint();
+    match error {
+        CliError::Config(error) => {
+            let text = with_caret(error, paint, out.width());
+            out.note(text.trim_end());
+        }
+        CliError::Told { .. } | CliError::Interrupted => {
+            out.note(format!("{} {error}", paint.red("error:")));
+            if let Some(remedy) = error.remedy() {
+                out.note(format!("{} {remedy}", paint.cyan(" help:")));
+            }
+        }
+    }
+}
+
+fn with_caret(error: &ConfigError, paint: Paint, width: usize) -> String {
+    let theme = match paint {
+        Paint::Colour => GraphicalTheme::unicode(),
+        Paint::Plain => GraphicalTheme::unicode_nocolor(),
+    };
+    let handler = GraphicalReportHandler::new_themed(theme).with_width(width).with_links(false);
+    let mut text = String::new();
+    match handler.render_report(&mut text, error) {
+        Ok(()) => text,
+        Err(_) => format!("error: {}", error.plain()),
+    }
+}

@@ -1,0 +1,174 @@
+//! `toolgate resume`: what a run is owed, and on it goes.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::answers::{self, Addressed};
+use super::error::CliError;
+use super::exit::Exit;
+use super::find::find;
+use super::follow::Display;
+use super::output::Output;
+use super::settle::settle;
+use super::setup::{self, Changes, ConfigFlag};
+use crate::app::App;
+use crate::core::chat::Message;
+use crate::core::run::{Input, Resume};
+use crate::runner::ResultFor;
+
+const EXAMPLES: &str = "\
+Examples:
+  toolgate resume last --approve call_2
+  toolgate resume run_0199… --result call_3='{\"status\": \"refunded\"}'
+  toolgate resume last --deny call_2='not before Friday' --result call_3='done'
+  my-app | toolgate resume run_0199… --json --file -
+
+A file of answers:
+  {\"results\":   [{\"call_id\": \"call_3\", \"output\": {\"status\": \"refunded\"}},
+                 {\"call_id\": \"call_4\", \"error\": \"the bank is closed\"},
+                 {\"call_id\": \"call_5\", \"abandoned\": true}],
+   \"decisions\": [{\"call_id\": \"call_2\", \"decision\": \"approve\", \"scope\": \"session\"}],
+   \"partial\": false, \"expected_version\": 17}
+
+Without answers a run that a dead process left behind is driven on; a pending one is asked about in a terminal, and
+listed elsewhere. Saying the same twice changes nothing. Exit codes are those of `toolgate run`.";
+
+/// Answer what a run waits for, and drive it on
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ResumeRun {
+    /// The run: its id, a unique beginning or end of it, or `last`
+    run: String,
+
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    #[command(flatten)]
+    answers: Answers,
+
+    /// Something to say to the run besides
+    #[arg(long, value_name = "TEXT")]
+    message: Option<String>,
+
+    /// Prints one lifecycle event per line as JSON, and the result as the last line
+    #[arg(long)]
+    pub(super) json: bool,
+
+    /// Prints nothing but the answer and what is pending
+    #[arg(long, short, conflicts_with = "json")]
+    quiet: bool,
+
+    #[command(flatten)]
+    changes: Changes,
+}
+
+/// Answers, as flags or as a file.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Answers")]
+struct Answers {
+    /// The result of an external call; JSON, or else text
+    #[arg(long, value_name = "CALL_ID=JSON_OR_TEXT", value_parser = answers::with_value)]
+    result: Vec<Addressed>,
+
+    /// An external call failed; the model reads why
+    #[arg(long, value_name = "CALL_ID=TEXT", value_parser = answers::with_value)]
+    error: Vec<Addressed>,
+
+    /// An external call will not be run
+    #[arg(long, value_name = "CALL_ID")]
+    abandon: Vec<String>,
+
+    /// A call may run, this once
+    #[arg(long, value_name = "CALL_ID")]
+    approve: Vec<String>,
+
+    /// A call may run, and so may every further call of its tool in this session
+    #[arg(long, value_name = "CALL_ID")]
+    approve_session: Vec<String>,
+
+    /// A call may not run; the model reads why
+    #[arg(long, value_name = "CALL_ID[=REASON]", value_parser = answers::addressed)]
+    deny: Vec<Addressed>,
+
+    /// A call may run with these arguments instead
+    #[arg(long, value_name = "CALL_ID=JSON", value_parser = answers::with_value)]
+    edit: Vec<Addressed>,
+
+    /// Answers from a JSON file; `-` reads standard input
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+
+    /// Leaves what is not answered pending, instead of refusing the answers
+    #[arg(long)]
+    partial: bool,
+}
+
+impl ResumeRun {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let answers = self.answers.read()?;
+        let mut settings = setup::settings(&self.config)?;
+        self.changes.apply(&mut settings, None)?;
+        let app = setup::open(settings).await?;
+        let ended = self.go_on(&app, answers, out).await;
+        super::close(app, out).await;
+        ended
+    }
+
+    async fn go_on(&self, app: &App, answers: Resume, out: &mut Output) -> Result<Exit, CliError> {
+        let run = find(app, &self.run).await?;
+        let known = app.runner.journal(&run).await?;
+        if let Some(text) = &self.message {
+            // Said first, so that the turn that follows the answers hears it.
+            let message = Input::Message(Message::user(text.clone()));
+            if answers.results.is_empty() && answers.decisions.is_empty() {
+                let execution = app.runner.take_up(&run, message, None).await?;
+                return self.settle(app, execution, &known, out).await;
+            }
+            app.runner.message(&run, text).await?;
+        }
+        let execution = app.runner.take_up(&run, Input::Resume(answers), None).await?;
+        self.settle(app, execution, &known, out).await
+    }
+
+    async fn settle(
+        &self,
+        app: &App,
+        execution: crate::runner::Execution,
+        known: &[crate::core::run::Recorded],
+        out: &mut Output,
+    ) -> Result<Exit, CliError> {
+        let display = Display::choose(self.json, self.quiet, out);
+        settle(app, execution, known, display, &setup::again(&self.config, &self.changes), out).await
+    }
+}
+
+impl Answers {
+    fn read(&self) -> Result<Resume, CliError> {
+        let value = |given: &Addressed| given.value.clone().unwrap_or_default();
+        let outputs = self.result.iter().map(|r| ResultFor::output(r.call.clone(), answers::json_or_text(&value(r))));
+        let errors = self.error.iter().map(|error| ResultFor::error(error.call.clone(), value(error)));
+        let abandoned = self.abandon.iter().map(|call| ResultFor::abandoned(call.as_str()));
+        let flags = Resume {
+            results: outputs.chain(errors).chain(abandoned).collect(),
+            decisions: answers::decisions(&self.approve, &self.approve_session, &self.deny, &self.edit)?,
+            partial: self.partial,
+            expected_version: None,
+        };
+        Ok(answers::merge(flags, self.file()?))
+    }
+
+    fn file(&self) -> Result<Option<Resume>, CliError> {
+        let Some(path) = &self.file else { return Ok(None) };
+        let mut text = String::new();
+        let (name, read) = if path.as_os_str() == "-" {
+            ("standard input".to_owned(), std::io::stdin().read_to_string(&mut text).map(drop))
+        } else {
+            let read = std::fs::read_to_string(path).map(|read| text = read);
+            (format!("`{}`", path.display()), read)
+        };
+        read.map_err(|error| CliError::file("the answers", path, &error))?;
+        answers::read(&text, &name).map(Some)
+    }
+}

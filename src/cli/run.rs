@@ -1,0 +1,159 @@
+//! `toolgate run`: a message for an agent.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::Value;
+
+use super::error::CliError;
+use super::exit::Exit;
+use super::follow::Display;
+use super::output::Output;
+use super::settle::settle;
+use super::setup::{self, Changes, ConfigFlag};
+use crate::app::App;
+use crate::config::{self, Settings};
+use crate::core::chat::{Message, Role};
+use crate::core::id::{AgentName, SessionId};
+use crate::core::run::{Limits, Status};
+use crate::core::trace::Trace;
+use crate::ports::RunFilter;
+use crate::runner::Request;
+
+const EXAMPLES: &str = "\
+Examples:
+  toolgate run \"Which orders of Ada are late?\"
+  git diff | toolgate run --agent reviewer -
+  toolgate run --mcp-config ~/.cursor/mcp.json --policy bypass \"List the open issues\"
+  toolgate run --external-tools tools.json --json \"Refund order A-1077\"     (exits with 10 when it is your turn)
+
+In a terminal the run is shown live, and you are asked for approvals and for the results of external tools. Elsewhere the
+story goes to standard error, the answer to standard output, and what is pending is listed with the command that answers it.
+
+Exit codes: 0 completed, 10 pending, 1 failed, 2 wrong usage or configuration, 130 cancelled.";
+
+/// Run an agent on a message
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Run {
+    /// What the agent is told; `-` reads it from standard input
+    message: String,
+
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Which agent [default: the only one, or else `assistant`]
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+
+    /// Tools that you run yourself: a JSON or YAML list of name, description, input_schema (OpenAI functions work too)
+    #[arg(long, value_name = "FILE")]
+    external_tools: Option<PathBuf>,
+
+    /// Continues this conversation: the model sees what was said in its earlier runs
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+
+    /// JSON Schema that the answer has to fit
+    #[arg(long, value_name = "FILE")]
+    output_schema: Option<PathBuf>,
+
+    /// Ends the run after so many model turns
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_iterations: Option<u32>,
+
+    /// The W3C trace context to continue
+    #[arg(long, value_name = "HEADER", env = "TRACEPARENT", hide_env_values = true)]
+    traceparent: Option<String>,
+
+    /// Prints one lifecycle event per line as JSON, and the result as the last line
+    #[arg(long)]
+    pub(super) json: bool,
+
+    /// Prints nothing but the answer and what is pending
+    #[arg(long, short, conflicts_with = "json")]
+    quiet: bool,
+
+    #[command(flatten)]
+    changes: Changes,
+}
+
+impl Run {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let mut settings = setup::settings(&self.config)?;
+        let agent = setup::agent(&settings, self.agent.as_deref())?;
+        self.changes.apply(&mut settings, Some(&agent))?;
+        let request = self.request(&agent, &settings)?;
+        let app = setup::open(settings).await?;
+        let ended = self.start(&app, request, out).await;
+        super::close(app, out).await;
+        ended
+    }
+
+    async fn start(&self, app: &App, mut request: Request, out: &mut Output) -> Result<Exit, CliError> {
+        if let Some(session) = &request.session {
+            request.history = conversation(app, session).await?;
+        }
+        let execution = app.runner.start(request).await?;
+        let display = Display::choose(self.json, self.quiet, out);
+        settle(app, execution, &[], display, &setup::again(&self.config, &self.changes), out).await
+    }
+
+    fn request(&self, agent: &AgentName, settings: &Settings) -> Result<Request, CliError> {
+        let mut request = Request::new(agent.clone(), self.text()?);
+        request.session = self.session.as_deref().map(SessionId::from);
+        if let Some(file) = &self.external_tools {
+            request.external_tools = config::external_tools_file(file)?;
+        }
+        request.output_schema = self.output_schema.as_deref().map(schema).transpose()?;
+        let limits = settings.agents.get(agent).map(|agent| agent.limits.clone());
+        request.limits = self.max_iterations.map(|max_iterations| Limits { max_iterations, ..limits.unwrap_or_default() });
+        request.trace = self.traceparent.as_deref().map(trace).transpose()?;
+        Ok(request)
+    }
+
+    fn text(&self) -> Result<String, CliError> {
+        let mut text = self.message.clone();
+        if text == "-" {
+            text.clear();
+            let read = std::io::stdin().read_to_string(&mut text);
+            read.map_err(|error| CliError::usage(format!("the message cannot be read from standard input: {error}")))?;
+        }
+        if text.trim().is_empty() {
+            return Err(CliError::usage("the message is empty").with_remedy("say what the agent is to do"));
+        }
+        Ok(text)
+    }
+}
+
+fn schema(path: &Path) -> Result<Value, CliError> {
+    let schema: Value = config::read_file(path)?;
+    if !schema.is_object() {
+        let message = format!("`{}` holds no JSON Schema: it is no object", path.display());
+        return Err(CliError::usage(message));
+    }
+    Ok(schema)
+}
+
+fn trace(header: &str) -> Result<Trace, CliError> {
+    Trace::from_traceparent(header).ok_or_else(|| {
+        CliError::usage(format!("`{header}` is no traceparent"))
+            .with_remedy("it looks like 00-<32 hex digits>-<16 hex digits>-01; unset TRACEPARENT to start a trace")
+    })
+}
+
+/// What was said in a conversation so far: the messages of its latest run that was answered.
+async fn conversation(app: &App, session: &SessionId) -> Result<Vec<Message>, CliError> {
+    let filter = RunFilter { session: Some(session.clone()), ..RunFilter::default() };
+    let rows = app.runner.list(&filter).await?;
+    if let Some(open) = rows.iter().find(|row| !row.status.is_ended()) {
+        let message = format!("session `{session}` has a run that is {}: {}", open.status.as_str(), open.id);
+        return Err(CliError::usage(message).with_remedy(format!("finish it with `toolgate resume {}`", open.id)));
+    }
+    let Some(latest) = rows.iter().find(|row| row.status == Status::Completed) else { return Ok(Vec::new()) };
+    let messages = app.runner.report(&latest.id).await?.messages;
+    // What ends with the user's turn has no answer to go on from.
+    let answered = messages.iter().rposition(|message| message.role == Role::Assistant).map_or(0, |last| last + 1);
+    Ok(messages.into_iter().take(answered).map(|message| (*message).clone()).collect())
+}

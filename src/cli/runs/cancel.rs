@@ -1,0 +1,38 @@
+//! `toolgate runs cancel`: ends a run, wherever it is driven.
+
+use clap::Args;
+
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::find::find;
+use crate::cli::output::Output;
+use crate::cli::setup::{self, ConfigFlag};
+
+/// End a run, wherever it is driven
+#[derive(Args, Debug)]
+pub(super) struct Cancel {
+    /// The run: its id, a unique beginning or end of it, or `last`
+    run: String,
+
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Why; it is kept in the journal
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+impl Cancel {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let app = setup::open(setup::settings(&self.config)?).await?;
+        let cancelled = async {
+            let run = find(&app, &self.run).await?;
+            Ok::<_, CliError>(app.runner.cancel(&run, self.reason.clone()).await?)
+        };
+        let cancelled = cancelled.await;
+        crate::cli::close(app, out).await;
+        let report = cancelled?;
+        out.line(format!("{} {}", report.run_id, report.status.as_str()));
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,93 @@
+//! `toolgate runs events`: what happened in a run, and what goes on happening.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::app::App;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::find::find;
+use crate::cli::interrupt::Interrupts;
+use crate::cli::output::Output;
+use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::view::{Answer, Look, Shown, Story};
+use crate::core::id::RunId;
+use crate::core::run::{Event, Recorded};
+use crate::telemetry::Lifecycle;
+use crate::telemetry::lifecycle::Content;
+
+/// How often another process's journal is looked at.
+const POLL: Duration = Duration::from_millis(250);
+
+/// Show the lifecycle events of a run
+#[derive(Args, Debug)]
+pub(super) struct Events {
+    /// The run: its id, a unique beginning or end of it, or `last`
+    run: String,
+
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Prints one JSON object per line
+    #[arg(long)]
+    json: bool,
+
+    /// Goes on until the run is over, whichever process drives it
+    #[arg(long, short)]
+    follow: bool,
+}
+
+impl Events {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let app = setup::open(setup::settings(&self.config)?).await?;
+        let shown = self.show(&app, out).await;
+        crate::cli::close(app, out).await;
+        shown.map(|()| Exit::Done)
+    }
+
+    async fn show(&self, app: &App, out: &mut Output) -> Result<(), CliError> {
+        let run = find(app, &self.run).await?;
+        let mut view = View::new(&run, self.json, out);
+        let mut interrupts = Interrupts::listen();
+        let mut seen = 0;
+        loop {
+            let journal = app.runner.journal(&run).await?;
+            journal.iter().skip(seen).for_each(|recorded| view.show(recorded, out));
+            seen = journal.len();
+            let is_over = journal.last().is_some_and(|last| matches!(last.event, Event::Ended { .. }));
+            if is_over || !self.follow {
+                return Ok(());
+            }
+            tokio::select! {
+                () = tokio::time::sleep(POLL) => {}
+                () = interrupts.next() => return Ok(()),
+            }
+        }
+    }
+}
+
+struct View {
+    lifecycle: Lifecycle,
+    /// `None` for JSON.
+    story: Option<Story>,
+}
+
+impl View {
+    fn new(run: &RunId, json: bool, out: &Output) -> Self {
+        let look = Look { paint: out.paint(), width: out.width() };
+        let story = (!json).then(|| Story::new(look, Answer::InStory));
+        Self { lifecycle: Lifecycle::new(run.clone(), Content::Include), story }
+    }
+
+    fn show(&mut self, recorded: &Recorded, out: &mut Output) {
+        for event in self.lifecycle.observe(recorded) {
+            match &mut self.story {
+                None => out.json(&event),
+                Some(story) => story.tell(&event).into_iter().for_each(|shown| match shown {
+                    Shown::Line(text) | Shown::Fragment(text) => out.line(text),
+                }),
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! `toolgate runs fork`: a new run that begins as another one did.
+
+use clap::Args;
+
+use crate::app::App;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::find::find;
+use crate::cli::follow::Display;
+use crate::cli::output::Output;
+use crate::cli::settle::settle;
+use crate::cli::setup::{self, Changes, ConfigFlag};
+use crate::core::chat::Message;
+
+const EXAMPLES: &str = "\
+Examples:
+  toolgate runs fork last                                 goes on from where the run was, ending aside
+  toolgate runs fork last --at 12                         goes on from its twelfth event (runs export shows them)
+  toolgate runs fork last --message \"Look again\"          says something more
+
+The other run is not touched. A call that was under way at that point is not made a second time.";
+
+/// Begin a new run with a copy of another one's past, and drive it
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Fork {
+    /// The run: its id, a unique beginning or end of it, or `last`
+    run: String,
+
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// How many of its events are copied [default: all but the ending]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    at: Option<u64>,
+
+    /// Something to say to the new run
+    #[arg(long, value_name = "TEXT")]
+    message: Option<String>,
+
+    /// Prints one lifecycle event per line as JSON, and the result as the last line
+    #[arg(long)]
+    pub(super) json: bool,
+
+    /// Prints nothing but the answer and what is pending
+    #[arg(long, short, conflicts_with = "json")]
+    quiet: bool,
+
+    #[command(flatten)]
+    changes: Changes,
+}
+
+impl Fork {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let mut settings = setup::settings(&self.config)?;
+        self.changes.apply(&mut settings, None)?;
+        let app = setup::open(settings).await?;
+        let ended = self.fork(&app, out).await;
+        crate::cli::close(app, out).await;
+        ended
+    }
+
+    async fn fork(&self, app: &App, out: &mut Output) -> Result<Exit, CliError> {
+        let run = find(app, &self.run).await?;
+        let message = self.message.as_ref().map(|text| Message::user(text.clone()));
+        let execution = app.runner.fork(&run, self.at, message).await?;
+        let display = Display::choose(self.json, self.quiet, out);
+        if !display.is_json() {
+            out.note(format!("{} forks {run}", execution.run));
+        }
+        settle(app, execution, &[], display, &setup::again(&self.config, &self.changes), out).await
+    }
+}

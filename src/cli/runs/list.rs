@@ -1,0 +1,83 @@
+//! `toolgate runs list`: runs, newest first.
+
+use clap::Args;
+use comfy_table::style::presets::NOTHING;
+use comfy_table::{ContentArrangement, Table};
+
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::text::{duration, list, one_line};
+use crate::core::run::Status;
+use crate::ports::{RunFilter, RunRow};
+
+/// List runs, newest first
+#[derive(Args, Debug)]
+pub(super) struct List {
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Only runs that are running, pending, completed, failed, cancelled, turn_limit or expired
+    #[arg(long, value_name = "STATUS", value_parser = status)]
+    status: Option<Status>,
+
+    /// Only runs of this agent
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+
+    /// Only runs of this conversation
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+
+    /// Prints one JSON object per line
+    #[arg(long)]
+    json: bool,
+}
+
+fn status(word: &str) -> Result<Status, String> {
+    let known = || list(Status::ALL.iter().map(|status| status.as_str()));
+    Status::parse(word).ok_or_else(|| format!("a status is one of {}", known()))
+}
+
+impl List {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let app = setup::open(setup::settings(&self.config)?).await?;
+        let filter = RunFilter {
+            status: self.status,
+            agent: self.agent.as_deref().map(Into::into),
+            session: self.session.as_deref().map(Into::into),
+            before: None,
+            limit: self.limit as usize,
+        };
+        let rows = app.runner.list(&filter).await;
+        crate::cli::close(app, out).await;
+        let rows = rows?;
+        if self.json {
+            rows.iter().for_each(|row| out.json(row));
+        } else if rows.is_empty() {
+            out.note("no runs; `toolgate run \"…\"` begins one");
+        } else {
+            table(&rows, out);
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn table(rows: &[RunRow], out: &mut Output) {
+    let now = jiff::Timestamp::now();
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(u16::try_from(out.width()).unwrap_or(u16::MAX)).force_no_tty();
+    table.set_header(["RUN", "STATUS", "AGE", "AGENT", "MESSAGE"]);
+    for row in rows {
+        let age = u64::try_from(now.duration_since(row.created_at).as_millis()).unwrap_or(0);
+        let title = one_line(&row.title, 60);
+        table.add_row([row.id.as_str(), row.status.as_str(), &duration(age), row.agent.as_str(), &title]);
+    }
+    out.line(table.trim_fmt());
+}

@@ -1,0 +1,71 @@
+//! `toolgate runs`: the runs there are.
+
+mod cancel;
+mod events;
+mod export;
+mod fork;
+mod list;
+mod recover;
+mod show;
+
+use clap::{Args, Subcommand};
+
+use super::error::CliError;
+use super::exit::Exit;
+use super::output::Output;
+
+const EXAMPLES: &str = "\
+Examples:
+  toolgate runs list --status pending
+  toolgate runs show last
+  toolgate runs events last --follow
+  toolgate runs cancel run_0199… --reason \"wrong customer\"
+  toolgate runs fork last --message \"And the other order?\"
+
+RUN is an id, a unique beginning or end of one, or `last`.";
+
+/// List, show, follow, cancel, fork, export and recover runs
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Runs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    List(list::List),
+    Show(show::Show),
+    Events(events::Events),
+    Cancel(cancel::Cancel),
+    Fork(Box<fork::Fork>),
+    Export(export::Export),
+    Recover(recover::Recover),
+}
+
+impl Runs {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        match self.command {
+            Command::List(command) => command.execute(out).await,
+            Command::Show(command) => command.execute(out).await,
+            Command::Events(command) => command.execute(out).await,
+            Command::Cancel(command) => command.execute(out).await,
+            Command::Fork(command) => command.execute(out).await,
+            Command::Export(command) => command.execute(out).await,
+            Command::Recover(command) => command.execute(out).await,
+        }
+    }
+
+    /// Whether the last line is to be a result, whatever happens.
+    pub(super) fn ends_with_result(&self) -> bool {
+        match &self.command {
+            Command::Fork(command) => command.json,
+            Command::List(_)
+            | Command::Show(_)
+            | Command::Events(_)
+            | Command::Cancel(_)
+            | Command::Export(_)
+            | Command::Recover(_) => false,
+        }
+    }
+}

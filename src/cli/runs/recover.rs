@@ -1,0 +1,51 @@
+//! `toolgate runs recover`: drives on what dead processes left behind.
+
+use clap::Args;
+
+use crate::app::App;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::text::count;
+
+/// Drive on every run that a dead process left behind
+#[derive(Args, Debug)]
+pub(super) struct Recover {
+    #[command(flatten)]
+    config: ConfigFlag,
+}
+
+impl Recover {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let app = setup::open(setup::settings(&self.config)?).await?;
+        let recovered = recover(&app, out).await;
+        crate::cli::close(app, out).await;
+        recovered
+    }
+}
+
+async fn recover(app: &App, out: &mut Output) -> Result<Exit, CliError> {
+    let mut recovered = 0;
+    let mut exit = Exit::Done;
+    loop {
+        // A store hands out so many at a time.
+        let executions = app.runner.recover().await?;
+        if executions.is_empty() {
+            break;
+        }
+        for execution in executions {
+            recovered += 1;
+            let run = execution.run.clone();
+            match execution.rest().await {
+                Ok(report) => out.line(format!("{run} {}", report.status.as_str())),
+                Err(error) => {
+                    out.note(format!("error: {run}: {error}"));
+                    exit = Exit::Failed;
+                }
+            }
+        }
+    }
+    out.note(format!("{} driven on", count(recovered, "run")));
+    Ok(exit)
+}

@@ -1,0 +1,140 @@
+//! A run from here to its rest, whoever has to be asked on the way: the common end of `run`, `resume` and `fork`.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::error::CliError;
+use super::exit::Exit;
+use super::follow::{Display, Follow};
+use super::output::Output;
+use super::prompt;
+use super::view::{Again, Look, what_is_owed};
+use crate::app::App;
+use crate::core::chat::Usage;
+use crate::core::error::Failure;
+use crate::core::id::{RunId, SessionId};
+use crate::core::run::{Debt, Input, Recorded, Resume, Status};
+use crate::runner::{Execution, Report};
+
+/// Follows an execution until the run is over, or owed something that nobody here can give.
+pub(super) async fn settle(
+    app: &App,
+    execution: Execution,
+    known: &[Recorded],
+    display: Display,
+    again: &Again,
+    out: &mut Output,
+) -> Result<Exit, CliError> {
+    let run = execution.run.clone();
+    let mut follow = Follow::new(app, &run, known, display);
+    let mut report = follow.until_rest(execution, out).await?;
+    while follow.display.is_live() && report.status == Status::Pending {
+        let Some(resume) = ask(&mut follow, &report).await? else { break };
+        match app.runner.take_up(&run, Input::Resume(resume), None).await {
+            Ok(execution) => report = follow.until_rest(execution, out).await?,
+            // A result that does not fit can be typed again.
+            Err(error) => out.note(format!("error: {error}")),
+        }
+    }
+    conclude(&report, &follow.display, again, out);
+    Ok(Exit::from(report.status))
+}
+
+/// Asks the person at the terminal. `None` when there is none, or they leave everything pending.
+async fn ask(follow: &mut Follow<'_>, report: &Report) -> Result<Option<Resume>, CliError> {
+    let Some(mut prompt) = prompt::at_terminal() else { return Ok(None) };
+    let debts = report.pending.clone();
+    let asking = tokio::task::spawn_blocking(move || prompt.ask(&debts));
+    let answered = tokio::select! {
+        answered = asking => answered,
+        // The run keeps waiting; only the question is withdrawn.
+        () = follow.interrupts.next() => return Ok(None),
+    };
+    let given = |resume: &Resume| !resume.results.is_empty() || !resume.decisions.is_empty();
+    // A terminal that cannot be read is nobody to ask.
+    Ok(answered.ok().and_then(Result::ok).filter(given))
+}
+
+/// Says how the run rests.
+fn conclude(report: &Report, display: &Display, again: &Again, out: &mut Output) {
+    match display {
+        Display::Json => out.json(&ResultLine::of(report)),
+        Display::Live(_) => owed(report, again, out),
+        Display::Lines(_) | Display::Quiet => {
+            answer(report, out);
+            if let (Display::Quiet, Some(error)) = (display, &report.error) {
+                out.note(format!("error: {error}"));
+            }
+            owed(report, again, out);
+        }
+    }
+}
+
+fn answer(report: &Report, out: &mut Output) {
+    let Some(output) = &report.output else { return };
+    match &output.value {
+        Some(value) => out.pretty(value),
+        None => out.line(output.text.trim_end()),
+    }
+}
+
+fn owed(report: &Report, again: &Again, out: &mut Output) {
+    if report.status == Status::Pending {
+        let look = Look { paint: out.note_paint(), width: out.width() };
+        what_is_owed(&report.run_id, &report.pending, again, look).iter().for_each(|line| out.note(line));
+    }
+}
+
+/// The last line of `--json`.
+#[derive(Serialize)]
+pub(super) struct ResultLine<'a> {
+    r#type: &'static str,
+    status: Status,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_id: Option<&'a RunId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<&'a SessionId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u64>,
+    /// The parsed answer where a schema was asked for, or else its text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<Value>,
+    pending: &'a [Debt],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Failure>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+}
+
+impl<'a> ResultLine<'a> {
+    /// How a run rests.
+    fn of(report: &'a Report) -> Self {
+        let output = report.output.as_ref();
+        Self {
+            r#type: "result",
+            status: report.status,
+            run_id: Some(&report.run_id),
+            session_id: Some(&report.session_id),
+            version: Some(report.version),
+            output: output.map(|output| output.value.clone().unwrap_or_else(|| Value::from(output.text.as_str()))),
+            pending: &report.pending,
+            error: report.error.clone(),
+            usage: Some(report.budget.usage),
+        }
+    }
+
+    /// A command that came to no run.
+    pub(super) fn failed(error: &CliError) -> Self {
+        Self {
+            r#type: "result",
+            status: Status::Failed,
+            run_id: None,
+            session_id: None,
+            version: None,
+            output: None,
+            pending: &[],
+            error: Some(error.failure()),
+            usage: None,
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The flags that say what a command works with: which configuration, and what to change in it for this once.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::error::CliError;
+use super::view::Again;
+use crate::app::App;
+use crate::config::{self, AgentSettings, Settings, TransportSettings};
+use crate::core::error::ErrorCode;
+use crate::core::id::{AgentName, ModelName};
+
+/// Which configuration.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct ConfigFlag {
+    /// The configuration [default: ./toolgate.yaml if there is one, or else built-in defaults]
+    #[arg(long, value_name = "FILE", env = "TOOLGATE_CONFIG", hide_env_values = true)]
+    pub(super) config: Option<PathBuf>,
+}
+
+/// What is changed in it for one command. Another command on the same run needs the same flags.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "For this command only")]
+pub(super) struct Changes {
+    /// Adds the MCP servers of this file, in the format of Claude Desktop, Cursor or VS Code (repeatable)
+    #[arg(long, value_name = "FILE")]
+    pub(super) mcp_config: Vec<PathBuf>,
+
+    /// Uses another configured model
+    #[arg(long, value_name = "NAME")]
+    pub(super) model: Option<String>,
+
+    /// Uses another approval policy: default, accept-edits, plan, bypass, or a configured one
+    #[arg(long, value_name = "NAME")]
+    pub(super) policy: Option<String>,
+}
+
+/// Reads the configuration.
+pub(super) fn settings(flag: &ConfigFlag) -> Result<Settings, CliError> {
+    let mut settings = config::load(flag.config.as_deref(), &environment)?;
+    let myself = std::env::current_exe().ok();
+    for server in settings.servers.values_mut() {
+        // `toolgate demo-server` in a configuration means this program, wherever it lies.
+        if let (TransportSettings::Stdio { command, .. }, Some(myself)) = (&mut server.transport, &myself)
+            && command == "toolgate"
+        {
+            *command = myself.to_string_lossy().into_owned();
+        }
+    }
+    Ok(settings)
+}
+
+/// Opens the program without further watchers.
+pub(super) async fn open(settings: Settings) -> Result<App, CliError> {
+    Ok(App::open(settings, Vec::new()).await?)
+}
+
+/// The variable of that name.
+pub(super) fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+impl Changes {
+    /// Makes the changes for one agent, or for every agent when none is named.
+    pub(super) fn apply(&self, settings: &mut Settings, agent: Option<&AgentName>) -> Result<(), CliError> {
+        if let Some(model) = self.model.as_deref().map(ModelName::from)
+            && !settings.models.contains_key(&model)
+        {
+            return Err(unknown("model", model.as_str(), settings.models.keys().map(ModelName::as_str)));
+        }
+        let policy = match &self.policy {
+            None => None,
+            Some(name) => Some(settings.policies.get(name).cloned().ok_or_else(|| {
+                unknown("policy", name, settings.policies.keys().map(String::as_str))
+            })?),
+        };
+        let added = self.added_servers()?;
+        let concerned = |settings: &AgentSettings| agent.is_none_or(|agent| *agent == settings.name);
+        for settings in settings.agents.values_mut().filter(|settings| concerned(settings)) {
+            settings.model = self.model.as_deref().map_or(settings.model.clone(), ModelName::from);
+            settings.policy = policy.clone().unwrap_or_else(|| settings.policy.clone());
+            let new = added.iter().map(|(id, _)| id).filter(|id| !settings.servers.contains(id));
+            let new: Vec<_> = new.cloned().collect();
+            settings.servers.extend(new);
+        }
+        settings.servers.extend(added);
+        Ok(())
+    }
+
+    fn added_servers(&self) -> Result<Vec<(crate::core::id::ServerId, config::ServerSettings)>, CliError> {
+        let mut added = Vec::new();
+        for file in &self.mcp_config {
+            added.extend(config::mcp_servers_file(file, &environment)?);
+        }
+        Ok(added)
+    }
+}
+
+/// The flags as a further command on the same run needs them.
+pub(super) fn again(config: &ConfigFlag, changes: &Changes) -> Again {
+    let path = |path: &Path| path.to_string_lossy().into_owned();
+    let mut words = Vec::new();
+    let mut flag = |name: &str, value: Option<String>| words.extend(value.into_iter().flat_map(|v| [name.to_owned(), v]));
+    flag("--config", config.config.as_deref().map(path));
+    changes.mcp_config.iter().for_each(|file| flag("--mcp-config", Some(path(file))));
+    flag("--model", changes.model.clone());
+    flag("--policy", changes.policy.clone());
+    Again::new(words)
+}
+
+/// The agent to use: the one that is named, the only one, or `assistant`.
+pub(super) fn agent(settings: &Settings, named: Option<&str>) -> Result<AgentName, CliError> {
+    let names = || settings.agents.keys().map(AgentName::as_str);
+    if let Some(name) = named {
+        let agent = settings.agents.keys().find(|agent| agent.as_str() == name);
+        return agent.cloned().ok_or_else(|| unknown("agent", name, names()));
+    }
+    let mut agents = settings.agents.keys();
+    match (agents.next(), agents.next()) {
+        (Some(only), None) => Ok(only.clone()),
+        _ => settings.agents.keys().find(|agent| agent.as_str() == "assistant").cloned().ok_or_else(|| {
+            let message = format!("there are several agents: {}", super::text::list(names()));
+            CliError::usage(message).with_remedy("say which one with --agent NAME")
+        }),
+    }
+}
+
+fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> CliError {
+    let known = super::text::list(known);
+    CliError::told(ErrorCode::NotFound, format!("there is no {what} `{name}`; configured are: {known}"))
+}

@@ -1,0 +1,127 @@
+//! `toolgate tools`: what an agent's model would be offered now, and what becomes of a call.
+
+use std::sync::Arc;
+
+use clap::Args;
+use comfy_table::style::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{Attribute, Cell, ContentArrangement, Table};
+
+use super::error::CliError;
+use super::exit::Exit;
+use super::output::Output;
+use super::setup::{self, Changes, ConfigFlag};
+use super::text::{count, one_line};
+use crate::core::policy::Verdict;
+use crate::core::tool::{LeftOut, Origin, Tool, Toolset};
+
+/// Descriptions are written for models; people see their beginning.
+const DESCRIPTION: usize = 160;
+
+const EXAMPLES: &str = "\
+Examples:
+  toolgate tools
+  toolgate tools --mcp-config ~/.cursor/mcp.json --policy accept-edits
+  toolgate tools --schema --json | jq '.tools[].input_schema'
+
+ASKS: `allow` runs, `ask` waits for a person, `deny` is refused. Of the calls in one reply only those of the highest
+priority run.";
+
+/// List the tools an agent is offered, and what was left out and why
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Tools {
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Which agent [default: the only one, or else `assistant`]
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+
+    /// Shows the JSON Schema of each tool's arguments
+    #[arg(long)]
+    schema: bool,
+
+    /// Prints JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    changes: Changes,
+}
+
+impl Tools {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let mut settings = setup::settings(&self.config)?;
+        let agent = setup::agent(&settings, self.agent.as_deref())?;
+        self.changes.apply(&mut settings, Some(&agent))?;
+        let app = setup::open(settings).await?;
+        let tools = app.runner.tools(&agent).await;
+        super::close(app, out).await;
+        let tools = tools?;
+        match (self.json, self.schema) {
+            (true, _) => out.pretty(&tools),
+            (false, true) => with_schemas(&tools, out),
+            (false, false) => table(&tools, out),
+        }
+        if !self.json {
+            left_out(tools.left_out(), out);
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn table(tools: &Toolset, out: &mut Output) {
+    let bold = |text: &str| Cell::new(text).add_attribute(Attribute::Bold);
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(u16::try_from(out.width()).unwrap_or(u16::MAX));
+    match out.paint() {
+        super::paint::Paint::Colour => table.enforce_styling(),
+        super::paint::Paint::Plain => table.force_no_tty(),
+    };
+    table.set_header(["TOOL", "FROM", "PRIORITY", "ASKS", "DESCRIPTION"].map(bold));
+    for tool in tools.iter() {
+        table.add_row(row(tool));
+    }
+    out.line(table.trim_fmt());
+    out.line(count(tools.iter().count(), "tool"));
+}
+
+fn row(tool: &Arc<Tool>) -> [String; 5] {
+    [
+        tool.name.to_string(),
+        origin(tool),
+        tool.priority.to_string(),
+        verdict(tool.verdict).to_owned(),
+        one_line(&tool.description, DESCRIPTION),
+    ]
+}
+
+fn with_schemas(tools: &Toolset, out: &mut Output) {
+    let paint = out.paint();
+    for tool in tools.iter() {
+        let about = format!("{}, priority {}, {}", origin(tool), tool.priority, verdict(tool.verdict));
+        out.line(format!("{}  {}", paint.bold(&tool.name), paint.dim(about)));
+        out.line(format!("  {}", one_line(&tool.description, DESCRIPTION)));
+        let schema = serde_json::to_string_pretty(&*tool.input_schema).unwrap_or_default();
+        out.line(format!("  {}", schema.replace('\n', "\n  ")));
+    }
+}
+
+fn origin(tool: &Tool) -> String {
+    match &tool.origin {
+        Origin::Mcp { server, tool } => format!("{server}/{tool}"),
+        Origin::External { .. } => "your application".into(),
+    }
+}
+
+fn verdict(verdict: Verdict) -> &'static str {
+    verdict.as_str()
+}
+
+fn left_out(left_out: &[LeftOut], out: &mut Output) {
+    let paint = out.note_paint();
+    for left in left_out {
+        out.note(paint.yellow(super::view::left_out_line(left)));
+    }
+}

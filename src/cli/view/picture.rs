@@ -1,0 +1,201 @@
+//! A run as `runs show` pictures it: its turns and calls, folded from the journal. Facts only; looks are `show`'s.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::core::chat::{Part, Usage};
+use crate::core::id::CallId;
+use crate::core::run::{
+    Answer, CallVerdict, Decision, Event, Offer, OutputVerdict, Recorded, Rejection, Right, Started, Trigger,
+};
+use crate::core::tool::{Arguments, LeftOut, Outcome};
+
+/// Everything that is shown of a run.
+#[derive(Debug)]
+pub(in crate::cli) struct Picture {
+    pub(super) started: Arc<Started>,
+    pub(super) began: Timestamp,
+    pub(super) last: Timestamp,
+    pub(super) executions: u32,
+    pub(super) left_out: Vec<LeftOut>,
+    pub(super) turns: Vec<Turn>,
+    pub(super) later_messages: Vec<(usize, String)>,
+}
+
+/// One model reply and everything it asked for.
+#[derive(Debug)]
+pub(super) struct Turn {
+    pub(super) offer: Offer,
+    pub(super) attempts: u32,
+    pub(super) asked_at: Timestamp,
+    pub(super) took_ms: Option<u64>,
+    pub(super) usage: Usage,
+    pub(super) text: String,
+    pub(super) failures: Vec<String>,
+    pub(super) priority: Option<i32>,
+    pub(super) calls: Vec<Call>,
+    /// What a check of the answer found wrong; `None` if there was no check.
+    pub(super) answer_problems: Option<Vec<String>>,
+}
+
+/// One call and what became of it.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) id: CallId,
+    pub(super) name: String,
+    pub(super) arguments: Arguments,
+    pub(super) verdict: Option<CallVerdict>,
+    pub(super) decision: Option<Decision>,
+    pub(super) deferred: bool,
+    pub(super) sent: Option<Timestamp>,
+    pub(super) end: Option<(Timestamp, Arc<Outcome>)>,
+}
+
+impl Picture {
+    /// The picture of a journal; `None` for one that does not begin.
+    pub(in crate::cli) fn of(journal: &[Recorded]) -> Option<Self> {
+        let first = journal.first()?;
+        let Event::Started(started) = &first.event else { return None };
+        let mut picture = Self {
+            started: started.clone(),
+            began: first.at,
+            last: first.at,
+            executions: 1,
+            left_out: Vec::new(),
+            turns: Vec::new(),
+            later_messages: Vec::new(),
+        };
+        journal.iter().for_each(|recorded| picture.add(recorded));
+        Some(picture)
+    }
+
+    /// Where the run was copied from, if it was.
+    pub(super) fn origin(&self) -> Option<String> {
+        match &self.started.trigger {
+            Trigger::Manual => None,
+            Trigger::Fork { run, at } => Some(format!("fork of {run} at event {at}")),
+        }
+    }
+
+    /// The number of calls of all turns.
+    pub(super) fn calls(&self) -> usize {
+        self.turns.iter().map(|turn| turn.calls.len()).sum()
+    }
+
+    fn add(&mut self, recorded: &Recorded) {
+        let at = recorded.at;
+        self.last = at;
+        match &recorded.event {
+            Event::Started(_) | Event::ApprovalsResolved { .. } | Event::Ended { .. } => {}
+            Event::Resumed { .. } => self.executions += 1,
+            Event::ToolsListed { toolset } => self.left_out = toolset.left_out().to_vec(),
+            Event::ModelCalled { attempt, offer } => self.asked(*attempt, *offer, at),
+            Event::ModelReplied { reply } => {
+                let Some(turn) = self.turns.last_mut() else { return };
+                turn.took_ms = Some(elapsed_ms(turn.asked_at, at));
+                turn.usage.add(&reply.usage);
+                turn.text = reply.content.iter().filter_map(Part::as_text).collect();
+                turn.calls = reply.calls().map(Call::new).collect();
+            }
+            Event::ModelFailed { error, usage } => {
+                let Some(turn) = self.turns.last_mut() else { return };
+                turn.usage.add(usage);
+                turn.failures.push(error.to_string());
+            }
+            Event::OutputValidated { verdict } => {
+                let Some(turn) = self.turns.last_mut() else { return };
+                turn.answer_problems = Some(match verdict {
+                    OutputVerdict::Valid { .. } => Vec::new(),
+                    OutputVerdict::Invalid { problems } => problems.iter().map(|p| p.message.clone()).collect(),
+                });
+            }
+            Event::TierSelected { priority, deferred, .. } => {
+                let Some(turn) = self.turns.last_mut() else { return };
+                turn.priority = Some(*priority);
+                turn.calls.iter_mut().for_each(|call| call.deferred = deferred.contains(&call.id));
+            }
+            Event::CallChecked { call, verdict } => self.change(call, |call| call.verdict = Some(verdict.clone())),
+            Event::ApprovalDecided { call, decision } => {
+                self.change(call, |call| call.decision = Some(decision.clone()));
+            }
+            Event::CallsStarted { calls } => calls.iter().for_each(|id| self.change(id, |call| call.sent = Some(at))),
+            Event::CallCompleted { call, outcome } => self.change(call, |call| call.end = Some((at, outcome.clone()))),
+            Event::MessageAdded { message } => self.later_messages.push((self.turns.len(), message.text())),
+        }
+    }
+
+    fn asked(&mut self, attempt: u32, offer: Offer, at: Timestamp) {
+        let unanswered = self.turns.last_mut().filter(|turn| turn.took_ms.is_none() && attempt > 1);
+        if let Some(turn) = unanswered {
+            turn.attempts = attempt;
+            return;
+        }
+        self.turns.push(Turn {
+            offer,
+            attempts: 1,
+            asked_at: at,
+            took_ms: None,
+            usage: Usage::default(),
+            text: String::new(),
+            failures: Vec::new(),
+            priority: None,
+            calls: Vec::new(),
+            answer_problems: None,
+        });
+    }
+
+    fn change(&mut self, id: &CallId, change: impl FnOnce(&mut Call)) {
+        let calls = self.turns.last_mut().map(|turn| turn.calls.iter_mut());
+        if let Some(call) = calls.into_iter().flatten().find(|call| call.id == *id) {
+            change(call);
+        }
+    }
+}
+
+impl Call {
+    fn new(asked: crate::core::tool::ToolCall) -> Self {
+        Self {
+            id: asked.id,
+            name: asked.name,
+            arguments: asked.arguments,
+            verdict: None,
+            decision: None,
+            deferred: false,
+            sent: None,
+            end: None,
+        }
+    }
+
+    /// How long it took, if it was sent and answered.
+    pub(super) fn took_ms(&self) -> Option<u64> {
+        let (sent, (ended, _)) = self.sent.zip(self.end.as_ref())?;
+        Some(elapsed_ms(sent, *ended))
+    }
+
+    /// By what right it ran, or why it did not.
+    pub(super) fn right(&self) -> String {
+        if let Some(decision) = &self.decision {
+            let word = match decision.answer {
+                Answer::Approve => "approved",
+                Answer::Deny => "denied",
+            };
+            let edited = if decision.edited_arguments.is_some() { ", edited" } else { "" };
+            return format!("{word} by {}{edited}", decision.by);
+        }
+        match &self.verdict {
+            None if self.deferred => "deferred".into(),
+            None => "not looked at yet".into(),
+            Some(CallVerdict::Run { by: Right::Grant }) => "approved before".into(),
+            Some(CallVerdict::Run { by: Right::Policy { rule: Some(rule) } }) => format!("allowed, rule {rule}"),
+            Some(CallVerdict::Run { by: Right::Policy { rule: None } }) => "allowed".into(),
+            Some(CallVerdict::Ask { .. }) => "waits for a decision".into(),
+            Some(CallVerdict::Rejected { reason: Rejection::Deferred, .. }) => "deferred".into(),
+            Some(CallVerdict::Rejected { reason, .. }) => format!("rejected, {}", reason.as_str().replace('_', " ")),
+        }
+    }
+}
+
+fn elapsed_ms(from: Timestamp, to: Timestamp) -> u64 {
+    u64::try_from(to.duration_since(from).as_millis()).unwrap_or(0)
+}

@@ -1,0 +1,128 @@
+//! How a picture is drawn: a header, then turn by turn, then how the run rests.
+
+use super::Look;
+use super::picture::{Call, Picture, Turn};
+use crate::cli::text::{COMPACT, compact, count, duration, harmless, one_line, usage};
+use crate::core::chat::Part;
+use crate::core::run::{CallVerdict, Offer, Status};
+use crate::core::tool::Outcome;
+use crate::runner::Report;
+
+impl Picture {
+    /// The lines of the picture.
+    pub(in crate::cli) fn draw(&self, report: &Report, look: Look) -> Vec<String> {
+        let mut lines = self.header(report, look);
+        lines.push(String::new());
+        lines.push(format!("> {}", harmless(&self.started.input.text()).replace('\n', "\n  ")));
+        for (index, turn) in self.turns.iter().enumerate() {
+            lines.extend(self.said_before(index));
+            lines.extend(turn.draw(index + 1, look));
+        }
+        lines.extend(self.said_before(self.turns.len()));
+        lines.extend(ending(report, look));
+        lines
+    }
+
+    fn header(&self, report: &Report, look: Look) -> Vec<String> {
+        let paint = look.paint;
+        let took = u64::try_from(self.last.duration_since(self.began).as_millis()).unwrap_or(0);
+        let mut lines = vec![format!("{}  {}", paint.bold(&report.run_id), status(report.status, look))];
+        let spec = &self.started.spec;
+        lines.push(format!("agent {}, model {}, session {}", spec.agent, spec.model, report.session_id));
+        let began = self.began.strftime("%Y-%m-%d %H:%M:%S UTC");
+        lines.push(format!("began {began}, {} from the first to the last event", duration(took)));
+        let (turns, calls) = (count(self.turns.len(), "turn"), count(self.calls(), "call"));
+        let spent = usage(&report.budget.usage);
+        let spent = if spent.is_empty() { spent } else { format!(", {spent}") };
+        let executions = if self.executions > 1 { format!(", {} executions", self.executions) } else { String::new() };
+        lines.push(format!("{turns}, {calls}{executions}{spent}"));
+        lines.extend(self.origin());
+        lines.extend(self.left_out.iter().map(|left| paint.yellow(super::left_out_line(left))));
+        lines
+    }
+
+    fn said_before(&self, turn: usize) -> impl Iterator<Item = String> {
+        let here = self.later_messages.iter().filter(move |(before, _)| *before == turn);
+        here.map(|(_, text)| format!("> {}", harmless(text).replace('\n', "\n  ")))
+    }
+}
+
+impl Turn {
+    fn draw(&self, number: usize, look: Look) -> Vec<String> {
+        let paint = look.paint;
+        let mut about: Vec<String> = vec![self.took_ms.map_or_else(|| "not answered".into(), duration)];
+        about.extend(Some(usage(&self.usage)).filter(|spent| !spent.is_empty()));
+        about.extend((self.attempts > 1).then(|| count(self.attempts as usize, "attempt")));
+        about.extend((self.offer != Offer::Tools).then(|| "without tools".to_owned()));
+        let tier = self.priority.filter(|_| self.calls.iter().any(|call| call.deferred));
+        about.extend(tier.map(|priority| format!("priority {priority} first")));
+        let mut lines = vec![format!("{}  {}", paint.bold(format!("turn {number}")), paint.dim(about.join(", ")))];
+        lines.extend(self.failures.iter().map(|failure| format!("  {} {failure}", paint.red("✗"))));
+        lines.extend(harmless(&self.text).trim_end().lines().map(|line| format!("  {line}")));
+        lines.extend(self.calls.iter().flat_map(|call| call.draw(look)));
+        lines.extend(self.answer_problems.iter().flatten().map(|problem| {
+            format!("  {} the answer does not fit: {}", paint.red("✗"), one_line(problem, look.room(30)))
+        }));
+        lines
+    }
+}
+
+impl Call {
+    fn draw(&self, look: Look) -> Vec<String> {
+        let paint = look.paint;
+        let mark = match &self.end {
+            Some((_, outcome)) if outcome.is_error() => paint.red("✗"),
+            Some(_) => paint.green("✓"),
+            None if self.deferred => paint.dim("↷"),
+            None if matches!(self.verdict, Some(CallVerdict::Rejected { .. })) => paint.red("✗"),
+            None => paint.yellow("◆"),
+        };
+        let took = self.took_ms().map(|took| format!(", {}", duration(took))).unwrap_or_default();
+        let right = format!("{}{took}", self.right());
+        let used = self.name.chars().count() + self.id.as_str().len() + right.chars().count() + 10;
+        let arguments = compact(&self.arguments.to_value(), look.room(used));
+        let id = paint.dim(&self.id);
+        let mut lines = vec![format!("  {mark} {} {}  {id}  {}", self.name, arguments, paint.dim(right))];
+        lines.extend(self.answer(look).map(|answer| format!("      {answer}")));
+        lines
+    }
+
+    /// What the model read, in a line.
+    fn answer(&self, look: Look) -> Option<String> {
+        let room = look.room(6).min(COMPACT);
+        if let Some((_, outcome)) = &self.end {
+            return Some(one_line(&said(outcome), room));
+        }
+        match &self.verdict {
+            Some(CallVerdict::Rejected { message, .. }) if !self.deferred => Some(one_line(message, room)),
+            Some(CallVerdict::Ask { why, .. }) if self.decision.is_none() => Some(format!("because: {why}")),
+            Some(CallVerdict::Run { .. } | CallVerdict::Ask { .. } | CallVerdict::Rejected { .. }) | None => None,
+        }
+    }
+}
+
+fn said(outcome: &Outcome) -> String {
+    outcome.content().iter().filter_map(Part::as_text).collect()
+}
+
+fn status(status: Status, look: Look) -> String {
+    let paint = look.paint;
+    match status {
+        Status::Completed => paint.green(status.as_str()),
+        Status::Running | Status::Pending | Status::Cancelled => paint.yellow(status.as_str()),
+        Status::Failed | Status::TurnLimit | Status::Expired => paint.red(status.as_str()),
+    }
+}
+
+fn ending(report: &Report, look: Look) -> Vec<String> {
+    let paint = look.paint;
+    match (&report.error, report.status) {
+        (Some(error), _) => vec![format!("{} {error}", paint.red("ended:"))],
+        (None, Status::Completed) => vec![paint.green("completed")],
+        (None, Status::Running) => vec![
+            paint.yellow("running; if no process drives it any more:"),
+            format!("  toolgate resume {}", report.run_id),
+        ],
+        (None, Status::Pending | Status::Failed | Status::Cancelled | Status::TurnLimit | Status::Expired) => Vec::new(),
+    }
+}
