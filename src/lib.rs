@@ -4,6 +4,8 @@
 pub mod core;
 pub mod ports;
 
+#[cfg(feature = "app")]
+pub mod app;
 #[cfg(feature = "approvals")]
 pub mod approvals;
 #[cfg(feature = "config")]

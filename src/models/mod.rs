@@ -4,3 +4,4 @@
 
 pub mod openai_chat;
 pub mod scripted;
+pub mod unusable;

@@ -16,7 +16,7 @@ use super::{Agent, AgentRunner, Inner, RunnerError};
 use crate::core::id::{NodeId, RunId, ServerId};
 use crate::core::run::{Budget, OutputVerdict, Spec};
 use crate::core::tool::{FailureKind, LeftOut, Outcome, ServerTools, Tool};
-use crate::core::trace::SpanContext;
+use crate::core::trace::{SpanContext, TraceId};
 use crate::driver::{Ports, Store};
 use crate::ports::{
     ApprovalCache, ApprovalKey, Clock, ContextBuilder, EventSink, Grant, Ids, InputFindings, McpCall, McpServers,
@@ -39,7 +39,11 @@ pub struct Builder {
     lease: Option<Duration>,
     poll: Option<Duration>,
     agents: Vec<Agent>,
+    sampler: Option<Sampler>,
 }
+
+/// Decides whether the spans of a trace are recorded. The second argument is the caller's decision, if it made one.
+pub type Sampler = Arc<dyn Fn(&TraceId, Option<bool>) -> bool + Send + Sync>;
 
 macro_rules! setters {
     ($($(#[$doc:meta])* $name:ident: $port:ident;)*) => {
@@ -100,6 +104,13 @@ impl Builder {
         self
     }
 
+    /// Which traces are recorded; default: the caller's decision, or else all.
+    #[must_use]
+    pub fn sampler(mut self, sampler: Sampler) -> Self {
+        self.sampler = Some(sampler);
+        self
+    }
+
     /// How often a running step looks whether another process ended the run (default 500 ms).
     #[must_use]
     pub fn poll(mut self, poll: Duration) -> Self {
@@ -137,6 +148,7 @@ impl Builder {
             poll: self.poll.unwrap_or(Duration::from_millis(500)),
         };
         let inner = Inner {
+            sampler: self.sampler.unwrap_or_else(|| Arc::new(|_, parent| parent.unwrap_or(true))),
             ports,
             ids,
             agents,

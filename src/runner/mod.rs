@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, watch as watch_channel};
 use tokio_util::task::TaskTracker;
 
-pub use builder::Builder;
+pub use builder::{Builder, Sampler};
 pub use context::Transcript;
 pub use drive::Execution;
 pub use error::RunnerError;
@@ -49,6 +49,7 @@ pub struct AgentRunner {
 struct Inner {
     ports: Ports,
     ids: Arc<dyn Ids>,
+    sampler: Sampler,
     agents: BTreeMap<AgentName, Arc<Agent>>,
     hub: Arc<Hub>,
     /// The runs this process drives.
@@ -153,7 +154,8 @@ impl AgentRunner {
     }
 
     fn new_trace(&self) -> Trace {
-        Trace { id: self.inner.ids.trace_id(), parent: None, sampled: true, state: None }
+        let id = self.inner.ids.trace_id();
+        Trace { id, parent: None, sampled: (self.inner.sampler)(&id, None), state: None }
     }
 
     /// Writes an input into a run's journal without driving the run.
@@ -199,7 +201,10 @@ impl AgentRunner {
 
     /// A trace for an execution: the caller's, continued, or a fresh one.
     fn trace(&self, remote: Option<Trace>) -> Trace {
-        remote.unwrap_or_else(|| self.new_trace())
+        match remote {
+            Some(trace) => Trace { sampled: (self.inner.sampler)(&trace.id, Some(trace.sampled)), ..trace },
+            None => self.new_trace(),
+        }
     }
 
     /// The fact that begins a further execution.

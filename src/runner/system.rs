@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::core::id::RunId;
@@ -35,6 +36,10 @@ impl Ids for UuidIds {
     }
 
     fn trace_id(&self) -> TraceId {
-        TraceId(*Uuid::now_v7().as_bytes())
+        // A hash, because samplers take the bits of a trace id for random ones, and a UUID's are not all random.
+        let mut id = [0; 16];
+        let digest = Sha256::digest(Uuid::now_v7().as_bytes());
+        id.iter_mut().zip(digest.iter()).for_each(|(to, from)| *to = *from);
+        TraceId(id)
     }
 }

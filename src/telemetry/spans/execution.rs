@@ -67,7 +67,13 @@ pub(super) struct Child {
 
 impl Execution {
     /// Begins at the fact at `seq`; `common` goes onto every span.
-    pub(super) fn begin(seq: u64, at: Timestamp, trace: Trace, link: Option<Link>, common: Vec<(String, Value)>) -> Self {
+    pub(super) fn begin(
+        seq: u64,
+        at: Timestamp,
+        trace: Trace,
+        link: Option<Link>,
+        common: Vec<(String, Value)>,
+    ) -> Self {
         let root = trace.span(&labels::execution(seq));
         Self {
             trace,

@@ -1,0 +1,242 @@
+//! The composition root: settings in, adapters and a runner out. The only place that knows both.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::approvals::CachedApprovals;
+use crate::config::{self, ModelSettings, Settings, StoreSettings, TransportSettings};
+use crate::core::error::{ErrorCode, Failure};
+use crate::core::id::ModelName;
+use crate::driver::Agent;
+use crate::mcp::{self, Servers};
+use crate::models::openai_chat::{self, OpenAiChat};
+use crate::models::scripted::{Script, ScriptedModel};
+use crate::models::unusable::Unusable;
+use crate::ports::{ApprovalCache, EventSink, Model, RunStore};
+use crate::runner::{AgentRunner, RunnerError};
+use crate::stores::{Durability, MemoryStore, SqliteStore};
+use crate::validation::SchemaValidator;
+
+/// How long a grant that was found may be used without asking the store again.
+const GRANT_TTL: Duration = Duration::from_secs(30);
+
+/// How long a run belongs to a process that stopped renewing. Short, because a local store has one machine's processes:
+/// whoever takes up the run of a killed process waits so long.
+const LEASE: Duration = Duration::from_secs(5);
+
+/// A runner with everything it needs, opened from settings.
+pub struct App {
+    /// Runs the agents.
+    pub runner: AgentRunner,
+    /// What it was opened from.
+    pub settings: Settings,
+    servers: Arc<Servers>,
+    store: Store,
+}
+
+/// Why the program cannot be put together.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// The store cannot be opened.
+    #[error("{0}")]
+    Store(#[from] crate::ports::StoreError),
+    /// A conversation file cannot be read.
+    #[error(transparent)]
+    Script(config::ConfigError),
+    /// A model's settings cannot work.
+    #[error("model `{model}`: {reason}")]
+    Model {
+        /// The model.
+        model: ModelName,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Spans cannot be exported as asked.
+    #[error("{0}")]
+    Telemetry(String),
+    /// The runner cannot be built.
+    #[error(transparent)]
+    Runner(#[from] RunnerError),
+}
+
+impl AppError {
+    /// The closed code of the error.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Store(_) => ErrorCode::StoreUnavailable,
+            Self::Script(_) | Self::Model { .. } | Self::Telemetry(_) => ErrorCode::Configuration,
+            Self::Runner(error) => error.code(),
+        }
+    }
+}
+
+/// The store, by its own type: closing it is no part of a port.
+#[derive(Clone)]
+enum Store {
+    Sqlite(Arc<SqliteStore>),
+    Memory(Arc<MemoryStore>),
+}
+
+impl App {
+    /// Opens everything the settings name. Servers are connected when they are first needed. `sinks` watch besides what
+    /// the settings ask for.
+    pub async fn open(settings: Settings, sinks: Vec<Arc<dyn EventSink>>) -> Result<Self, AppError> {
+        let models = open_models(&settings)?;
+        let store = Store::open(&settings.store).await?;
+        let servers = Arc::new(Servers::new(settings.servers.iter().map(|(id, server)| (id.clone(), reached(server)))));
+        let validator = Arc::new(SchemaValidator::default());
+        let approvals = CachedApprovals::new(store.approvals(), GRANT_TTL);
+        let mut builder = AgentRunner::builder()
+            .store(store.runs())
+            .servers(servers.clone())
+            .approvals(Arc::new(approvals))
+            .inputs(validator.clone())
+            .outputs(validator)
+            .lease(LEASE);
+        for sink in sinks {
+            builder = builder.sink(sink);
+        }
+        for agent in settings.agents.values() {
+            builder = builder.agent(made(agent, &models)?);
+        }
+        Ok(Self { runner: builder.build()?, settings, servers, store })
+    }
+
+    /// How the MCP servers are.
+    pub fn server_status(&self) -> Vec<mcp::ServerStatus> {
+        self.servers.status()
+    }
+
+    /// Waits for runs under way, stops the servers, sends the last spans, closes the store. What could not be done is
+    /// told in sentences.
+    pub async fn close(self) -> Vec<String> {
+        self.runner.close().await;
+        self.servers.close().await;
+        let complaints = Vec::new();
+        if let Store::Sqlite(store) = self.store {
+            store.close().await;
+        }
+        complaints
+    }
+}
+
+impl Store {
+    async fn open(settings: &StoreSettings) -> Result<Self, AppError> {
+        Ok(match settings {
+            StoreSettings::Memory => Self::Memory(Arc::new(MemoryStore::new())),
+            StoreSettings::Sqlite { path, durability } => {
+                let durability = match durability {
+                    config::Durability::PowerCut => Durability::PowerCut,
+                    config::Durability::ProcessCrash => Durability::ProcessCrash,
+                };
+                Self::Sqlite(Arc::new(SqliteStore::open(path, durability).await?))
+            }
+        })
+    }
+
+    fn runs(&self) -> Arc<dyn RunStore> {
+        match self {
+            Self::Sqlite(store) => store.clone(),
+            Self::Memory(store) => store.clone(),
+        }
+    }
+
+    fn approvals(&self) -> Arc<dyn ApprovalCache> {
+        match self {
+            Self::Sqlite(store) => store.clone(),
+            Self::Memory(store) => store.clone(),
+        }
+    }
+}
+
+type Models = BTreeMap<ModelName, Arc<dyn Model>>;
+
+fn open_models(settings: &Settings) -> Result<Models, AppError> {
+    settings.models.iter().map(|(name, model)| Ok((name.clone(), open_model(name, model)?))).collect()
+}
+
+fn open_model(name: &ModelName, settings: &ModelSettings) -> Result<Arc<dyn Model>, AppError> {
+    Ok(match settings {
+        ModelSettings::Scripted { file } => {
+            let script: Script = config::read_file(file).map_err(AppError::Script)?;
+            Arc::new(ScriptedModel::new(name.as_str(), script))
+        }
+        ModelSettings::OpenAiChat(settings) => {
+            let unusable = |reason: openai_chat::SettingsError| AppError::Model {
+                model: name.clone(),
+                reason: reason.to_string(),
+            };
+            Arc::new(OpenAiChat::new(openai_settings(settings)).map_err(unusable)?)
+        }
+        ModelSettings::Missing { remedy } => {
+            let message = format!("no model is configured: {remedy}");
+            Arc::new(Unusable::new(name.as_str(), Failure::new(ErrorCode::Configuration, message)))
+        }
+    })
+}
+
+fn openai_settings(settings: &config::OpenAiChatSettings) -> openai_chat::Settings {
+    openai_chat::Settings {
+        api_key: settings.api_key.clone(),
+        headers: settings.headers.clone(),
+        stream: settings.stream,
+        timeouts: openai_chat::Timeouts {
+            connect: settings.connect_timeout,
+            first_token: settings.idle_timeout,
+            idle: settings.idle_timeout,
+            total: settings.total_timeout,
+        },
+        temperature: settings.temperature,
+        max_tokens: settings.max_tokens.map(u64::from),
+        extra: settings.extra.clone(),
+        ..openai_chat::Settings::new(&settings.base_url, &settings.model)
+    }
+}
+
+fn reached(server: &config::ServerSettings) -> mcp::ServerSettings {
+    let transport = match &server.transport {
+        TransportSettings::Stdio { command, args, env, inherit_env, cwd } => {
+            mcp::Transport::Stdio(mcp::StdioSettings {
+                command: command.clone(),
+                args: args.clone(),
+                env: env.clone(),
+                inherit_env: *inherit_env,
+                cwd: cwd.clone(),
+            })
+        }
+        TransportSettings::Http { url, headers } => {
+            mcp::Transport::Http(mcp::HttpSettings { url: url.clone(), headers: headers.clone() })
+        }
+    };
+    mcp::ServerSettings {
+        transport,
+        start_timeout: server.start_timeout,
+        call_timeout: server.call_timeout,
+        total_timeout: server.total_timeout,
+        trusted: server.trusted,
+        max_concurrency: server.max_concurrency,
+    }
+}
+
+fn made(settings: &config::AgentSettings, models: &Models) -> Result<Agent, AppError> {
+    let model = models.get(&settings.model).cloned().ok_or_else(|| AppError::Model {
+        model: settings.model.clone(),
+        reason: format!("agent `{}` names it, and it is not configured", settings.name),
+    })?;
+    Ok(Agent {
+        model_name: settings.model.clone(),
+        instructions: settings.instructions.clone(),
+        servers: settings.servers.clone(),
+        external_tools: settings.external_tools.clone(),
+        tools: settings.tools.clone(),
+        priorities: settings.priorities.clone(),
+        policy: settings.policy.clone(),
+        tiers: settings.tiers,
+        on_deny: settings.on_deny,
+        in_doubt: settings.in_doubt,
+        output_schema: settings.output_schema.clone(),
+        limits: settings.limits.clone(),
+        ..Agent::new(settings.name.clone(), model)
+    })
+}

@@ -1,0 +1,46 @@
+//! A model that is configured and cannot be used. Listing and checking work without it; only asking it fails, with the
+//! reason and the remedy.
+
+use async_trait::async_trait;
+use serde_json::json;
+
+use crate::core::chat::Reply;
+use crate::core::error::Failure;
+use crate::ports::{Conversation, DeltaSink, Model, ModelIdentity, ModelRequest};
+
+/// Answers every call with the same failure.
+#[derive(Clone, Debug)]
+pub struct Unusable {
+    identity: ModelIdentity,
+    failure: Failure,
+}
+
+impl Unusable {
+    /// A model called `name` that fails with `failure`.
+    pub fn new(name: impl Into<String>, failure: Failure) -> Self {
+        let identity = ModelIdentity {
+            system: "unknown".into(),
+            provider: "unknown".into(),
+            model: name.into(),
+            settings: json!({}),
+        };
+        Self { identity, failure }
+    }
+}
+
+impl Model for Unusable {
+    fn identity(&self) -> &ModelIdentity {
+        &self.identity
+    }
+
+    fn converse(&self) -> Box<dyn Conversation> {
+        Box::new(self.clone())
+    }
+}
+
+#[async_trait]
+impl Conversation for Unusable {
+    async fn reply(&mut self, _request: &ModelRequest<'_>, _deltas: DeltaSink<'_>) -> Result<Reply, Failure> {
+        Err(self.failure.clone())
+    }
+}
