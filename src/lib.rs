@@ -8,6 +8,8 @@ pub mod ports;
 pub mod app;
 #[cfg(feature = "approvals")]
 pub mod approvals;
+#[cfg(feature = "cli")]
+pub mod cli;
 #[cfg(feature = "config")]
 pub mod config;
 #[cfg(feature = "runner")]

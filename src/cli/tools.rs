@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::Args;
-use comfy_table::style::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Attribute, Cell, ContentArrangement, Table};
 
 use super::error::CliError;

@@ -1,7 +1,7 @@
 //! `toolgate runs list`: runs, newest first.
 
 use clap::Args;
-use comfy_table::style::presets::NOTHING;
+use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
 
 use crate::cli::error::CliError;
