@@ -216,7 +216,9 @@ mod tests {
         let decisions = decisions(&[], &["a".into()], &[], &edits).unwrap();
         let told: Vec<_> = decisions
             .iter()
-            .map(|(call, decision)| (call.as_str(), decision.scope, decision.edited_arguments.as_ref().unwrap().to_value()))
+            .map(|(call, decision)| {
+                (call.as_str(), decision.scope, decision.edited_arguments.as_ref().unwrap().to_value())
+            })
             .collect();
         assert_eq!(told, [("a", Scope::Session, json!({"x": 1})), ("b", Scope::Once, json!({"x": 2}))]);
     }

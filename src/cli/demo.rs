@@ -47,7 +47,10 @@ impl Demo {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         write_files(&self.dir)?;
         let config = ConfigFlag { config: Some(self.dir.join("toolgate.yaml")) };
-        narrate(out, "A customer writes to the support desk. The desk's agent has the tools of an MCP server, the shop,");
+        narrate(
+            out,
+            "A customer writes to the support desk. The desk's agent has the tools of an MCP server, the shop,",
+        );
         narrate(out, "and one tool that the shop's own application runs: issue_refund.");
         let mut scene = Scene { config: &config, run: None };
         let mut report = scene.play(None, out).await?;
@@ -121,7 +124,10 @@ fn answers(debts: &[Debt], out: &mut Output) -> Resume {
                 resume.decisions.push((call_id.clone(), approval(Scope::Once, None)));
             }
             Debt::ExternalResult { call_id, name, .. } => {
-                narrate(out, &format!("The run is pending: {name} is for the application to run. No process has to wait;"));
+                narrate(
+                    out,
+                    &format!("The run is pending: {name} is for the application to run. No process has to wait;"),
+                );
                 narrate(out, "hours may pass. The demo plays the application: it pays, and resumes the run from the");
                 narrate(out, "database in a program opened anew.");
                 let result = json!({"status": "refunded", "reference": "R-2301"});
@@ -135,12 +141,8 @@ fn answers(debts: &[Debt], out: &mut Output) -> Resume {
 fn conclude(report: &Report, again: &Again, out: &mut Output) {
     let run = report.run_id.as_str();
     narrate(out, "Everything that happened is in the journal. Look at it, or do it by hand:");
-    for words in [
-        vec!["runs", "show", run],
-        vec!["runs", "events", run, "--json"],
-        vec!["tools"],
-        vec!["run", MESSAGE],
-    ] {
+    for words in [vec!["runs", "show", run], vec!["runs", "events", run, "--json"], vec!["tools"], vec!["run", MESSAGE]]
+    {
         out.line(format!("  {}", again.command(&words)));
     }
     let files = list(FILES.iter().map(|(name, _)| name));

@@ -17,7 +17,8 @@ pub(super) async fn find(app: &App, named: &str) -> Result<RunId, CliError> {
     if named == "last" {
         let newest = app.runner.list(&RunFilter { limit: 1, ..RunFilter::default() }).await?;
         let run = newest.into_iter().next().map(|row| row.id);
-        return run.ok_or_else(|| CliError::not_found("there are no runs yet").with_remedy("toolgate run \"…\" begins one"));
+        return run
+            .ok_or_else(|| CliError::not_found("there are no runs yet").with_remedy("toolgate run \"…\" begins one"));
     }
     let whole = RunId::from(named);
     match app.runner.journal(&whole).await {
@@ -53,7 +54,8 @@ fn choose(named: &str, runs: &[RunId]) -> Result<RunId, CliError> {
         [] => {
             let newest = list(runs.iter().take(NAMED));
             let message = format!("there is no run `{named}`; the newest are: {newest}");
-            Err(CliError::not_found(message).with_remedy("`toolgate runs list` lists all; check --config if one is missing"))
+            Err(CliError::not_found(message)
+                .with_remedy("`toolgate runs list` lists all; check --config if one is missing"))
         }
         several => {
             let some = list(several.iter().take(NAMED));

@@ -14,7 +14,8 @@ pub(super) enum Paint {
 impl Paint {
     /// Colours for a terminal, unless `NO_COLOR` is set to anything or the terminal is a dumb one.
     pub(super) fn choose(is_terminal: bool, env: impl Fn(&str) -> Option<String>) -> Self {
-        let refused = env("NO_COLOR").is_some_and(|value| !value.is_empty()) || env("TERM").is_some_and(|t| t == "dumb");
+        let refused =
+            env("NO_COLOR").is_some_and(|value| !value.is_empty()) || env("TERM").is_some_and(|t| t == "dumb");
         if is_terminal && !refused { Self::Colour } else { Self::Plain }
     }
 
@@ -56,7 +57,8 @@ mod tests {
 
     #[test]
     fn only_a_terminal_that_does_not_refuse_gets_colour() {
-        let env = |name: &'static str, value: &'static str| move |asked: &str| (asked == name).then(|| value.to_owned());
+        let env =
+            |name: &'static str, value: &'static str| move |asked: &str| (asked == name).then(|| value.to_owned());
         assert_eq!(Paint::choose(true, env("TERM", "xterm")), Paint::Colour);
         assert_eq!(Paint::choose(true, env("NO_COLOR", "1")), Paint::Plain);
         assert_eq!(Paint::choose(true, env("TERM", "dumb")), Paint::Plain);

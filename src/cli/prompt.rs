@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use super::answers::{self, approval, denial, json_or_text};
-use super::text::{compact, COMPACT};
+use super::text::{COMPACT, compact};
 use crate::core::id::CallId;
 use crate::core::run::{Debt, Decision, Resume, Scope};
 use crate::core::tool::{Arguments, Outcome};
@@ -78,7 +78,9 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
     }
 
     fn edited(&mut self) -> io::Result<Option<Arguments>> {
-        let Some(text) = self.line("  the arguments, as JSON on one line (empty: leave them): ")? else { return Ok(None) };
+        let Some(text) = self.line("  the arguments, as JSON on one line (empty: leave them): ")? else {
+            return Ok(None);
+        };
         if text.trim().is_empty() {
             return Ok(None);
         }

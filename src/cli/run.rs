@@ -108,7 +108,8 @@ impl Run {
         }
         request.output_schema = self.output_schema.as_deref().map(schema).transpose()?;
         let limits = settings.agents.get(agent).map(|agent| agent.limits.clone());
-        request.limits = self.max_iterations.map(|max_iterations| Limits { max_iterations, ..limits.unwrap_or_default() });
+        request.limits =
+            self.max_iterations.map(|max_iterations| Limits { max_iterations, ..limits.unwrap_or_default() });
         request.trace = self.traceparent.as_deref().map(trace).transpose()?;
         Ok(request)
     }

@@ -71,9 +71,13 @@ impl Changes {
         }
         let policy = match &self.policy {
             None => None,
-            Some(name) => Some(settings.policies.get(name).cloned().ok_or_else(|| {
-                unknown("policy", name, settings.policies.keys().map(String::as_str))
-            })?),
+            Some(name) => Some(
+                settings
+                    .policies
+                    .get(name)
+                    .cloned()
+                    .ok_or_else(|| unknown("policy", name, settings.policies.keys().map(String::as_str)))?,
+            ),
         };
         let added = self.added_servers()?;
         let concerned = |settings: &AgentSettings| agent.is_none_or(|agent| *agent == settings.name);
@@ -101,7 +105,8 @@ impl Changes {
 pub(super) fn again(config: &ConfigFlag, changes: &Changes) -> Again {
     let path = |path: &Path| path.to_string_lossy().into_owned();
     let mut words = Vec::new();
-    let mut flag = |name: &str, value: Option<String>| words.extend(value.into_iter().flat_map(|v| [name.to_owned(), v]));
+    let mut flag =
+        |name: &str, value: Option<String>| words.extend(value.into_iter().flat_map(|v| [name.to_owned(), v]));
     flag("--config", config.config.as_deref().map(path));
     changes.mcp_config.iter().for_each(|file| flag("--mcp-config", Some(path(file))));
     flag("--model", changes.model.clone());

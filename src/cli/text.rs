@@ -12,18 +12,13 @@ pub(super) const COMPACT: usize = 120;
 
 /// The text in one line of at most `max` characters; what is cut off is marked.
 pub(super) fn one_line(text: &str, max: usize) -> String {
-    let mut line = String::new();
-    let mut count = 0;
-    for character in text.split_whitespace().collect::<Vec<_>>().join(" ").chars() {
-        if count + 1 >= max {
-            line.push('…');
-            return line;
-        }
-        // Control characters of a tool's answer have no business in a terminal.
-        line.push(if character.is_control() { '·' } else { character });
-        count += 1;
+    let words: Vec<&str> = text.split_whitespace().collect();
+    // Control characters of a tool's answer have no business in a terminal.
+    let line: String = words.join(" ").chars().map(|c| if c.is_control() { '·' } else { c }).collect();
+    match line.char_indices().nth(max) {
+        None => line,
+        Some(_) => line.chars().take(max.saturating_sub(1)).chain(['…']).collect(),
     }
-    line
 }
 
 /// Text of somebody else, fit for a terminal: line breaks stay, other control characters do not.
@@ -52,9 +47,8 @@ pub(super) fn duration(milliseconds: u64) -> String {
 /// Tokens and money, as far as they are known: `120 → 30 tokens, $0.0012`. Empty when nothing is.
 pub(super) fn usage(usage: &Usage) -> String {
     let count = |tokens: Option<u64>| tokens.map_or_else(|| "?".to_owned(), |tokens| tokens.to_string());
-    let tokens = usage
-        .total_tokens()
-        .map(|_| format!("{} → {} tokens", count(usage.input_tokens), count(usage.output_tokens)));
+    let tokens =
+        usage.total_tokens().map(|_| format!("{} → {} tokens", count(usage.input_tokens), count(usage.output_tokens)));
     let cost = usage.cost_usd.map(|cost| format!("${cost:.4}"));
     tokens.into_iter().chain(cost).collect::<Vec<_>>().join(", ")
 }

@@ -62,7 +62,8 @@ fn settling(debt: &Debt) -> [String; 2] {
     match debt {
         Debt::Approval { call_id, .. } => ["--approve".into(), call_id.to_string()],
         Debt::ExternalResult { call_id, result_schema, .. } => {
-            let result = result_schema.as_ref().map_or_else(|| "RESULT".to_owned(), |schema| example(schema).to_string());
+            let result =
+                result_schema.as_ref().map_or_else(|| "RESULT".to_owned(), |schema| example(schema).to_string());
             ["--result".into(), format!("{call_id}={result}")]
         }
     }

@@ -123,6 +123,8 @@ fn ending(report: &Report, look: Look) -> Vec<String> {
             paint.yellow("running; if no process drives it any more:"),
             format!("  toolgate resume {}", report.run_id),
         ],
-        (None, Status::Pending | Status::Failed | Status::Cancelled | Status::TurnLimit | Status::Expired) => Vec::new(),
+        (None, Status::Pending | Status::Failed | Status::Cancelled | Status::TurnLimit | Status::Expired) => {
+            Vec::new()
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! A run told while it happens: one or two lines for each lifecycle event, fragments of text in between.
 
 use super::Look;
-use crate::cli::text::{compact, count, duration, harmless, list, one_line, usage};
+use crate::cli::text::{COMPACT, compact, count, duration, harmless, list, one_line, usage};
 use crate::core::run::{self, Offer, Rejection, Scope};
-use crate::core::tool::LeftOut;
+use crate::core::tool::{LeftOut, Problem};
 use crate::ports::{Delta, Progress};
 use crate::telemetry::LifecycleEvent;
 use crate::telemetry::lifecycle::{Asked, Fact};
@@ -74,7 +74,9 @@ impl Story {
                 lines.extend(input.iter().map(|text| self.said(text)));
                 lines
             }
-            Fact::Resumed { .. } => vec![format!("{} {}", paint.bold("run"), paint.bold(format!("{} goes on", event.run_id)))],
+            Fact::Resumed { .. } => {
+                vec![format!("{} {}", paint.bold("run"), paint.bold(format!("{} goes on", event.run_id)))]
+            }
             Fact::ToolsListed { tools, left_out } => {
                 let mut lines = vec![paint.dim(format!("{} on offer", count(tools.len(), "tool")))];
                 lines.extend(left_out.iter().map(|left| self.left_out(left)));
@@ -101,10 +103,9 @@ impl Story {
             Fact::Completed { tool_interactions, usage: used, .. } => {
                 vec![self.ending(&paint.green("completed"), *tool_interactions, &usage(used))]
             }
-            Fact::Failed { error, tool_interactions, usage: used, .. } => vec![
-                format!("{} {}", paint.red("failed:"), error),
-                self.ending("", *tool_interactions, &usage(used)),
-            ],
+            Fact::Failed { error, tool_interactions, usage: used, .. } => {
+                vec![format!("{} {}", paint.red("failed:"), error), self.ending("", *tool_interactions, &usage(used))]
+            }
             Fact::Cancelled { reason, tool_interactions, usage: used } => {
                 let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
                 let word = paint.yellow(format!("cancelled{why}"));
@@ -114,21 +115,24 @@ impl Story {
                 vec![paint.yellow(format!("  ! the tool budget is used up: {used} of {max}"))]
             }
             Fact::ValidationFailed { target: "output", problems, .. } => {
-                let problem = |p: &crate::core::tool::Problem| {
-                    let place = if p.path.is_empty() { String::new() } else { format!("{}: ", p.path) };
-                    format!("  {} the answer does not fit: {place}{}", paint.red("✗"), one_line(&p.message, self.look.room(30)))
-                };
-                problems.iter().map(problem).collect()
+                problems.iter().map(|problem| self.does_not_fit(problem)).collect()
             }
             Fact::OutputValidated => vec![format!("  {} the answer is valid", paint.green("✓"))],
             Fact::MessageAdded { text } => text.iter().map(|text| self.said(text)).collect(),
-            Fact::McpExecuting { .. }
-            | Fact::McpCompleted { .. }
-            | Fact::ExternalRequested { .. }
-            | Fact::ExternalCompleted { .. }
-            | Fact::Rejected { .. }
-            | Fact::ApprovalRequested { .. }
-            | Fact::ApprovalDecided { .. } => self.call(&event.fact).into_iter().collect(),
+            Fact::McpExecuting { call } => vec![self.asked(&paint.cyan("→"), call, "")],
+            Fact::McpCompleted { call, duration_ms, is_error, result, .. } => {
+                let took = duration_ms.map(duration).unwrap_or_default();
+                vec![self.ended(call, *is_error, &took, result.as_deref())]
+            }
+            Fact::ExternalRequested { call } => vec![self.asked(&paint.yellow("◆"), call, " is yours to run")],
+            Fact::ExternalCompleted { call, is_error, result, .. } => {
+                vec![self.ended(call, *is_error, "from the caller", result.as_deref())]
+            }
+            Fact::Rejected { call, reason, message } => vec![self.rejected(call, *reason, message.as_deref())],
+            Fact::ApprovalRequested { call, why, .. } => {
+                vec![self.asked(&paint.yellow("?"), call, &format!(" needs a decision: {why}"))]
+            }
+            Fact::ApprovalDecided { .. } => self.decided(&event.fact).into_iter().collect(),
             // Debts are listed with the commands that answer them, and invalid arguments are told as a rejection.
             Fact::Pending { .. }
             | Fact::ContextBuildStarted
@@ -164,41 +168,25 @@ impl Story {
         lines
     }
 
-    fn call(&self, fact: &Fact) -> Option<String> {
-        let paint = self.look.paint;
-        let line = match fact {
-            Fact::McpExecuting { call } => self.asked(&paint.cyan("→"), call, ""),
-            Fact::McpCompleted { call, duration_ms, is_error, result, .. } => {
-                let took = duration_ms.map(duration).unwrap_or_default();
-                self.ended(call, *is_error, &took, result.as_deref())
-            }
-            Fact::ExternalRequested { call } => self.asked(&paint.yellow("◆"), call, " is yours to run"),
-            Fact::ExternalCompleted { call, is_error, result, .. } => {
-                self.ended(call, *is_error, "from the caller", result.as_deref())
-            }
-            Fact::Rejected { call, reason: Rejection::Deferred, .. } => {
-                paint.dim(format!("  ↷ {} deferred: calls of higher priority run first", call.name))
-            }
-            Fact::Rejected { call, reason, message } => {
-                let why = one_line(message.as_deref().unwrap_or_default(), self.look.room(call.name.len() + 30));
-                format!("  {} {} rejected, {}: {why}", paint.red("✗"), call.name, reason.as_str().replace('_', " "))
-            }
-            Fact::ApprovalRequested { call, why, .. } => {
-                self.asked(&paint.yellow("?"), call, &format!(" needs a decision: {why}"))
-            }
-            Fact::ApprovalDecided { call, answer, by, scope, edited, reason } => {
-                let (mark, word) = match answer {
-                    run::Answer::Approve => (paint.green("✓"), "approved"),
-                    run::Answer::Deny => (paint.red("✗"), "denied"),
-                };
-                let reach = if *scope == Scope::Session { " for this session" } else { "" };
-                let edited = if *edited { ", arguments edited" } else { "" };
-                let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-                format!("  {mark} {} {word}{reach} by {by}{edited}{why}", call.name)
-            }
-            _ => return None,
+    fn rejected(&self, call: &Asked, reason: Rejection, message: Option<&str>) -> String {
+        let (paint, name) = (self.look.paint, &call.name);
+        if reason == Rejection::Deferred {
+            return paint.dim(format!("  ↷ {name} deferred: calls of higher priority run first"));
+        }
+        let why = one_line(message.unwrap_or_default(), self.look.room(name.len() + 30));
+        format!("  {} {name} rejected, {}: {why}", paint.red("✗"), reason.as_str().replace('_', " "))
+    }
+
+    fn decided(&self, fact: &Fact) -> Option<String> {
+        let Fact::ApprovalDecided { call, answer, by, scope, edited, reason } = fact else { return None };
+        let (mark, word) = match answer {
+            run::Answer::Approve => (self.look.paint.green("✓"), "approved"),
+            run::Answer::Deny => (self.look.paint.red("✗"), "denied"),
         };
-        Some(line)
+        let reach = if *scope == Scope::Session { " for this session" } else { "" };
+        let edited = if *edited { ", arguments edited" } else { "" };
+        let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        Some(format!("  {mark} {} {word}{reach} by {by}{edited}{why}", call.name))
     }
 
     fn asked(&self, mark: &str, call: &Asked, remark: &str) -> String {
@@ -210,7 +198,7 @@ impl Story {
     fn ended(&self, call: &Asked, is_error: bool, remark: &str, result: Option<&str>) -> String {
         let paint = self.look.paint;
         let mark = if is_error { paint.red("✗") } else { paint.green("✓") };
-        let room = self.look.room(call.name.chars().count() + remark.chars().count() + 8).min(crate::cli::text::COMPACT);
+        let room = self.look.room(call.name.chars().count() + remark.chars().count() + 8).min(COMPACT);
         let result = one_line(result.unwrap_or_default(), room);
         format!("  {mark} {} {}  {result}", call.name, paint.dim(remark))
     }
@@ -219,14 +207,20 @@ impl Story {
         self.look.paint.yellow(format!("  ! {}", left_out_line(left)))
     }
 
+    fn does_not_fit(&self, problem: &Problem) -> String {
+        let place = if problem.path.is_empty() { String::new() } else { format!("{}: ", problem.path) };
+        let message = one_line(&problem.message, self.look.room(30));
+        format!("  {} the answer does not fit: {place}{message}", self.look.paint.red("✗"))
+    }
+
     fn said(&self, text: &str) -> String {
         let text = harmless(text);
         format!("{} {}", self.look.paint.bold(">"), text.trim_end().replace('\n', "\n  "))
     }
 
     fn ending(&self, word: &str, interactions: u32, spent: &str) -> String {
-        let turns = count(interactions as usize, "turn with tools").replace("toolss", "tools");
-        let turns = turns.replace("turn with toolss", "turns with tools");
+        let turns =
+            if interactions == 1 { "1 turn with tools".into() } else { format!("{interactions} turns with tools") };
         let about = if spent.is_empty() { turns } else { format!("{turns}, {spent}") };
         let about = self.look.paint.dim(about);
         if word.is_empty() { about } else { format!("{word} {about}") }
