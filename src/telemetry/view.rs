@@ -147,16 +147,7 @@ impl RunView {
 impl Call {
     fn new(call: ToolCall, toolset: &Toolset) -> Self {
         let tool = toolset.get(&call.name).cloned();
-        Self {
-            call,
-            tool,
-            started: None,
-            asked: None,
-            decision: None,
-            requested: false,
-            deferred: false,
-            end: None,
-        }
+        Self { call, tool, started: None, asked: None, decision: None, requested: false, deferred: false, end: None }
     }
 
     /// The arguments that are sent: the model's, unless a person edited them.

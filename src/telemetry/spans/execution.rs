@@ -30,6 +30,8 @@ pub(super) struct Execution {
     pub(super) calls: Vec<OpenCall>,
     /// The last answer: what is checked next.
     pub(super) answer: Option<(Timestamp, String)>,
+    /// What the run was owed before anything of it came.
+    pub(super) owed: Option<String>,
     common: Vec<(String, Value)>,
     events: Vec<SpanEvent>,
 }
@@ -67,7 +69,13 @@ pub(super) struct Child {
 
 impl Execution {
     /// Begins at the fact at `seq`; `common` goes onto every span.
-    pub(super) fn begin(seq: u64, at: Timestamp, trace: Trace, link: Option<Link>, common: Vec<(String, Value)>) -> Self {
+    pub(super) fn begin(
+        seq: u64,
+        at: Timestamp,
+        trace: Trace,
+        link: Option<Link>,
+        common: Vec<(String, Value)>,
+    ) -> Self {
         let root = trace.span(&labels::execution(seq));
         Self {
             trace,
@@ -78,6 +86,7 @@ impl Execution {
             model: None,
             calls: Vec::new(),
             answer: None,
+            owed: None,
             common,
             events: Vec::new(),
         }
