@@ -1,1 +1,6 @@
-//! (under construction)
+//! What is told of a run: snapshots over hand-written journals, and the laws that projections keep.
+
+mod export;
+mod journals;
+mod lifecycle;
+mod spans;

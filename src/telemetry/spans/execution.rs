@@ -30,6 +30,8 @@ pub(super) struct Execution {
     pub(super) calls: Vec<OpenCall>,
     /// The last answer: what is checked next.
     pub(super) answer: Option<(Timestamp, String)>,
+    /// What the run was owed before anything of it came.
+    pub(super) owed: Option<String>,
     common: Vec<(String, Value)>,
     events: Vec<SpanEvent>,
 }
@@ -84,6 +86,7 @@ impl Execution {
             model: None,
             calls: Vec::new(),
             answer: None,
+            owed: None,
             common,
             events: Vec::new(),
         }

@@ -90,8 +90,13 @@ impl Projector {
         }
         let mut spans = Vec::new();
         let comes_from_outside = self.hold(recorded);
-        if !comes_from_outside && !matches!(recorded.event, Event::Resumed { .. }) {
+        let goes_on = !comes_from_outside && !matches!(recorded.event, Event::Resumed { .. });
+        if goes_on {
             spans.extend(self.release());
+        }
+        if let Some(execution) = &mut self.execution {
+            let owed = execution.owed.take();
+            execution.owed = (!goes_on).then(|| owed.unwrap_or_else(|| agent::owed(self.lifecycle.view())));
         }
         let told = self.lifecycle.observe(recorded);
         spans.extend(self.advance(recorded));
@@ -375,8 +380,10 @@ impl Projector {
         };
         let name = format!("invoke_agent {}", started.spec.agent);
         let (view, identity, content) = (self.lifecycle.view(), &self.identity, self.content);
+        let owed = execution.owed.clone().unwrap_or_else(|| agent::owed(view));
         spans.extend(execution.finish(name, at, finish.failure().as_ref(), |to| {
-            agent::attributes(&started, view, identity, finish, content, to);
+            agent::attributes(&started, view, identity, content, to);
+            agent::outcome(finish, &owed, content, to);
         }));
         spans
     }
