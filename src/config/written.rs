@@ -1,5 +1,6 @@
 //! The configuration file as it is written. What these comments say is what editors show: the JSON Schema of the file
 //! is made from them. Nothing here has a default, a meaning or a variable filled in; [`super::resolve`] does that.
+//! No type can be shown with `Debug`: keys may have been written out in the file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +16,7 @@ use crate::core::run::{InDoubt, OnDeny};
 use crate::core::tool::TierMode;
 
 /// The configuration of toolgate: `toolgate.yaml`.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(title = "toolgate.yaml")]
 pub(super) struct Written {
@@ -36,7 +37,7 @@ pub(super) struct Written {
 }
 
 /// Where runs are kept.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Store {
     /// In an SQLite file.
@@ -46,12 +47,12 @@ pub(super) enum Store {
 }
 
 /// No settings.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Nothing {}
 
 /// An SQLite store.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Sqlite {
     /// The file; its folder is created. Default: `.toolgate/toolgate.db`.
@@ -61,7 +62,7 @@ pub(super) struct Sqlite {
 }
 
 /// A language model.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Model {
     /// A server that speaks OpenAI's Chat Completions API.
@@ -75,7 +76,7 @@ pub(super) enum Model {
 }
 
 /// A server that speaks OpenAI's Chat Completions API.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OpenAiChat {
     /// The URL up to and without `/chat/completions`. Default: `https://api.openai.com/v1`.
@@ -99,7 +100,7 @@ pub(super) struct OpenAiChat {
 }
 
 /// How long to wait for a model, in seconds.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ModelTimeouts {
     /// For the connection. Default: 10.
@@ -114,7 +115,7 @@ pub(super) struct ModelTimeouts {
 }
 
 /// A conversation from a file.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Scripted {
     /// The file.
@@ -122,7 +123,7 @@ pub(super) struct Scripted {
 }
 
 /// The model the environment names.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Environment {
     /// The model to use when the environment names none.
@@ -130,7 +131,7 @@ pub(super) struct Environment {
 }
 
 /// An MCP server: `stdio` or `http`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Server {
     /// A program that toolgate starts and talks to over its standard input and output.
@@ -154,7 +155,7 @@ pub(super) struct Server {
 }
 
 /// A program to start.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Stdio {
     /// The program: a name on the PATH, or a path.
@@ -170,7 +171,7 @@ pub(super) struct Stdio {
 }
 
 /// A server to connect to.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Http {
     /// Its URL.
@@ -180,7 +181,7 @@ pub(super) struct Http {
 }
 
 /// An agent: written here, or in a Markdown file whose front matter has the same keys and whose text is the instructions.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Agent {
     /// The Markdown file; nothing else is written beside it.
@@ -215,7 +216,7 @@ pub(super) struct Agent {
 }
 
 /// Allow and deny lists of tool names with wildcards.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Tools {
     /// Names it may use; empty means all.
@@ -225,7 +226,7 @@ pub(super) struct Tools {
 }
 
 /// What bounds a run.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Limits {
     /// Turns with tools, and rejected answers; then the model answers with what it has. Default: 30.
@@ -249,7 +250,7 @@ pub(super) struct Limits {
 }
 
 /// Where traces go.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Telemetry {
     /// The OTLP/HTTP endpoint. Default: `OTEL_EXPORTER_OTLP_ENDPOINT`, or else no export.
@@ -263,7 +264,7 @@ pub(super) struct Telemetry {
 }
 
 /// Patterns with numbers, in the order written.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Priorities(pub(super) Vec<(String, Placed<i32>)>);
 
 impl<'de> Deserialize<'de> for Priorities {
