@@ -59,7 +59,11 @@ impl ChatConversation {
         let mut answer = Answer::new(self.head(&response));
         let mut first_token_ms = None;
         loop {
-            let awaited = if answer.has_begun() { Awaited::NextPiece } else { awaited };
+            let awaited = match (answer.is_settled(), answer.has_begun()) {
+                (true, _) => Awaited::Rest,
+                (false, true) => Awaited::NextPiece,
+                (false, false) => awaited,
+            };
             let piece = match deadlines.wait(awaited, response.chunk()).await {
                 Ok(Ok(piece)) => piece,
                 // The model finished before the connection did; what is missing is at most the bill.
