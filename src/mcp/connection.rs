@@ -71,18 +71,26 @@ pub(super) struct Limits {
     pub(super) deadline: Instant,
 }
 
+impl Limits {
+    /// Limits that begin now.
+    pub(super) fn new(silence: Duration, total: Duration) -> Self {
+        let (longest, now) = (Duration::from_secs(365 * 24 * 3600), Instant::now());
+        Self { silence: silence.min(longest), total, deadline: now + total.min(longest) }
+    }
+}
+
 impl Connection {
-    /// Connects and shakes hands. The child is left in `process` as soon as there is one, so that whoever gives up
-    /// waiting can still read its stderr.
+    /// Connects and shakes hands. The `stderr` of a child is handed out as soon as there is one, so that whoever gives
+    /// up waiting can still read it.
     pub(super) async fn open(
         settings: &ServerSettings,
         tasks: &TaskTracker,
-        watch: &Mutex<Option<StderrTail>>,
+        stderr: &Mutex<Option<StderrTail>>,
     ) -> Result<Self, ConnectError> {
         let listener = Listener::default();
         let (running, process) = match &settings.transport {
             Transport::Stdio(stdio) => {
-                let (running, process) = open_stdio(stdio, listener.clone(), tasks, watch).await?;
+                let (running, process) = open_stdio(stdio, listener.clone(), tasks, stderr).await?;
                 (running, Some(process))
             }
             Transport::Http(http) => {
@@ -129,6 +137,7 @@ impl Connection {
         drop(routes);
         let mut in_flight = InFlight { connection: self, request: Some(handle.id.clone()) };
 
+        let mut told = Told { furthest: f64::NEG_INFINITY, progress };
         let silence = tokio::time::sleep(limits.silence);
         tokio::pin!(silence);
         let answer = loop {
@@ -136,7 +145,7 @@ impl Connection {
                 biased;
                 answer = &mut handle.rx => break answer,
                 Some(update) = updates.recv() => {
-                    progress(update);
+                    told.tell(update);
                     silence.as_mut().reset(Instant::now() + limits.silence);
                 }
                 () = tokio::time::sleep_until(limits.deadline) => return Err(Fault::Late(limits.total)),
@@ -145,7 +154,7 @@ impl Connection {
         };
         in_flight.request = None;
         while let Ok(update) = updates.try_recv() {
-            progress(update);
+            told.tell(update);
         }
         match answer {
             Ok(Ok(result)) => raw(result),
@@ -186,11 +195,11 @@ impl Connection {
 
 impl Process {
     async fn last_words(&self) -> String {
+        if self.overflow.happened() {
+            let longest = Overflow::MAX_LINE / (1024 * 1024);
+            return format!("it sent a message longer than {longest} MiB; let the tool return less, or in pieces");
+        }
         let what = match self.child.exit_within(POST_MORTEM).await {
-            _ if self.overflow.happened() => format!(
-                "it sent a message longer than {} MiB; let the tool return less, or return it in pieces",
-                Overflow::MAX_LINE / (1024 * 1024)
-            ),
             Some(status) => format!("its process ended with {status}"),
             None => "it closed its stdout".into(),
         };
@@ -215,10 +224,10 @@ async fn open_stdio(
     settings: &StdioSettings,
     listener: Listener,
     tasks: &TaskTracker,
-    watch: &Mutex<Option<StderrTail>>,
+    stderr: &Mutex<Option<StderrTail>>,
 ) -> Result<(Running, Process), ConnectError> {
     let (child, stdout, stdin) = stdio::spawn(settings, tasks)?;
-    *watch.lock().unwrap_or_else(PoisonError::into_inner) = Some(child.stderr().clone());
+    *stderr.lock().unwrap_or_else(PoisonError::into_inner) = Some(child.stderr().clone());
     let process = Process { child, overflow: Overflow::default() };
     let stdout = LineCap::new(stdout, process.overflow.clone());
     let transport = AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(usize::MAX);
@@ -227,7 +236,7 @@ async fn open_stdio(
         Err(ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }) => {
             Err(ConnectError::Died(process.last_words().await))
         }
-        Err(other) => Err(ConnectError::Handshake(format!("{other}{}", quoted(process.child.stderr())))),
+        Err(other) => Err(ConnectError::Handshake(refusal(&other) + &quoted(process.child.stderr()))),
     }
 }
 
@@ -235,7 +244,16 @@ fn refused_over_http(error: ClientInitializeError) -> ConnectError {
     if let ClientInitializeError::TransportError { error, .. } = &error {
         return ConnectError::Unreachable(http::explain(error));
     }
-    ConnectError::Handshake(error.to_string())
+    ConnectError::Handshake(refusal(&error))
+}
+
+/// What is wrong with an answer to the handshake. The SDK's own words hold the whole answer.
+fn refusal(error: &ClientInitializeError) -> String {
+    const LONGEST: usize = 300;
+    if let ClientInitializeError::JsonRpcError(error) = error {
+        return format!("{} (JSON-RPC error {})", error.message, error.code.0);
+    }
+    error.to_string().chars().take(LONGEST).collect()
 }
 
 /// The result as JSON. The SDK guesses its type; whatever it took it for, the JSON is what the server sent.
@@ -244,6 +262,21 @@ fn raw(result: ServerResult) -> Result<Value, Fault> {
         return Ok(untyped.0);
     }
     serde_json::to_value(result).map_err(|error| Fault::Unreadable(error.to_string()))
+}
+
+/// What a caller was told so far. Reports can overtake one another on their way here; one that is behind is dropped.
+struct Told<'a> {
+    furthest: f64,
+    progress: &'a (dyn Fn(Progress) + Send + Sync),
+}
+
+impl Told<'_> {
+    fn tell(&mut self, update: Progress) {
+        if update.progress >= self.furthest {
+            self.furthest = update.progress;
+            (self.progress)(update);
+        }
+    }
 }
 
 /// A request that is under way. Dropping it tells the server to stop.
@@ -263,5 +296,29 @@ impl Drop for InFlight<'_> {
             let _ = peer.send_notification(CancelledNotification::new(params).into()).await;
         };
         self.connection.tasks.spawn_on(cancel, &runtime);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn whatever_the_sdk_takes_a_result_for_the_json_is_what_the_server_sent() {
+        for sent in [
+            json!({}),
+            json!({"tools": [{"name": "bare"}]}),
+            json!({"tools": [{"name": "t", "inputSchema": {"z": 1, "a": true}, "outputSchema": {"type": "array"}}]}),
+            json!({"content": [{"type": "hologram"}], "isError": true}),
+            json!({"resultType": "complete", "content": [{"type": "hologram"}]}),
+            json!({"resultType": "input_required", "requestState": "s"}),
+            json!({"content": [{"type": "text", "text": "t"}], "structuredContent": [1, 2.5, null]}),
+            json!({"content": [], "structuredContent": null}),
+        ] {
+            let read: ServerResult = serde_json::from_value(sent.clone()).expect("any object is a result");
+            assert_eq!(raw(read).map(|json| json.to_string()), Ok(sent.to_string()));
+        }
     }
 }
