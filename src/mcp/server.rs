@@ -12,7 +12,8 @@ use tokio::time::{timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::connection::{Connection, Limits, quoted};
+use super::connection::{Connection, quoted};
+use super::exchange::Limits;
 use super::fault::Fault;
 use super::settings::ServerSettings;
 use super::status::{ServerState, ServerStatus};
