@@ -49,6 +49,9 @@ impl Run {
                 if decision.edited_arguments.is_some() && decision.answer == Answer::Deny {
                     return contradiction("a denial cannot edit arguments");
                 }
+                if decision.edited_arguments.as_ref().is_some_and(|edited| edited.as_object().is_none()) {
+                    return contradiction("edited arguments are a JSON object");
+                }
                 expect_state(name, call, matches!(call.state, CallState::Asked { .. }))
             }
             (Event::CallsStarted { calls }, Phase::Working { turn, .. }) => admit_start(turn, calls),
