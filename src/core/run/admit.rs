@@ -167,7 +167,12 @@ fn admit_tier(turn: &Turn, run: &[CallId], deferred: &[CallId]) -> Result<(), Im
 }
 
 fn admit_verdict(call: &Call, verdict: &CallVerdict) -> Result<(), Impossible> {
+    let callable = call.arguments().as_object().is_some();
     let fits = match verdict {
+        CallVerdict::Run { .. } | CallVerdict::Ask { .. } if !callable => {
+            let why = "arguments that are no JSON object never run";
+            return Err(Impossible::Contradiction { event: "tool.checked", why });
+        }
         CallVerdict::Run { .. } => call.state == CallState::Selected,
         CallVerdict::Ask { .. } => call.state == CallState::Selected || (call.is_in_doubt() && !call.is_repeatable()),
         CallVerdict::Rejected { reason, .. } => match reason {
