@@ -178,7 +178,7 @@ fn admit_verdict(call: &Call, verdict: &CallVerdict) -> Result<(), Impossible> {
         CallVerdict::Rejected { reason, .. } => match reason {
             Rejection::Unknown => call.state == CallState::New && call.tool.is_none(),
             Rejection::Budget => {
-                call.state == CallState::New || (call.state == CallState::Cleared && !call.is_external())
+                call.state == CallState::New || (call.state == CallState::Cleared && !call.is_external() && !call.sent)
             }
             Rejection::InvalidArguments | Rejection::Denied => call.state == CallState::Selected,
             Rejection::Deferred => false,

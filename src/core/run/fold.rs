@@ -138,7 +138,7 @@ impl Run {
     fn new_call(&mut self, asked: crate::core::tool::ToolCall) -> Call {
         self.calls_seen.insert(asked.id.clone());
         let tool = self.tools.as_ref().and_then(|tools| tools.get(&asked.name)).cloned();
-        Call { asked, tool, edited: None, state: CallState::New }
+        Call { asked, tool, edited: None, sent: false, state: CallState::New }
     }
 
     fn validated(&mut self, verdict: &OutputVerdict) {
@@ -217,7 +217,11 @@ impl Run {
 
     fn sent(&mut self, calls: &[CallId]) {
         self.budget.mcp_calls = self.budget.mcp_calls.saturating_add(u32::try_from(calls.len()).unwrap_or(u32::MAX));
-        self.settle_each(calls, || CallState::Started);
+        let Phase::Working { turn, .. } = &mut self.phase else { return };
+        for call in turn.calls.iter_mut().filter(|call| calls.contains(&call.asked.id)) {
+            call.sent = true;
+            call.state = CallState::Started;
+        }
     }
 
     fn completed(&mut self, id: &CallId, outcome: &Arc<Outcome>) {
