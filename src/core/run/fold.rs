@@ -277,10 +277,7 @@ impl Run {
         };
         let mode = self.started.spec.tiers;
         self.say(turn.assistant_message(mode));
-        let results = turn.results(mode);
-        if !results.content.is_empty() {
-            self.say(results);
-        }
+        self.say(turn.results(mode));
         self.granted.clear();
         self.correction = turn.is_useless().then_some(Correction::Calls);
         self.budget.corrections = if turn.is_useless() { self.budget.corrections + 1 } else { 0 };
@@ -300,16 +297,25 @@ impl Run {
         }
     }
 
-    /// Appends a message; two in a row of one role become one, so that roles alternate strictly.
     fn say(&mut self, message: Message) {
-        match self.transcript.last_mut() {
-            Some(last) if last.role == message.role => {
-                let last = Arc::make_mut(last);
-                last.content.extend(message.content);
-                last.provider_state = None;
-            }
-            Some(_) | None => self.transcript.push(Arc::new(message)),
+        say(&mut self.transcript, message);
+    }
+}
+
+/// Appends a message; two in a row of one role become one, so that roles alternate strictly, and nothing is added by
+/// one without words, which providers refuse.
+pub(super) fn say(messages: &mut Vec<Arc<Message>>, message: Message) {
+    let is_blank = message.content.iter().all(|part| part.as_text() == Some(""));
+    if is_blank && message.provider_state.is_none() {
+        return;
+    }
+    match messages.last_mut() {
+        Some(last) if last.role == message.role => {
+            let last = Arc::make_mut(last);
+            last.content.extend(message.content);
+            last.provider_state = None;
         }
+        Some(_) | None => messages.push(Arc::new(message)),
     }
 }
 
