@@ -127,7 +127,8 @@ impl Run {
         }
         let text = message.text();
         self.say(message);
-        if reply.stop == Stop::Pause || (!self.inbox.is_empty() && offer != Offer::LastWord) {
+        let goes_on = reply.stop == Stop::Pause || !self.inbox.is_empty();
+        if goes_on && offer != Offer::LastWord {
             self.deliver_inbox();
             self.phase = Phase::Ready { resolved: reply.stop == Stop::Pause };
         } else {
@@ -236,6 +237,7 @@ impl Run {
         self.inbox.push(message.clone());
         match &self.phase {
             Phase::Ready { .. } => self.deliver_inbox(),
+            Phase::Answered { offer: Offer::LastWord, .. } => {}
             Phase::Answered { .. } | Phase::Accepted { .. } => {
                 self.deliver_inbox();
                 self.phase = Phase::Ready { resolved: false };
