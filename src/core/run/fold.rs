@@ -251,6 +251,7 @@ impl Run {
             turn.abandon();
             self.close_turn();
         }
+        self.deliver_inbox();
         self.phase = Phase::Ended(ending.clone());
     }
 
@@ -269,6 +270,10 @@ impl Run {
     fn close_turn_if_settled(&mut self) {
         if matches!(&self.phase, Phase::Working { turn, .. } if turn.is_settled()) {
             self.close_turn();
+            self.deliver_inbox();
+            if self.last_word.is_none() {
+                self.note_exhaustion();
+            }
         }
     }
 
@@ -283,8 +288,6 @@ impl Run {
         self.granted.clear();
         self.correction = turn.is_useless().then_some(Correction::Calls);
         self.budget.corrections = if turn.is_useless() { self.budget.corrections + 1 } else { 0 };
-        self.deliver_inbox();
-        self.note_exhaustion();
     }
 
     fn note_exhaustion(&mut self) {
