@@ -150,6 +150,7 @@ impl Run {
         for (call, decision) in &resume.decisions {
             let known = self.decisions.get(call).map(|before| before.answer == decision.answer);
             match self.judge(&owed, call, "approval", known) {
+                Ok(Taken::New) if self.repeats_what_led_to_the_doubt(call, decision, resume) => {}
                 Ok(Taken::New) => match unusable_edit(call, decision) {
                     None => events.push(Event::ApprovalDecided { call: call.clone(), decision: decision.clone() }),
                     Some(refusal) => refusals.push(refusal),
@@ -173,6 +174,13 @@ impl Run {
             }
         }
         if refusals.is_empty() { Ok(events) } else { Err(refusals) }
+    }
+
+    /// A call that was approved, sent, and is in doubt: the same approval once more is a client's retry, not leave to
+    /// send the call again, unless its sender says that they saw the doubt.
+    fn repeats_what_led_to_the_doubt(&self, call: &CallId, decision: &Decision, resume: &Resume) -> bool {
+        let was_sent = self.call(call).is_some_and(|call| call.sent);
+        was_sent && self.decisions.get(call) == Some(decision) && resume.expected_version.is_none()
     }
 
     fn late(&self, resume: &Resume) -> Option<Refusal> {
