@@ -112,7 +112,9 @@ impl Call {
         let (mut content, is_error) = match settlement {
             Settlement::Rejected { message, .. } => (vec![Part::text(message.clone())], true),
             Settlement::Completed(outcome) => (outcome.content(), outcome.is_error()),
-            Settlement::Abandoned => (vec![Part::text("No result: the run ended before this call was answered.")], true),
+            Settlement::Abandoned => {
+                (vec![Part::text("No result: the run ended before this call was answered.")], true)
+            }
         };
         if let Some(edited) = &self.edited {
             let note = format!("Note: a person changed the arguments of this call to {}", edited.to_value());
