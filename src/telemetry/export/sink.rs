@@ -8,6 +8,7 @@ use opentelemetry_otlp::{ExporterBuildError, RetryPolicy, SpanExporter, WithExpo
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkError;
 use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, SpanProcessor};
+use secrecy::ExposeSecret;
 
 use super::Export;
 use super::convert::span_data;
@@ -55,7 +56,10 @@ impl SpanSink {
             .with_http()
             .with_protocol(opentelemetry_otlp::Protocol::HttpBinary)
             .with_http_client(blocking_client(export.timeout)?)
-            .with_retry_policy(retry);
+            .with_retry_policy(retry)
+            .with_headers(
+                export.headers.iter().map(|(name, value)| (name.clone(), value.expose_secret().into())).collect(),
+            );
         if let Some(url) = &export.url {
             exporter = exporter.with_endpoint(url);
         }
