@@ -107,7 +107,7 @@ pub enum Fact {
         duration_ms: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
         first_token_ms: Option<u64>,
-        tool_calls: Vec<Asked>,
+        tool_calls: Vec<CallRef>,
         #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     },
@@ -121,13 +121,13 @@ pub enum Fact {
     #[serde(rename = "tool.mcp.executing")]
     McpExecuting {
         #[serde(flatten)]
-        call: Asked,
+        call: CallRef,
     },
     /// It has its end.
     #[serde(rename = "tool.mcp.completed")]
     McpCompleted {
         #[serde(flatten)]
-        call: Asked,
+        call: CallRef,
         #[serde(skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
         is_error: bool,
@@ -141,13 +141,13 @@ pub enum Fact {
     #[serde(rename = "tool.external.requested")]
     ExternalRequested {
         #[serde(flatten)]
-        call: Asked,
+        call: CallRef,
     },
     /// The caller returned its result.
     #[serde(rename = "tool.external.completed")]
     ExternalCompleted {
         #[serde(flatten)]
-        call: Asked,
+        call: CallRef,
         is_error: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<&'static str>,
@@ -159,7 +159,7 @@ pub enum Fact {
     #[serde(rename = "tool.rejected")]
     Rejected {
         #[serde(flatten)]
-        call: Asked,
+        call: CallRef,
         reason: Rejection,
         #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<String>,
@@ -171,7 +171,7 @@ pub enum Fact {
     #[serde(rename = "approval.requested")]
     ApprovalRequested {
         #[serde(flatten)]
-        call: Asked,
+        call: CallRef,
         #[serde(skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
         why: String,
@@ -180,7 +180,7 @@ pub enum Fact {
     #[serde(rename = "approval.decided")]
     ApprovalDecided {
         #[serde(flatten)]
-        call: Asked,
+        call: CallRef,
         answer: Answer,
         by: String,
         scope: Scope,
@@ -212,7 +212,7 @@ pub enum Fact {
 
 /// A call as the model asked for it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Asked {
+pub struct CallRef {
     /// The call.
     pub call_id: CallId,
     /// The name the model wrote.
@@ -245,7 +245,7 @@ pub struct Owed {
     pub kind: &'static str,
     /// The call that is to be settled.
     #[serde(flatten)]
-    pub call: Asked,
+    pub call: CallRef,
 }
 
 impl LifecycleEvent {
@@ -308,7 +308,7 @@ impl ToolRef {
     }
 }
 
-impl Asked {
+impl CallRef {
     pub(super) fn new(
         id: &CallId,
         name: &str,
@@ -334,7 +334,7 @@ impl Owed {
             }
             Debt::Approval { origin, name, arguments, .. } => (name, ToolRef::new(origin), arguments),
         };
-        let call = Asked::new(debt.call_id(), name.as_str(), None, Some(arguments), content);
-        Self { kind: debt.kind(), call: Asked { tool: Some(tool), ..call } }
+        let call = CallRef::new(debt.call_id(), name.as_str(), None, Some(arguments), content);
+        Self { kind: debt.kind(), call: CallRef { tool: Some(tool), ..call } }
     }
 }

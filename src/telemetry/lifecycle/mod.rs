@@ -3,7 +3,7 @@
 mod event;
 mod projector;
 
-pub use event::{Asked, Fact, LifecycleEvent, Owed, ToolRef};
+pub use event::{CallRef, Fact, LifecycleEvent, Owed, ToolRef};
 pub use projector::Lifecycle;
 pub(in crate::telemetry) use projector::error_word;
 

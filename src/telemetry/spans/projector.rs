@@ -96,6 +96,7 @@ impl Projector {
         }
         if let Some(execution) = &mut self.execution {
             let owed = execution.owed.take();
+            execution.is_driven |= goes_on;
             execution.owed = (!goes_on).then(|| owed.unwrap_or_else(|| agent::owed(self.lifecycle.view())));
         }
         let told = self.lifecycle.observe(recorded);
@@ -110,11 +111,22 @@ impl Projector {
         spans
     }
 
-    /// The spans that end because the driver stopped at `at` and the run is not over: it waits for others.
+    /// Takes in the past of a run that is taken up. What another driver did, that driver has told: its spans are not
+    /// given again, and an execution that it left open is not ours to close.
+    pub fn catch_up(&mut self, history: &[Recorded]) -> Vec<Span> {
+        let knows_it = self.next_seq > 0;
+        let spans: Vec<Span> = history.iter().flat_map(|recorded| self.observe(recorded)).collect();
+        if knows_it {
+            return spans;
+        }
+        self.execution.take_if(|execution| execution.is_driven);
+        Vec::new()
+    }
+
+    /// The spans that end because the driver stopped at `at` and the run is not over: it waits for others. What has come
+    /// of that already is told by the execution that goes on with it, wherever that is, and so exactly once.
     pub fn pause(&mut self, at: Timestamp) -> Vec<Span> {
-        let mut spans = self.release();
-        spans.extend(self.finish(Finish::Paused, at));
-        spans
+        self.finish(Finish::Paused, at)
     }
 
     /// Whether an execution is under way.
