@@ -2,8 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::event::{CallRef, Fact};
-use super::{Content, LifecycleEvent};
+use super::{CallRef, Content, Fact, LifecycleEvent};
 use crate::core::chat::{Part, Reply};
 use crate::core::error::Failure;
 use crate::core::id::{CallId, ModelName, RunId};

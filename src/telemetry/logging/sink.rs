@@ -73,7 +73,7 @@ fn record(event: &LifecycleEvent) {
             info!(target: "toolgate::run", %run, iteration, calls = named(tool_calls), "requested tool calls");
         }
         Fact::ModelFailed { attempt, error: Failure { code, message, .. }, .. } => {
-            warn!(target: "toolgate::run", %run, iteration, attempt, %code, message, "model call failed");
+            warn!(target: "toolgate::run", %run, iteration, attempt, %code, reason = message, "model call failed");
         }
         Fact::McpExecuting { call } => {
             info!(target: "toolgate::run", %run, iteration, call = %call.call_id, tool = call.name, "invoked MCP");
@@ -101,7 +101,7 @@ fn record(event: &LifecycleEvent) {
         Fact::Cancelled { .. } => info!(target: "toolgate::run", %run, iteration, status = "cancelled", "finalized"),
         Fact::Failed { status, error: Failure { code, message, .. }, .. } => {
             let status = status.as_str();
-            error!(target: "toolgate::run", %run, iteration, status, %code, message, "finalized");
+            error!(target: "toolgate::run", %run, iteration, status, %code, reason = message, "finalized");
         }
         Fact::Pending { .. }
         | Fact::ContextBuildStarted
