@@ -1,6 +1,6 @@
 //! Exports the spans of hand-written journals, for the external span checker: see `tests/it/telemetry/journals.rs`.
 //!
-//! `OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 cargo run --example trace_fixture`
+//! `OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 cargo run --example trace_fixture [run]`
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![allow(clippy::wildcard_enum_match_arm)]
 
@@ -21,7 +21,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let export = settings.resolve(|name| std::env::var(name).ok())?.ok_or("set OTEL_EXPORTER_OTLP_ENDPOINT")?;
     let sink = SpanSink::start(&export, Arc::new(journals::identity))?;
 
+    let wanted = std::env::args().nth(1);
     for mut journal in journals::all(Timestamp::now()) {
+        if wanted.as_ref().is_some_and(|wanted| journal.run.as_str() != wanted) {
+            continue;
+        }
         let traces = u8::try_from(journal.events.len())?;
         for (index, recorded) in journal.events.iter_mut().enumerate() {
             fresh_trace(&mut recorded.event, traces, index);

@@ -3,4 +3,5 @@
 mod export;
 mod journals;
 mod lifecycle;
+mod logging;
 mod spans;

@@ -111,17 +111,9 @@ impl EventSink for SpanSink {
         self.send(spans);
     }
 
-    /// Catches up without telling again what another driver has told.
     fn took_up(&self, run: &RunId, history: &[Recorded]) {
-        self.runs.with_new(
-            run,
-            || self.projector(run),
-            |projector| {
-                for recorded in history {
-                    projector.observe(recorded);
-                }
-            },
-        );
+        let spans = self.runs.with_new(run, || self.projector(run), |projector| projector.catch_up(history));
+        self.send(spans);
     }
 
     fn laid_down(&self, run: &RunId, at: Timestamp) {

@@ -1,11 +1,12 @@
 //! Batches cut by size. The SDK counts spans, receivers count bytes: LLM spans repeat the conversation, so a batch of a
 //! few hundred can be far beyond what a receiver takes.
 
+use std::time::Duration;
+
 use opentelemetry::{Array, KeyValue, Value};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
-use std::time::Duration;
 
 /// About how large a request may be; many receivers refuse more than 4 MiB.
 const MAX_REQUEST_BYTES: usize = 3 * 1024 * 1024;

@@ -1,15 +1,15 @@
 //! Log records at fixed points of every run (FEATURES 2.56). The core never logs; this watcher does, from the lifecycle
 //! events. Records name calls and tools, never arguments or results.
 
+use jiff::Timestamp;
 use tracing::{debug, error, info, warn};
 
 use crate::core::error::Failure;
 use crate::core::id::RunId;
 use crate::core::run::{Event, Recorded};
 use crate::ports::{EventSink, Update};
-use crate::telemetry::lifecycle::{Asked, Content, Fact, Lifecycle, LifecycleEvent};
+use crate::telemetry::lifecycle::{CallRef, Content, Fact, Lifecycle, LifecycleEvent};
 use crate::telemetry::per_run::PerRun;
-use jiff::Timestamp;
 
 /// A watcher that writes log records.
 #[derive(Debug, Default)]
@@ -28,7 +28,12 @@ impl EventSink for LogSink {
     fn observe(&self, run: &RunId, update: &Update) {
         let Update::Recorded(recorded) = update else { return };
         let new = || Lifecycle::new(run.clone(), Content::Omit);
-        let events = self.runs.with_new(run, new, |lifecycle| lifecycle.observe(recorded));
+        let events = if matches!(recorded.event, Event::Started(_)) {
+            self.runs.with_new(run, new, |lifecycle| lifecycle.observe(recorded))
+        } else {
+            let known = self.runs.with(run, |lifecycle| lifecycle.observe(recorded));
+            known.unwrap_or_else(|| new().observe(recorded)) // from outside, about a run that nobody drives here
+        };
         if matches!(recorded.event, Event::Ended { .. }) {
             self.runs.forget(run);
         }
@@ -68,7 +73,7 @@ fn record(event: &LifecycleEvent) {
             info!(target: "toolgate::run", %run, iteration, calls = named(tool_calls), "requested tool calls");
         }
         Fact::ModelFailed { attempt, error: Failure { code, message, .. }, .. } => {
-            warn!(target: "toolgate::run", %run, iteration, attempt, %code, message, "model call failed");
+            warn!(target: "toolgate::run", %run, iteration, attempt, %code, reason = message, "model call failed");
         }
         Fact::McpExecuting { call } => {
             info!(target: "toolgate::run", %run, iteration, call = %call.call_id, tool = call.name, "invoked MCP");
@@ -96,7 +101,7 @@ fn record(event: &LifecycleEvent) {
         Fact::Cancelled { .. } => info!(target: "toolgate::run", %run, iteration, status = "cancelled", "finalized"),
         Fact::Failed { status, error: Failure { code, message, .. }, .. } => {
             let status = status.as_str();
-            error!(target: "toolgate::run", %run, iteration, status, %code, message, "finalized");
+            error!(target: "toolgate::run", %run, iteration, status, %code, reason = message, "finalized");
         }
         Fact::Pending { .. }
         | Fact::ContextBuildStarted
@@ -117,7 +122,7 @@ fn record(event: &LifecycleEvent) {
     }
 }
 
-fn named(calls: &[Asked]) -> String {
+fn named(calls: &[CallRef]) -> String {
     let named: Vec<String> = calls.iter().map(|call| format!("{} {}", call.name, call.call_id)).collect();
     named.join(", ")
 }

@@ -32,6 +32,8 @@ pub(super) struct Execution {
     pub(super) answer: Option<(Timestamp, String)>,
     /// What the run was owed before anything of it came.
     pub(super) owed: Option<String>,
+    /// Whether a driver did anything in it yet.
+    pub(super) is_driven: bool,
     common: Vec<(String, Value)>,
     events: Vec<SpanEvent>,
 }
@@ -87,6 +89,7 @@ impl Execution {
             calls: Vec::new(),
             answer: None,
             owed: None,
+            is_driven: false,
             common,
             events: Vec::new(),
         }

@@ -111,14 +111,14 @@ fn telling_a_run_live_gives_the_spans_that_its_journal_gives() {
 fn another_process_that_catches_up_tells_only_its_own_execution() {
     let journal = journals::external_result(START);
     let resumed = journal.events.iter().position(|event| matches!(event.event, Event::Resumed { .. })).unwrap();
-    let mut projector = Projector::new(journal.run.clone(), SpanContent::default(), identities());
-    for recorded in &journal.events[..resumed] {
-        projector.observe(recorded);
+    for past in [resumed, resumed + 1] {
+        let mut projector = Projector::new(journal.run.clone(), SpanContent::default(), identities());
+        assert_eq!(projector.catch_up(&journal.events[..past]), vec![]);
+        assert_eq!(projector.is_executing(), past > resumed, "what is open is ours only if nobody drove it");
+        let told: Vec<Span> = journal.events[past..].iter().flat_map(|recorded| projector.observe(recorded)).collect();
+        let names: Vec<&str> = told.iter().map(|span| span.name.as_str()).collect();
+        assert_eq!(names, ["execute_tool ext_ask_user", "chat gpt-5-mini", "invoke_agent assistant"]);
     }
-    projector.pause(journal.events[resumed - 1].at);
-    let told: Vec<Span> = journal.events[resumed..].iter().flat_map(|recorded| projector.observe(recorded)).collect();
-    let names: Vec<&str> = told.iter().map(|span| span.name.as_str()).collect();
-    assert_eq!(names, ["chat gpt-5-mini", "invoke_agent assistant"], "the result was told when the first one paused");
 }
 
 #[test]
@@ -155,6 +155,20 @@ fn a_resumed_execution_is_a_trace_of_its_own_that_links_back() {
     let external = named(&spans, "execute_tool ext_ask_user");
     assert_eq!((external.trace, external.kind), (second.trace, Kind::Internal));
     assert_eq!(external.start, external.end);
+}
+
+#[test]
+fn what_came_before_the_pause_is_told_by_the_execution_that_goes_on_with_it() {
+    let journal = journals::external_result(START);
+    let resumed = journal.events.iter().position(|event| matches!(event.event, Event::Resumed { .. })).unwrap();
+    let mut projector = Projector::new(journal.run.clone(), SpanContent::default(), identities());
+    let mut first: Vec<Span> =
+        journal.events[..resumed].iter().flat_map(|recorded| projector.observe(recorded)).collect();
+    first.extend(projector.pause(journal.events[resumed].at));
+    let second: Vec<Span> = journal.events[resumed..].iter().flat_map(|recorded| projector.observe(recorded)).collect();
+    let external = |spans: &[Span]| spans.iter().filter(|span| span.name == "execute_tool ext_ask_user").count();
+    assert_eq!((external(&first), external(&second)), (0, 1));
+    assert!(text(named(&first, "invoke_agent assistant"), "output.value").contains("call_d"), "it was owed then");
 }
 
 #[test]
