@@ -162,6 +162,15 @@ mod tests {
     }
 
     #[test]
+    fn another_id_at_a_taken_index_is_another_call() {
+        let piece = |id: &str| json!({"index": 0, "id": id, "function": {"name": "ping", "arguments": ""}});
+        assert_eq!(
+            calls(&[piece("a"), piece("b")], Cut::No),
+            [call("a", "ping", json!({})), call("b", "ping", json!({}))]
+        );
+    }
+
+    #[test]
     fn an_id_in_every_piece_is_one_call() {
         let piece = |text: &str| json!({"id": "a", "function": {"name": "look", "arguments": text}});
         assert_eq!(calls(&[piece("{\"x\""), piece(":1}")], Cut::No), [call("a", "look", json!({"x": 1}))]);

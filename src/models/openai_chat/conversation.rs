@@ -10,7 +10,7 @@ use reqwest::Response;
 use tokio::time::timeout;
 
 use super::answer::{Answer, Head, Progress};
-use super::deadlines::{Awaited, Deadlines, timed_out};
+use super::deadlines::{Awaited, Deadlines};
 use super::endpoint::Endpoint;
 use super::request::{Opening, RequestBody};
 use crate::core::chat::Reply;
@@ -93,7 +93,8 @@ impl ChatConversation {
 
     fn not_sent(&self, error: reqwest::Error) -> Failure {
         if error.is_timeout() {
-            return timed_out("no sign that a connection stands", self.endpoint.timeouts().connect);
+            let (host, limit) = (self.endpoint.host(), self.endpoint.timeouts().connect);
+            return Failure::new(ErrorCode::ProviderTimeout, format!("no connection to {host} within {limit:?}"));
         }
         let (host, why) = (self.endpoint.host(), root_cause(&error));
         Failure::new(ErrorCode::ProviderUnavailable, format!("{host} cannot be reached: {why}"))

@@ -63,6 +63,6 @@ fn after(moment: Instant, duration: Duration) -> Instant {
 }
 
 /// The failure of a wait that was too long.
-pub(super) fn timed_out(what: &str, limit: Duration) -> Failure {
+fn timed_out(what: &str, limit: Duration) -> Failure {
     Failure::new(ErrorCode::ProviderTimeout, format!("the model server sent {what} within {limit:?}"))
 }
