@@ -5,11 +5,16 @@
 #![allow(clippy::wildcard_enum_match_arm)]
 
 mod fixtures;
+mod hand;
 mod provider;
 mod tape;
 mod world;
 
 mod calls;
+mod cuts;
 mod facts;
 mod journals;
+mod naming;
+mod policies;
 mod resumes;
+mod scenarios;
