@@ -13,9 +13,10 @@ use crate::mcp::{self, Servers};
 use crate::models::openai_chat::{self, OpenAiChat};
 use crate::models::scripted::{Script, ScriptedModel};
 use crate::models::unusable::Unusable;
-use crate::ports::{ApprovalCache, EventSink, Model, RunStore};
-use crate::runner::{AgentRunner, RunnerError};
+use crate::ports::{ApprovalCache, EventSink, Model, ModelIdentity, RunStore};
+use crate::runner::{AgentRunner, RunnerError, Sampler};
 use crate::stores::{Durability, MemoryStore, SqliteStore};
+use crate::telemetry::{ExportSettings, LogSink, Sampler as TraceSampler, SpanContent, SpanSink};
 use crate::validation::SchemaValidator;
 
 /// How long a grant that was found may be used without asking the store again.
@@ -33,6 +34,7 @@ pub struct App {
     pub settings: Settings,
     servers: Arc<Servers>,
     store: Store,
+    spans: Option<Arc<SpanSink>>,
 }
 
 /// Why the program cannot be put together.
@@ -84,6 +86,7 @@ impl App {
     pub async fn open(settings: Settings, sinks: Vec<Arc<dyn EventSink>>) -> Result<Self, AppError> {
         let models = open_models(&settings)?;
         let store = Store::open(&settings.store).await?;
+        let (spans, sampler) = open_spans(&settings, &models)?;
         let servers = Arc::new(Servers::new(settings.servers.iter().map(|(id, server)| (id.clone(), reached(server)))));
         let validator = Arc::new(SchemaValidator::default());
         let approvals = CachedApprovals::new(store.approvals(), GRANT_TTL);
@@ -93,14 +96,16 @@ impl App {
             .approvals(Arc::new(approvals))
             .inputs(validator.clone())
             .outputs(validator)
+            .sampler(sampler)
             .lease(LEASE);
-        for sink in sinks {
+        builder = builder.sink(Arc::new(LogSink::new()));
+        for sink in spans.iter().map(|spans| spans.clone() as Arc<dyn EventSink>).chain(sinks) {
             builder = builder.sink(sink);
         }
         for agent in settings.agents.values() {
             builder = builder.agent(made(agent, &models)?);
         }
-        Ok(Self { runner: builder.build()?, settings, servers, store })
+        Ok(Self { runner: builder.build()?, settings, servers, store, spans })
     }
 
     /// How the MCP servers are.
@@ -113,7 +118,14 @@ impl App {
     pub async fn close(self) -> Vec<String> {
         self.runner.close().await;
         self.servers.close().await;
-        let complaints = Vec::new();
+        let mut complaints = Vec::new();
+        if let Some(spans) = self.spans {
+            match tokio::task::spawn_blocking(move || spans.shutdown()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => complaints.push(error.to_string()),
+                Err(error) => complaints.push(format!("the last spans may be lost: {error}")),
+            }
+        }
         if let Store::Sqlite(store) = self.store {
             store.close().await;
         }
@@ -239,4 +251,29 @@ fn made(settings: &config::AgentSettings, models: &Models) -> Result<Agent, AppE
         limits: settings.limits.clone(),
         ..Agent::new(settings.name.clone(), model)
     })
+}
+
+fn open_spans(settings: &Settings, models: &Models) -> Result<(Option<Arc<SpanSink>>, Sampler), AppError> {
+    let unusable = |error: String| AppError::Telemetry(error);
+    let content = match settings.telemetry.content {
+        config::ContentMode::Full => SpanContent::default(),
+        config::ContentMode::None => SpanContent { hide_inputs: true, hide_outputs: true, ..SpanContent::default() },
+    };
+    let export = ExportSettings {
+        endpoint: settings.telemetry.otlp_endpoint.clone(),
+        content,
+        service_name: Some(settings.telemetry.service_name.clone()),
+        headers: settings.telemetry.headers.clone(),
+    };
+    let env = |name: &str| std::env::var(name).ok();
+    let sampler = TraceSampler::from_env(env).map_err(|error| unusable(error.to_string()))?;
+    let sampler: Sampler = Arc::new(move |trace, parent| sampler.sampled(trace, parent));
+    let Some(export) = export.resolve(env).map_err(|error| unusable(error.to_string()))? else {
+        return Ok((None, sampler));
+    };
+    let identities: BTreeMap<ModelName, ModelIdentity> =
+        models.iter().map(|(name, model)| (name.clone(), model.identity().clone())).collect();
+    let identity_of = Arc::new(move |name: &ModelName| identities.get(name).cloned());
+    let spans = SpanSink::start(&export, identity_of).map_err(|error| unusable(error.to_string()))?;
+    Ok((Some(Arc::new(spans)), sampler))
 }

@@ -1,5 +1,64 @@
-//! toolgate runs agent tool loops: MCP tools run inside it, the calling application's own tools come back to the
+//! toolgate runs agent tool loops. MCP tools run inside it, the calling application's own tools come back to the
 //! caller, people approve what matters, and every step is a fact in a journal and a span in a trace.
+//!
+//! # Quickstart
+//!
+//! A run that needs something only the calling application can do becomes *pending*: it is returned with the calls it is
+//! owed, and goes on when their results are given, in this process or another one, now or hours later.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use serde_json::json;
+//! use toolgate::core::policy::Policy;
+//! use toolgate::core::run::{Debt, Status};
+//! use toolgate::core::tool::ExternalTool;
+//! use toolgate::models::scripted::{Script, ScriptedModel};
+//! use toolgate::runner::{Agent, AgentRunner, Request, ResultFor, Resume};
+//! use toolgate::stores::MemoryStore;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // A model that says what is written down. With a key, `models::openai_chat` talks to a real one.
+//! let script = Script::from_json(
+//!     r#"{"turns": [
+//!         {"calls": [{"name": "ext_get_order", "arguments": {"id": "77"}}]},
+//!         {"say": "Order 77 is paid."}
+//!     ]}"#,
+//! )?;
+//! let agent = Agent {
+//!     instructions: "You answer questions about orders.".into(),
+//!     policy: Arc::new(Policy::allow_always()),
+//!     ..Agent::new("support", Arc::new(ScriptedModel::new("scripted", script)))
+//! };
+//! let runner = AgentRunner::builder().store(Arc::new(MemoryStore::new())).agent(agent).build()?;
+//!
+//! // Only this application can look up orders, so it declares the tool and runs it itself.
+//! let get_order: ExternalTool = serde_json::from_value(json!({
+//!     "name": "get_order",
+//!     "description": "Looks an order up by its id.",
+//!     "input_schema": {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
+//! }))?;
+//! let report = runner.execute(Request::new("support", "Is order 77 paid?").external_tool(get_order)).await?;
+//! assert_eq!(report.status, Status::Pending);
+//!
+//! // Execute what is owed, and resume. Any process that opens the same store could do this.
+//! let results = report.pending.iter().map(|debt: &Debt| {
+//!     ResultFor::output(debt.call_id().clone(), json!({"status": "paid"}))
+//! });
+//! let resume = Resume { results: results.collect(), ..Resume::default() };
+//! let report = runner.resume(&report.run_id, resume).await?;
+//! assert_eq!(report.output.map(|output| output.text).as_deref(), Some("Order 77 is paid."));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The house
+//!
+//! [`core`] is pure: it folds journals into runs and says what to do next. [`ports`] are the traits the loop needs from
+//! the world. [`driver`] is the loop, [`runner`] the front door; [`models`], [`mcp`], [`stores`], [`approvals`],
+//! [`validation`] and [`telemetry`] are adapters; [`config`] reads files; [`app`] puts a program together from them.
+//! ARCHITECTURE.md has the map, the laws, and where to add what.
 
 pub mod core;
 pub mod ports;

@@ -158,7 +158,7 @@ impl Diagnostic for Fault {
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let span = self.source.as_ref()?.span(self.place?);
-        Some(Box::new(std::iter::once(LabeledSpan::new_primary_with_span(Some("here".into()), span))))
+        Some(Box::new(std::iter::once(LabeledSpan::new_primary_with_span(None, span))))
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::error::{ConfigError, Fault};
 use super::placed::Placed;
 use super::scope::Scope;
-use super::yaml;
+use super::{suggest, yaml};
 use crate::core::tool::ExternalTool;
 
 /// Reads a JSON or YAML file with a list of tools, or with `tools:` and the list. No variables are expanded.
@@ -23,6 +23,10 @@ pub fn external_tools_file(path: &Path) -> Result<Vec<ExternalTool>, ConfigError
     let tools = tools(&written, &mut scope);
     scope.finish(tools)
 }
+
+const KEYS: [&str; 5] = ["name", "description", "input_schema", "result_schema", "priority"];
+/// What others call the schemas.
+const ALIASES: [&str; 3] = ["parameters", "inputSchema", "outputSchema"];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -55,13 +59,16 @@ fn tool(written: &Value) -> Result<ExternalTool, Fault> {
         );
     };
     let name = declaration.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let tool: ExternalTool = serde_json::from_value(Value::Object(declaration)).map_err(|error| {
-        let fault = Fault::new(format!("the external tool `{name}` cannot be read: {error}"));
-        fault.with_remedy("its keys are `name`, `description`, `input_schema`, `result_schema` and `priority`")
-    })?;
-    if tool.name.trim().is_empty() {
+    if name.trim().is_empty() {
         return Err(Fault::new("an external tool needs a name").with_remedy("add `name:`"));
     }
+    if let Some(key) = declaration.keys().find(|key| !(KEYS.contains(&key.as_str()) || ALIASES.contains(&key.as_str())))
+    {
+        let fault = Fault::new(format!("unknown key `{key}` in the external tool `{name}`"));
+        return Err(fault.with_remedy(suggest::remedy(key, KEYS, "keys")));
+    }
+    let tool: ExternalTool = serde_json::from_value(Value::Object(declaration))
+        .map_err(|error| Fault::new(format!("the external tool `{name}` cannot be read: {error}")))?;
     if !tool.input_schema.is_object() {
         let fault = Fault::new(format!("the `input_schema` of the external tool `{}` is no JSON Schema", tool.name));
         return Err(fault.with_remedy("write `input_schema: { type: object, … }`"));

@@ -38,6 +38,9 @@ impl<T> Placed<T> {
 }
 
 impl Place {
+    /// The beginning of a file.
+    pub(super) const FIRST: Option<Self> = Some(Self { line: 1, column: 1, length: 1 });
+
     /// The parser's idea of a place. It has none inside buffered data.
     pub(super) fn from_location(location: serde_saphyr::Location) -> Option<Self> {
         let narrow = |number: u64| usize::try_from(number).ok().filter(|number| (1..1 << 31).contains(number));

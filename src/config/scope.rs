@@ -55,13 +55,25 @@ impl<'a> Scope<'a> {
         self.faults.extend(other.faults);
     }
 
-    /// Notes a fault that knows its own place.
-    pub(super) fn placed_fault(&mut self, fault: Fault) {
-        self.faults.push(fault);
+    /// Takes over the faults of a file that this one refers to at that place.
+    pub(super) fn absorb_error(&mut self, error: &ConfigError, place: Option<Place>) {
+        for fault in error.faults().cloned() {
+            match fault.file() {
+                Some(_) => self.faults.push(fault),
+                // The file could not even be read: what is wrong is the reference.
+                None => self.fault(fault, place),
+            }
+        }
     }
 
-    /// The value, unless anything was found wrong.
-    pub(super) fn finish<T>(self, value: T) -> Result<T, ConfigError> {
+    /// The value, unless anything was found wrong: this file's faults first, each file's from top to bottom.
+    pub(super) fn finish<T>(mut self, value: T) -> Result<T, ConfigError> {
+        let own = self.source.name();
+        let order = |fault: &Fault| {
+            let (file, place) = (fault.file().map(str::to_owned), fault.line_and_column());
+            (file.as_deref() != Some(own), file, place.is_none(), place)
+        };
+        self.faults.sort_by_cached_key(order);
         ConfigError::check(self.faults).map(|()| value)
     }
 
@@ -103,7 +115,7 @@ impl<'a> Scope<'a> {
         self.folder.join(path)
     }
 
-    /// An `http` or `https` URL, without a trailing slash.
+    /// An `http` or `https` URL.
     pub(super) fn url(&mut self, text: &Text) -> String {
         let url = self.text(text);
         let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
@@ -116,7 +128,7 @@ impl<'a> Scope<'a> {
                 text.place(),
             );
         }
-        url.trim_end_matches('/').to_owned()
+        url
     }
 
     /// A number of seconds, greater than 0.

@@ -15,24 +15,28 @@ fn quoted(words: &[&str]) -> String {
     words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// Insertions, deletions and replacements from one word to the other, ignoring case and the difference of `-` and `_`.
+/// Insertions, deletions, replacements and swaps of neighbours from one word to the other, ignoring case and the
+/// difference of `-` and `_`.
 fn distance(from: &str, to: &str) -> usize {
     let plain = |text: &str| text.to_lowercase().replace('-', "_").chars().collect::<Vec<_>>();
     let (from, to) = (plain(from), plain(to));
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (index, have) in from.iter().enumerate() {
-        let mut diagonal = index;
-        let mut left = index + 1;
-        let mut next = vec![left];
-        for (want, above) in to.iter().zip(row.iter().skip(1)) {
-            let replaced = diagonal + usize::from(have != want);
-            left = replaced.min(left + 1).min(above + 1);
-            diagonal = *above;
-            next.push(left);
+    // Rows of the usual table: the two above, and the one being filled.
+    let mut before: Vec<usize> = Vec::new();
+    let mut above: Vec<usize> = (0..=to.len()).collect();
+    for (i, have) in from.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, want) in to.iter().enumerate() {
+            let at = |row: &[usize], j: usize| row.get(j).copied().unwrap_or(usize::MAX - 1);
+            let mut edits = (at(&above, j) + usize::from(have != want)).min(at(&above, j + 1) + 1).min(at(&row, j) + 1);
+            let swapped = i > 0 && j > 0 && from.get(i - 1) == Some(want) && to.get(j - 1) == Some(have);
+            if swapped {
+                edits = edits.min(at(&before, j - 1) + 1);
+            }
+            row.push(edits);
         }
-        row = next;
+        before = std::mem::replace(&mut above, row);
     }
-    row.last().copied().unwrap_or_default()
+    above.last().copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -41,9 +45,13 @@ mod tests {
 
     #[test]
     fn edits_are_counted() {
-        for (from, to, edits) in
-            [("", "abc", 3), ("kitten", "sitting", 3), ("on-deny", "on_deny", 0), ("modle", "model", 2)]
-        {
+        for (from, to, edits) in [
+            ("", "abc", 3),
+            ("kitten", "sitting", 3),
+            ("on-deny", "on_deny", 0),
+            ("modle", "model", 1),
+            ("gti", "git", 1),
+        ] {
             assert_eq!(distance(from, to), edits, "{from} {to}");
         }
     }

@@ -37,7 +37,13 @@ pub(super) fn parse<T: DeserializeOwned>(source: &Source) -> Result<T, Fault> {
 
 /// Reads a part of the source whose lines have the same numbers as in the whole.
 pub(super) fn parse_part<T: DeserializeOwned>(source: &Source, text: &str) -> Result<T, Fault> {
-    let options = serde_saphyr::options! { with_snippet: false };
+    // YAML 1.2: `no` and `y` are text, also where a schema lists them; `007` is no number.
+    let options = serde_saphyr::options! {
+        with_snippet: false,
+        strict_booleans: true,
+        leading_zero_numbers_as_strings: true,
+        underscored_numbers_as_strings: true,
+    };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| fault(&error, source))
 }
 
@@ -63,8 +69,29 @@ fn explained(error: &Error) -> Fault {
         return Fault::new(format!("`{key}` is written twice")).with_remedy("remove or rename one of the two");
     }
     if let Error::SerdeInvalidType { unexpected, expected, .. } = error {
-        let expected = expected.strip_prefix("struct ").map_or(expected.as_str(), |_| "a mapping of keys");
+        let expected = expected.strip_prefix("struct ").map_or(expected.as_str(), |_| "a mapping");
         return Fault::new(format!("expected {expected}, found {unexpected}"));
     }
+    if let Error::InvalidScalar { ty, .. } = error {
+        return Fault::new(format!("expected {}", kind_of_scalar(ty)));
+    }
+    if let Error::Unexpected { expected, .. } = error {
+        return match *expected {
+            "mapping start" => Fault::new("expected a mapping").with_remedy("write `key: value`, indented"),
+            "sequence start" => Fault::new("expected a list").with_remedy("write `[a, b]`, or one `- item` per line"),
+            "string scalar" => Fault::new("expected text"),
+            other => Fault::new(format!("expected {other}")),
+        };
+    }
     Fault::new(UserMessageFormatter.format_message(error).into_owned())
+}
+
+fn kind_of_scalar(rust_type: &str) -> &str {
+    match rust_type {
+        "bool" | "boolean" => "`true` or `false`",
+        "f32" | "f64" => "a number",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        other => other,
+    }
 }

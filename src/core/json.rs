@@ -1,5 +1,6 @@
 //! Canonical JSON (RFC 8785) and its hash: the one way two argument objects or two definitions are called equal.
 
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -76,6 +77,12 @@ fn canonical_number(number: &serde_json::Number) -> String {
         Some((mantissa, exponent)) if !exponent.starts_with('-') => format!("{mantissa}e+{exponent}"),
         _ => scientific,
     }
+}
+
+/// Reads a member that is there, as it is: without this, serde takes a `null` that was written for nothing at all.
+/// For `#[serde(default, deserialize_with)]`.
+pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 #[cfg(test)]

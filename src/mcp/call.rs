@@ -4,7 +4,8 @@ use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest};
 use serde_json::{Map, Value};
 
 use super::answer;
-use super::connection::{Connection, Limits};
+use super::connection::Connection;
+use super::exchange::Limits;
 use super::fault::Fault;
 use crate::core::tool::Outcome;
 use crate::core::trace::SpanContext;

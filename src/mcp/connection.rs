@@ -1,27 +1,20 @@
-//! One live connection: the handshake, one exchange at a time, cancellation, and the end.
+//! One live connection: how it comes about, what is known of the other side, and its end.
 
 use std::fmt::Write as _;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{
-    CancelledNotification, CancelledNotificationParam, ClientRequest, JsonObject, MetaObject, RequestId,
-    RequestMetaObject, ServerPeerInfo, ServerResult,
-};
-use rmcp::service::{ClientInitializeError, Peer, PeerRequestOptions, ServiceError};
+use rmcp::model::ServerPeerInfo;
+use rmcp::service::{ClientInitializeError, Peer};
 use rmcp::transport::async_rw::AsyncRwTransport;
-use serde_json::Value;
-use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::era::{self, Running};
-use super::fault::Fault;
 use super::http;
 use super::listener::Listener;
 use super::settings::{ServerSettings, StdioSettings, Transport};
 use super::stdio::{self, Child, LineCap, Overflow, SpawnError, StderrTail};
-use crate::ports::Progress;
 
 /// How long the exit status of a child is waited for once its connection broke.
 const POST_MORTEM: Duration = Duration::from_millis(500);
@@ -32,15 +25,16 @@ const QUOTED_LINES: usize = 12;
 
 /// A server that has shaken hands.
 pub(super) struct Connection {
-    peer: Peer<RoleClient>,
+    pub(super) peer: Peer<RoleClient>,
+    pub(super) listener: Listener,
+    /// Where what outlives a request is waited for.
+    pub(super) tasks: TaskTracker,
     running: Mutex<Option<Running>>,
-    listener: Listener,
     process: Option<Process>,
-    tasks: TaskTracker,
 }
 
 /// The child behind a stdio connection.
-pub(super) struct Process {
+struct Process {
     child: Child,
     overflow: Overflow,
 }
@@ -60,29 +54,18 @@ pub(super) enum ConnectError {
     Handshake(String),
 }
 
-/// The time an exchange has.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
-    /// The longest silence; progress ends it.
-    pub(super) silence: Duration,
-    /// The longest time in all, for the message.
-    pub(super) total: Duration,
-    /// When that is over.
-    pub(super) deadline: Instant,
-}
-
 impl Connection {
-    /// Connects and shakes hands. The child is left in `process` as soon as there is one, so that whoever gives up
-    /// waiting can still read its stderr.
+    /// Connects and shakes hands. The `stderr` of a child is handed out as soon as there is one, so that whoever gives
+    /// up waiting can still read it.
     pub(super) async fn open(
         settings: &ServerSettings,
         tasks: &TaskTracker,
-        watch: &Mutex<Option<StderrTail>>,
+        stderr: &Mutex<Option<StderrTail>>,
     ) -> Result<Self, ConnectError> {
         let listener = Listener::default();
         let (running, process) = match &settings.transport {
             Transport::Stdio(stdio) => {
-                let (running, process) = open_stdio(stdio, listener.clone(), tasks, watch).await?;
+                let (running, process) = open_stdio(stdio, listener.clone(), tasks, stderr).await?;
                 (running, Some(process))
             }
             Transport::Http(http) => {
@@ -101,57 +84,18 @@ impl Connection {
     }
 
     /// What the other side said of itself.
-    pub(super) fn peer_info(&self) -> Option<std::sync::Arc<ServerPeerInfo>> {
+    pub(super) fn peer_info(&self) -> Option<Arc<ServerPeerInfo>> {
         self.peer.peer_info()
+    }
+
+    /// Whether the other side is a child of ours.
+    pub(super) fn is_child(&self) -> bool {
+        self.process.is_some()
     }
 
     /// The process id of a child.
     pub(super) fn pid(&self) -> Option<u32> {
         self.process.as_ref().map(|process| process.child.pid())
-    }
-
-    /// Sends a request and waits for its result, unparsed. When the wait ends early, by a limit or because the future
-    /// was dropped, the server is told that nobody wants the result any more.
-    pub(super) async fn exchange(
-        &self,
-        request: ClientRequest,
-        meta: JsonObject,
-        limits: Limits,
-        progress: &(dyn Fn(Progress) + Send + Sync),
-    ) -> Result<Value, Fault> {
-        let options = PeerRequestOptions::no_options().with_meta(RequestMetaObject(MetaObject::from(meta)));
-        let mut routes = self.listener.hold().await;
-        let Ok(mut handle) = self.peer.send_cancellable_request(request, options).await else {
-            drop(routes);
-            return Err(Fault::NotSent(format!("is gone: {}", self.last_words().await)));
-        };
-        let mut updates = routes.register(handle.progress_token.clone());
-        drop(routes);
-        let mut in_flight = InFlight { connection: self, request: Some(handle.id.clone()) };
-
-        let silence = tokio::time::sleep(limits.silence);
-        tokio::pin!(silence);
-        let answer = loop {
-            tokio::select! {
-                biased;
-                answer = &mut handle.rx => break answer,
-                Some(update) = updates.recv() => {
-                    progress(update);
-                    silence.as_mut().reset(Instant::now() + limits.silence);
-                }
-                () = tokio::time::sleep_until(limits.deadline) => return Err(Fault::Late(limits.total)),
-                () = &mut silence => return Err(Fault::Silent(limits.silence)),
-            }
-        };
-        in_flight.request = None;
-        while let Ok(update) = updates.try_recv() {
-            progress(update);
-        }
-        match answer {
-            Ok(Ok(result)) => raw(result),
-            Ok(Err(error)) => Err(self.fault(error).await),
-            Err(_) => Err(Fault::Disconnected(self.last_words().await)),
-        }
     }
 
     /// Says goodbye and waits until nothing is left.
@@ -165,18 +109,8 @@ impl Connection {
         }
     }
 
-    async fn fault(&self, error: ServiceError) -> Fault {
-        if let ServiceError::McpError(error) = error {
-            return Fault::Refused { code: error.code.0, message: error.message.into_owned() };
-        }
-        if let (ServiceError::TransportSend(error), None) = (&error, &self.process) {
-            return http::send_fault(error);
-        }
-        Fault::Disconnected(self.last_words().await)
-    }
-
     /// Why the connection is no more, as far as it can be known.
-    async fn last_words(&self) -> String {
+    pub(super) async fn last_words(&self) -> String {
         match &self.process {
             Some(process) => process.last_words().await,
             None => "the stream ended before the answer".into(),
@@ -186,11 +120,11 @@ impl Connection {
 
 impl Process {
     async fn last_words(&self) -> String {
+        if self.overflow.happened() {
+            let longest = Overflow::MAX_LINE / (1024 * 1024);
+            return format!("it sent a message longer than {longest} MiB; let the tool return less, or in pieces");
+        }
         let what = match self.child.exit_within(POST_MORTEM).await {
-            _ if self.overflow.happened() => format!(
-                "it sent a message longer than {} MiB; let the tool return less, or return it in pieces",
-                Overflow::MAX_LINE / (1024 * 1024)
-            ),
             Some(status) => format!("its process ended with {status}"),
             None => "it closed its stdout".into(),
         };
@@ -215,10 +149,10 @@ async fn open_stdio(
     settings: &StdioSettings,
     listener: Listener,
     tasks: &TaskTracker,
-    watch: &Mutex<Option<StderrTail>>,
+    stderr: &Mutex<Option<StderrTail>>,
 ) -> Result<(Running, Process), ConnectError> {
     let (child, stdout, stdin) = stdio::spawn(settings, tasks)?;
-    *watch.lock().unwrap_or_else(PoisonError::into_inner) = Some(child.stderr().clone());
+    *stderr.lock().unwrap_or_else(PoisonError::into_inner) = Some(child.stderr().clone());
     let process = Process { child, overflow: Overflow::default() };
     let stdout = LineCap::new(stdout, process.overflow.clone());
     let transport = AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(usize::MAX);
@@ -227,7 +161,7 @@ async fn open_stdio(
         Err(ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }) => {
             Err(ConnectError::Died(process.last_words().await))
         }
-        Err(other) => Err(ConnectError::Handshake(format!("{other}{}", quoted(process.child.stderr())))),
+        Err(other) => Err(ConnectError::Handshake(refusal(&other) + &quoted(process.child.stderr()))),
     }
 }
 
@@ -235,33 +169,14 @@ fn refused_over_http(error: ClientInitializeError) -> ConnectError {
     if let ClientInitializeError::TransportError { error, .. } = &error {
         return ConnectError::Unreachable(http::explain(error));
     }
-    ConnectError::Handshake(error.to_string())
+    ConnectError::Handshake(refusal(&error))
 }
 
-/// The result as JSON. The SDK guesses its type; whatever it took it for, the JSON is what the server sent.
-fn raw(result: ServerResult) -> Result<Value, Fault> {
-    if let ServerResult::CustomResult(untyped) = result {
-        return Ok(untyped.0);
+/// What is wrong with an answer to the handshake. The SDK's own words hold the whole answer.
+fn refusal(error: &ClientInitializeError) -> String {
+    const LONGEST: usize = 300;
+    if let ClientInitializeError::JsonRpcError(error) = error {
+        return format!("{} (JSON-RPC error {})", error.message, error.code.0);
     }
-    serde_json::to_value(result).map_err(|error| Fault::Unreadable(error.to_string()))
-}
-
-/// A request that is under way. Dropping it tells the server to stop.
-struct InFlight<'a> {
-    connection: &'a Connection,
-    request: Option<RequestId>,
-}
-
-impl Drop for InFlight<'_> {
-    fn drop(&mut self) {
-        let (Some(request), Ok(runtime)) = (self.request.take(), tokio::runtime::Handle::try_current()) else {
-            return;
-        };
-        let params = CancelledNotificationParam::new(Some(request), Some("nobody waits for the result".into()));
-        let peer = self.connection.peer.clone();
-        let cancel = async move {
-            let _ = peer.send_notification(CancelledNotification::new(params).into()).await;
-        };
-        self.connection.tasks.spawn_on(cancel, &runtime);
-    }
+    error.to_string().chars().take(LONGEST).collect()
 }

@@ -8,7 +8,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::answer::excerpt;
-use super::connection::{Connection, Limits};
+use super::connection::Connection;
+use super::exchange::Limits;
 use super::fault::Fault;
 use crate::core::tool::{Annotations, McpTool};
 

@@ -13,6 +13,7 @@ mod call;
 mod connection;
 pub mod demo;
 mod era;
+mod exchange;
 mod fault;
 mod http;
 mod listener;

@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::connection::{Connection, Limits, quoted};
+use super::connection::{Connection, quoted};
+use super::exchange::Limits;
 use super::fault::Fault;
 use super::settings::ServerSettings;
 use super::status::{ServerState, ServerStatus};
@@ -64,8 +65,7 @@ impl Server {
 
     /// Its tools, or why there are none, within the start budget.
     pub(super) async fn list(self: &Arc<Self>, trace: &SpanContext) -> ServerTools {
-        let budget = self.settings.start_timeout;
-        let limits = Limits { silence: budget, total: budget, deadline: Instant::now() + budget };
+        let limits = Limits::new(self.settings.start_timeout, self.settings.start_timeout);
         let listed = match self.connection().await {
             Ok(connection) => {
                 let listed = listing::list(&connection, &call::trace_meta(trace), limits).await;
@@ -91,7 +91,7 @@ impl Server {
         progress: &(dyn Fn(Progress) + Send + Sync),
     ) -> Outcome {
         let total = call.deadline.map_or(self.settings.total_timeout, |own| own.min(self.settings.total_timeout));
-        let limits = Limits { silence: self.settings.call_timeout, total, deadline: Instant::now() + total };
+        let limits = Limits::new(self.settings.call_timeout, total);
         let Ok(slot) = timeout_at(limits.deadline, self.slots.acquire()).await else {
             return self.never_sent(total, "was busy with other calls");
         };
@@ -132,9 +132,14 @@ impl Server {
         }
     }
 
+    /// Ends an attempt that is under way, and refuses all later ones.
+    pub(super) fn abandon(&self) {
+        self.closing.cancel();
+    }
+
     /// Shuts it down for good and waits until nothing is left of it.
     pub(super) async fn close(&self) {
-        self.closing.cancel();
+        self.abandon();
         let _gate = self.gate.lock().await;
         let last = std::mem::replace(&mut *self.state(), State::Closed);
         if let State::Ready(connection) = last {

@@ -42,6 +42,13 @@ impl Servers {
     }
 }
 
+/// Without [`close`](Servers::close) the processes end in the background, as far as the runtime lets them.
+impl Drop for Servers {
+    fn drop(&mut self) {
+        self.servers.values().for_each(|server| server.abandon());
+    }
+}
+
 #[async_trait]
 impl McpServers for Servers {
     async fn list(&self, servers: &[ServerId], trace: &SpanContext) -> Vec<ServerTools> {

@@ -3,15 +3,15 @@
 //! Telemetry listens. Nothing here decides anything, and nothing here can slow or fail a run (law 9): projections are
 //! pure folds, and export happens on a thread of its own behind a bounded queue.
 
-//pub mod export;
+pub mod export;
 pub mod lifecycle;
-//pub mod logging;
+pub mod logging;
 mod per_run;
 pub mod spans;
 mod transcript;
 mod view;
 
-//pub use export::{ExportError, ExportSettings, Sampler, SpanSink};
+pub use export::{Export, ExportError, ExportSettings, Sampler, SpanSink};
 pub use lifecycle::{Lifecycle, LifecycleEvent};
-//pub use logging::LogSink;
+pub use logging::LogSink;
 pub use spans::{Projector, Span, SpanContent};

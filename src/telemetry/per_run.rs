@@ -27,12 +27,6 @@ impl<T> PerRun<T> {
     pub(super) fn forget(&self, run: &RunId) {
         lock(&self.0).remove(run);
     }
-
-    /// How many runs are remembered.
-    #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        lock(&self.0).len()
-    }
 }
 
 impl<T> Default for PerRun<T> {

@@ -193,21 +193,52 @@ fn a_broken_schema_is_refused_with_the_place() {
 }
 
 #[test]
-fn huge_deep_and_exploding_schemas_are_refused_quickly() {
+fn huge_and_deep_schemas_are_refused_quickly() {
     let begun = Instant::now();
     let huge = refusal(json!({"type": "object", "description": "x".repeat(300_000)}));
     assert_eq!(huge, "its input schema is larger than 256 KiB; describe the arguments more briefly");
     let deep = (0..200).fold(json!({}), |inner, _| json!({"properties": {"a": inner}}));
     assert_eq!(refusal(deep), "its input schema is nested deeper than 128 levels");
-    let mut definitions = Map::new();
-    for n in 0..40 {
-        let next = format!("#/$defs/d{}", n + 1);
-        definitions.insert(format!("d{n}"), json!({"allOf": [{"$ref": next}, {"$ref": next}]}));
-    }
-    definitions.insert("d40".into(), json!({"minProperties": 0}));
-    let bomb = refusal(json!({"type": "object", "$ref": "#/$defs/d0", "$defs": definitions}));
-    assert!(bomb.contains("refers to itself so often"), "{bomb}");
     assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+/// Definitions `d0` to `d<length>`, each of which refers to the next as often as there are references.
+fn chain(length: usize, extra: impl Fn(usize) -> Value, references: &[&dyn Fn(usize) -> String]) -> Value {
+    let mut definitions = Map::new();
+    for n in 0..=length {
+        let next: Vec<Value> = references.iter().map(|reference| json!({"$ref": reference(n + 1)})).collect();
+        let mut definition = if n == length { json!({"minProperties": 0}) } else { json!({"allOf": next}) };
+        definition.as_object_mut().expect("an object").append(&mut object(extra(n)));
+        definitions.insert(format!("d{n}"), definition);
+    }
+    json!({"type": "object", "allOf": [{"$ref": references[0](0)}], "$defs": definitions})
+}
+
+#[test]
+fn references_that_multiply_are_refused_however_they_are_written() {
+    let begun = Instant::now();
+    let pointer = |n: usize| format!("#/$defs/d{n}");
+    let encoded = |n: usize| format!("#/%24defs/d{n}");
+    let anchor = |n: usize| format!("#a{n}");
+    let id = |n: usize| format!("d{n}.json");
+    let nothing = |_: usize| json!({});
+    let anchored = |n: usize| json!({"$anchor": format!("a{n}")});
+    let identified = |n: usize| json!({"$id": format!("https://example.com/d{n}.json")});
+    let mut by_id = chain(40, identified, &[&id, &id]);
+    by_id["$id"] = json!("https://example.com/root.json");
+    for bomb in [
+        chain(40, nothing, &[&pointer, &pointer]),
+        chain(40, nothing, &[&pointer, &encoded]),
+        chain(40, anchored, &[&anchor, &anchor]),
+        by_id,
+        chain(5000, nothing, &[&pointer]),
+    ] {
+        let reason = refusal(bomb);
+        assert!(reason.contains("refers to itself so often"), "{reason}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    let harmless = chain(20, nothing, &[&pointer]);
+    assert_eq!(SchemaValidator::new().accepts(&tool(harmless)), Ok(()));
 }
 
 #[tokio::test]

@@ -1,38 +1,62 @@
 //! How much work one check can be, before any is done.
 //!
 //! References may multiply: thirty definitions that each refer twice to the next make a billion checks out of one
-//! kilobyte. The weight of a schema is the number of its nodes with every local reference written out.
+//! kilobyte. The weight of a schema is the number of its nodes with every reference written out. Where a reference
+//! could lead to several places (a schema may hold others with an `$id` of their own), the heaviest counts: the bound
+//! must not depend on finding the same one as the schema library.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// The number of nodes with local references written out; saturates. A reference back to a definition that is being
-/// counted weighs one: it goes on only as deep as the value does.
+/// Nesting and references together. Deeper schemas would also be a danger to the stack.
+const MAX_DEPTH: usize = 256;
+const MAX_STEPS: u32 = 1_000_000;
+const TOO_HEAVY: u64 = u64::MAX;
+
+/// The number of nodes with references written out; saturates. A reference back to a definition that is being counted
+/// weighs one: it goes on only as deep as the value does.
 pub(super) fn of(schema: &Value) -> u64 {
-    Weigher { root: schema, known: HashMap::new() }.weigh(schema)
+    let mut resources = vec![schema];
+    let mut anchors = HashMap::new();
+    collect(schema, &mut resources, &mut anchors);
+    Weigher { resources, anchors, known: HashMap::new(), depth: 0, steps: 0 }.weigh(schema)
 }
 
 struct Weigher<'a> {
-    root: &'a Value,
-    /// By reference; `None` while it is being counted.
+    /// What a pointer can be relative to: the root, and everything with an id.
+    resources: Vec<&'a Value>,
+    anchors: HashMap<&'a str, Vec<&'a Value>>,
+    /// Weights by reference; `None` while it is being counted.
     known: HashMap<&'a str, Option<u64>>,
+    depth: usize,
+    steps: u32,
 }
 
 impl<'a> Weigher<'a> {
     fn weigh(&mut self, node: &'a Value) -> u64 {
-        match node {
+        self.steps += 1;
+        if self.depth >= MAX_DEPTH || self.steps > MAX_STEPS {
+            return TOO_HEAVY;
+        }
+        self.depth += 1;
+        let weight = match node {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
-            Value::Array(items) => items.iter().fold(0, |sum, item| sum.saturating_add(self.weigh(item))),
-            Value::Object(members) => members.iter().fold(1, |sum, (key, member)| {
-                // Definitions weigh where they are referred to.
-                let weight = match (key.as_str(), member) {
-                    ("$defs" | "definitions", _) => 0,
-                    ("$ref" | "$dynamicRef", Value::String(reference)) => self.follow(reference),
-                    (_, member) => self.weigh(member),
-                };
-                sum.saturating_add(weight)
-            }),
+            Value::Array(items) => items.iter().fold(0, |sum: u64, item| sum.saturating_add(self.weigh(item))),
+            Value::Object(members) => {
+                members.iter().fold(1, |sum: u64, (key, member)| sum.saturating_add(self.weigh_member(key, member)))
+            }
+        };
+        self.depth -= 1;
+        weight
+    }
+
+    fn weigh_member(&mut self, key: &str, member: &'a Value) -> u64 {
+        match (key, member) {
+            // Definitions weigh where they are referred to.
+            ("$defs" | "definitions", Value::Object(_)) => 0,
+            ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => self.follow(reference),
+            (_, member) => self.weigh(member),
         }
     }
 
@@ -40,14 +64,63 @@ impl<'a> Weigher<'a> {
         if let Some(known) = self.known.get(reference) {
             return known.unwrap_or(1);
         }
-        let target = match reference.strip_prefix('#') {
-            Some(pointer) => self.root.pointer(pointer),
-            None => None,
-        };
-        let Some(target) = target else { return 1 };
         self.known.insert(reference, None);
-        let weight = self.weigh(target);
+        let targets = self.targets(reference);
+        let weight = targets.into_iter().map(|target| self.weigh(target)).max().unwrap_or(1);
         self.known.insert(reference, Some(weight));
         weight
     }
+
+    fn targets(&self, reference: &str) -> Vec<&'a Value> {
+        let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        if fragment.is_empty() && base.is_empty() {
+            return self.resources.first().copied().into_iter().collect();
+        }
+        match percent_decoded(fragment) {
+            pointer if pointer.is_empty() || pointer.starts_with('/') => {
+                self.resources.iter().filter_map(|resource| resource.pointer(&pointer)).collect()
+            }
+            anchor => self.anchors.get(anchor.as_str()).cloned().unwrap_or_default(),
+        }
+    }
+}
+
+fn collect<'a>(node: &'a Value, resources: &mut Vec<&'a Value>, anchors: &mut HashMap<&'a str, Vec<&'a Value>>) {
+    let children: Vec<&Value> = match node {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return,
+        Value::Array(items) => items.iter().collect(),
+        Value::Object(members) => {
+            if ["$id", "id"].iter().any(|key| members.get(*key).is_some_and(Value::is_string)) {
+                resources.push(node);
+            }
+            // In draft-07 an id that is a fragment is an anchor.
+            for key in ["$anchor", "$dynamicAnchor", "$id", "id"] {
+                if let Some(name) = members.get(key).and_then(Value::as_str) {
+                    anchors.entry(name.trim_start_matches('#')).or_default().push(node);
+                }
+            }
+            members.values().collect()
+        }
+    };
+    for child in children {
+        collect(child, resources, anchors);
+    }
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut pieces = text.split('%');
+    let mut bytes: Vec<u8> = pieces.next().unwrap_or_default().bytes().collect();
+    for piece in pieces {
+        match piece.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                bytes.extend(piece.bytes().skip(2));
+            }
+            None => {
+                bytes.push(b'%');
+                bytes.extend(piece.bytes());
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -3,7 +3,9 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::wildcard_enum_match_arm)]
 
 mod config;
+mod fakes;
 mod mcp;
 mod models;
+mod runner;
 mod stores;
 mod telemetry;

@@ -1,5 +1,6 @@
 //! One suite for every store, and what only a file can go through.
 
+mod agreement;
 mod conformance;
 mod crash;
 mod file;

@@ -1,1 +1,7 @@
-//! (under construction)
+//! What is told of a run: snapshots over hand-written journals, and the laws that projections keep.
+
+mod export;
+mod journals;
+mod lifecycle;
+mod logging;
+mod spans;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::config::error::Fault;
-use crate::config::placed::{Placed, Text};
+use crate::config::placed::{Place, Placed, Text};
 use crate::config::scope::{Kind, Scope};
 use crate::config::settings::{AgentSettings, ModelSettings, ServerSettings};
 use crate::config::written::{Agent, Limits as WrittenLimits, Tools};
@@ -34,7 +34,7 @@ pub(super) fn resolve(
     let known = Known { models, servers, policies };
     let Some(written) = written.filter(|written| !written.is_empty()) else {
         let assistant = AgentName::from("assistant");
-        let settings = known.agent(&assistant, &Agent::default(), String::new(), scope);
+        let settings = known.agent(&assistant, &Agent::default(), String::new(), None, scope);
         let settings = AgentSettings { servers: servers.keys().cloned().collect(), ..settings };
         return BTreeMap::from([(assistant, settings)]);
     };
@@ -47,7 +47,7 @@ pub(super) fn resolve(
             None => {
                 // Authored text for a model: what looks like a variable in it is meant as it stands.
                 let instructions = agent.value().instructions.as_ref().map(|text| text.value().trim_end().to_owned());
-                Some(known.agent(&name, agent.value(), instructions.unwrap_or_default(), scope))
+                Some(known.agent(&name, agent.value(), instructions.unwrap_or_default(), agent.place(), scope))
             }
         };
         agents.extend(settings.map(|settings| (name, settings)));
@@ -81,10 +81,10 @@ impl Known<'_> {
                     let fault = Fault::new("`file` and `instructions` have no place in front matter");
                     inner.fault(fault.with_remedy("the text below the front matter is the instructions"), text.place());
                 }
-                Some(self.agent(name, &agent, instructions, &mut inner))
+                Some(self.agent(name, &agent, instructions, Place::FIRST, &mut inner))
             }
             Err(fault) => {
-                inner.placed_fault(fault);
+                scope.absorb_error(&fault.into(), file.place());
                 None
             }
         };
@@ -92,11 +92,18 @@ impl Known<'_> {
         settings
     }
 
-    fn agent(&self, name: &AgentName, written: &Agent, instructions: String, scope: &mut Scope<'_>) -> AgentSettings {
+    fn agent(
+        &self,
+        name: &AgentName,
+        written: &Agent,
+        instructions: String,
+        place: Option<Place>,
+        scope: &mut Scope<'_>,
+    ) -> AgentSettings {
         let priorities = written.priorities.iter().flat_map(|priorities| &priorities.0);
         AgentSettings {
             name: name.clone(),
-            model: self.model(name, written.model.as_ref(), scope),
+            model: self.model(name, written.model.as_ref(), place, scope),
             instructions,
             servers: written.servers.iter().flatten().filter_map(|id| self.server(id, scope)).collect(),
             tools: written.tools.as_ref().map(|tools| filter(tools, scope)).unwrap_or_default(),
@@ -113,7 +120,13 @@ impl Known<'_> {
         }
     }
 
-    fn model(&self, agent: &AgentName, written: Option<&Text>, scope: &mut Scope<'_>) -> ModelName {
+    fn model(
+        &self,
+        agent: &AgentName,
+        written: Option<&Text>,
+        place: Option<Place>,
+        scope: &mut Scope<'_>,
+    ) -> ModelName {
         let names = || self.models.keys().map(ModelName::as_str);
         let Some(written) = written else {
             let mut all = self.models.keys();
@@ -122,7 +135,7 @@ impl Known<'_> {
                 _ => {
                     let known: Vec<&str> = names().collect();
                     let fault = Fault::new(format!("agent `{agent}` does not say which model it uses"));
-                    scope.fault(fault.with_remedy(format!("add `model:` with one of: {}", known.join(", "))), None);
+                    scope.fault(fault.with_remedy(format!("add `model:` with one of: {}", known.join(", "))), place);
                     ModelName::from("")
                 }
             };

@@ -59,7 +59,7 @@ fn policies(written: Option<&BTreeMap<String, Text>>, scope: &mut Scope<'_>) -> 
     for preset in policy::presets() {
         match preset {
             Ok(preset) => drop(policies.insert(preset.name.clone(), Arc::new(preset))),
-            Err(error) => error.faults().for_each(|fault| scope.placed_fault(fault.clone())),
+            Err(error) => scope.absorb_error(&error, None),
         }
     }
     for (name, path) in written.into_iter().flatten() {
@@ -75,7 +75,7 @@ fn policies(written: Option<&BTreeMap<String, Text>>, scope: &mut Scope<'_>) -> 
                 let fault = Fault::new(format!("the file calls this policy `{}`, not `{name}`", policy.name));
                 scope.fault(fault.with_remedy("use one name in both places"), path.place());
             }
-            Err(error) => error.faults().for_each(|fault| scope.placed_fault(fault.clone())),
+            Err(error) => scope.absorb_error(&error, path.place()),
         }
     }
     policies
@@ -87,7 +87,11 @@ fn telemetry(written: Option<&Telemetry>, scope: &mut Scope<'_>) -> TelemetrySet
     let from_env = |name: &str| (scope.env)(name).filter(|value| !value.is_empty());
     let (endpoint, service) = (from_env("OTEL_EXPORTER_OTLP_ENDPOINT"), from_env("OTEL_SERVICE_NAME"));
     TelemetrySettings {
-        otlp_endpoint: written.otlp_endpoint.as_ref().map(|url| scope.url(url)).or(endpoint),
+        otlp_endpoint: written
+            .otlp_endpoint
+            .as_ref()
+            .map(|url| scope.url(url).trim_end_matches('/').to_owned())
+            .or(endpoint),
         headers: scope.secrets(written.headers.as_ref()),
         service_name: match &written.service_name {
             Some(name) => scope.text(name),

@@ -82,7 +82,10 @@ fn stand_in(
 fn openai_chat(written: &OpenAiChat, scope: &mut Scope<'_>) -> OpenAiChatSettings {
     let timeouts = written.timeouts.as_ref();
     OpenAiChatSettings {
-        base_url: written.base_url.as_ref().map_or_else(|| OPENAI_URL.into(), |url| scope.url(url)),
+        base_url: written
+            .base_url
+            .as_ref()
+            .map_or_else(|| OPENAI_URL.into(), |url| scope.url(url).trim_end_matches('/').to_owned()),
         api_key: written.api_key.as_ref().map(|key| scope.secret(key)),
         model: scope.text(&written.model),
         stream: written.stream.unwrap_or(true),

@@ -49,6 +49,9 @@ impl Run {
                 if decision.edited_arguments.is_some() && decision.answer == Answer::Deny {
                     return contradiction("a denial cannot edit arguments");
                 }
+                if decision.edited_arguments.as_ref().is_some_and(|edited| edited.as_object().is_none()) {
+                    return contradiction("edited arguments are a JSON object");
+                }
                 expect_state(name, call, matches!(call.state, CallState::Asked { .. }))
             }
             (Event::CallsStarted { calls }, Phase::Working { turn, .. }) => admit_start(turn, calls),
@@ -164,13 +167,18 @@ fn admit_tier(turn: &Turn, run: &[CallId], deferred: &[CallId]) -> Result<(), Im
 }
 
 fn admit_verdict(call: &Call, verdict: &CallVerdict) -> Result<(), Impossible> {
+    let callable = call.arguments().as_object().is_some();
     let fits = match verdict {
+        CallVerdict::Run { .. } | CallVerdict::Ask { .. } if !callable => {
+            let why = "arguments that are no JSON object never run";
+            return Err(Impossible::Contradiction { event: "tool.checked", why });
+        }
         CallVerdict::Run { .. } => call.state == CallState::Selected,
         CallVerdict::Ask { .. } => call.state == CallState::Selected || (call.is_in_doubt() && !call.is_repeatable()),
         CallVerdict::Rejected { reason, .. } => match reason {
             Rejection::Unknown => call.state == CallState::New && call.tool.is_none(),
             Rejection::Budget => {
-                call.state == CallState::New || (call.state == CallState::Cleared && !call.is_external())
+                call.state == CallState::New || (call.state == CallState::Cleared && !call.is_external() && !call.sent)
             }
             Rejection::InvalidArguments | Rejection::Denied => call.state == CallState::Selected,
             Rejection::Deferred => false,

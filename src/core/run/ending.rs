@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::Limit;
 use crate::core::error::{ErrorCode, Failure};
+use crate::core::json;
 
 /// The last fact of a run. Nothing follows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,7 +45,7 @@ pub struct Output {
     /// As the model wrote it.
     pub text: String,
     /// Parsed, when an output schema was given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::present")]
     pub value: Option<Value>,
 }
 

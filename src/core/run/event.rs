@@ -10,6 +10,7 @@ use super::{Ending, Started};
 use crate::core::chat::{Message, Reply, Usage};
 use crate::core::error::Failure;
 use crate::core::id::CallId;
+use crate::core::json;
 use crate::core::tool::{Arguments, Outcome, Problem, ToolName, Toolset};
 use crate::core::trace::Trace;
 
@@ -152,6 +153,7 @@ pub enum OutputVerdict {
     /// It is valid; the parsed value, if it was to be JSON.
     Valid {
         /// The parsed answer.
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::present")]
         value: Option<Value>,
     },
     /// It is not; the model reads why.

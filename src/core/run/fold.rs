@@ -127,7 +127,8 @@ impl Run {
         }
         let text = message.text();
         self.say(message);
-        if reply.stop == Stop::Pause || (!self.inbox.is_empty() && offer != Offer::LastWord) {
+        let goes_on = reply.stop == Stop::Pause || !self.inbox.is_empty();
+        if goes_on && offer != Offer::LastWord {
             self.deliver_inbox();
             self.phase = Phase::Ready { resolved: reply.stop == Stop::Pause };
         } else {
@@ -138,7 +139,7 @@ impl Run {
     fn new_call(&mut self, asked: crate::core::tool::ToolCall) -> Call {
         self.calls_seen.insert(asked.id.clone());
         let tool = self.tools.as_ref().and_then(|tools| tools.get(&asked.name)).cloned();
-        Call { asked, tool, edited: None, state: CallState::New }
+        Call { asked, tool, edited: None, sent: false, state: CallState::New }
     }
 
     fn validated(&mut self, verdict: &OutputVerdict) {
@@ -217,7 +218,11 @@ impl Run {
 
     fn sent(&mut self, calls: &[CallId]) {
         self.budget.mcp_calls = self.budget.mcp_calls.saturating_add(u32::try_from(calls.len()).unwrap_or(u32::MAX));
-        self.settle_each(calls, || CallState::Started);
+        let Phase::Working { turn, .. } = &mut self.phase else { return };
+        for call in turn.calls.iter_mut().filter(|call| calls.contains(&call.asked.id)) {
+            call.sent = true;
+            call.state = CallState::Started;
+        }
     }
 
     fn completed(&mut self, id: &CallId, outcome: &Arc<Outcome>) {
@@ -232,6 +237,7 @@ impl Run {
         self.inbox.push(message.clone());
         match &self.phase {
             Phase::Ready { .. } => self.deliver_inbox(),
+            Phase::Answered { offer: Offer::LastWord, .. } => {}
             Phase::Answered { .. } | Phase::Accepted { .. } => {
                 self.deliver_inbox();
                 self.phase = Phase::Ready { resolved: false };
@@ -245,6 +251,7 @@ impl Run {
             turn.abandon();
             self.close_turn();
         }
+        self.deliver_inbox();
         self.phase = Phase::Ended(ending.clone());
     }
 
@@ -263,6 +270,10 @@ impl Run {
     fn close_turn_if_settled(&mut self) {
         if matches!(&self.phase, Phase::Working { turn, .. } if turn.is_settled()) {
             self.close_turn();
+            self.deliver_inbox();
+            if self.last_word.is_none() {
+                self.note_exhaustion();
+            }
         }
     }
 
@@ -273,15 +284,10 @@ impl Run {
         };
         let mode = self.started.spec.tiers;
         self.say(turn.assistant_message(mode));
-        let results = turn.results(mode);
-        if !results.content.is_empty() {
-            self.say(results);
-        }
+        self.say(turn.results(mode));
         self.granted.clear();
         self.correction = turn.is_useless().then_some(Correction::Calls);
         self.budget.corrections = if turn.is_useless() { self.budget.corrections + 1 } else { 0 };
-        self.deliver_inbox();
-        self.note_exhaustion();
     }
 
     fn note_exhaustion(&mut self) {
@@ -296,16 +302,25 @@ impl Run {
         }
     }
 
-    /// Appends a message; two in a row of one role become one, so that roles alternate strictly.
     fn say(&mut self, message: Message) {
-        match self.transcript.last_mut() {
-            Some(last) if last.role == message.role => {
-                let last = Arc::make_mut(last);
-                last.content.extend(message.content);
-                last.provider_state = None;
-            }
-            Some(_) | None => self.transcript.push(Arc::new(message)),
+        say(&mut self.transcript, message);
+    }
+}
+
+/// Appends a message; two in a row of one role become one, so that roles alternate strictly, and nothing is added by
+/// one without words, which providers refuse.
+pub(super) fn say(messages: &mut Vec<Arc<Message>>, message: Message) {
+    let is_blank = message.content.iter().all(|part| part.as_text() == Some(""));
+    if is_blank && message.provider_state.is_none() {
+        return;
+    }
+    match messages.last_mut() {
+        Some(last) if last.role == message.role => {
+            let last = Arc::make_mut(last);
+            last.content.extend(message.content);
+            last.provider_state = None;
         }
+        Some(_) | None => messages.push(Arc::new(message)),
     }
 }
 

@@ -4,10 +4,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::state::Phase;
-use super::{Debt, Decision, Ending, Event, Run};
+use super::{Answer, Debt, Decision, Ending, Event, Run};
 use crate::core::chat::Message;
 use crate::core::id::CallId;
-use crate::core::tool::Outcome;
+use crate::core::tool::{Arguments, Outcome};
 
 /// Something for a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -150,9 +150,11 @@ impl Run {
         for (call, decision) in &resume.decisions {
             let known = self.decisions.get(call).map(|before| before.answer == decision.answer);
             match self.judge(&owed, call, "approval", known) {
-                Ok(Taken::New) => {
-                    events.push(Event::ApprovalDecided { call: call.clone(), decision: decision.clone() })
-                }
+                Ok(Taken::New) if self.repeats_what_led_to_the_doubt(call, decision, resume) => {}
+                Ok(Taken::New) => match unusable_edit(call, decision) {
+                    None => events.push(Event::ApprovalDecided { call: call.clone(), decision: decision.clone() }),
+                    Some(refusal) => refusals.push(refusal),
+                },
                 Ok(Taken::Before) => {}
                 Err(refusal) => refusals.push(refusal),
             }
@@ -172,6 +174,13 @@ impl Run {
             }
         }
         if refusals.is_empty() { Ok(events) } else { Err(refusals) }
+    }
+
+    /// A call that was approved, sent, and is in doubt: the same approval once more is a client's retry, not leave to
+    /// send the call again, unless its sender says that they saw the doubt.
+    fn repeats_what_led_to_the_doubt(&self, call: &CallId, decision: &Decision, resume: &Resume) -> bool {
+        let was_sent = self.call(call).is_some_and(|call| call.sent);
+        was_sent && self.decisions.get(call) == Some(decision) && resume.expected_version.is_none()
     }
 
     fn late(&self, resume: &Resume) -> Option<Refusal> {
@@ -218,6 +227,18 @@ impl Run {
 enum Taken {
     New,
     Before,
+}
+
+/// Edited arguments that no call could be made with.
+fn unusable_edit(call: &CallId, decision: &Decision) -> Option<Refusal> {
+    let edited = decision.edited_arguments.as_ref()?;
+    let problems = match (decision.answer, edited) {
+        (Answer::Approve, Arguments::Object(_)) => return None,
+        (Answer::Approve, Arguments::Malformed(_)) => "are not a JSON object",
+        (Answer::Deny, _) => "make no sense with a denial; leave them out",
+    };
+    let what = "the edited arguments".to_owned();
+    Some(Refusal::Invalid { call_id: call.clone(), what, problems: problems.to_owned() })
 }
 
 fn describe(kind: &str) -> String {

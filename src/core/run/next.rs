@@ -236,15 +236,16 @@ impl Run {
         !call.is_external() && (call.state == CallState::Cleared || (call.is_in_doubt() && call.is_repeatable()))
     }
 
+    /// Only first sends count: a call that is made again was within the budget before.
     fn run_within_budget(&self, ready: &[&Call]) -> Step {
         let left = self.budget.mcp_calls_left().map_or(usize::MAX, |left| left as usize);
-        let ids: Vec<CallId> = ready.iter().map(|call| call.asked.id.clone()).collect();
-        if left >= ids.len() || ready.iter().any(|call| call.is_in_doubt()) {
-            return Step::RunTier(ids);
+        let ids = |calls: &mut dyn Iterator<Item = &&Call>| calls.map(|call| call.asked.id.clone()).collect();
+        let over: Vec<CallId> = ids(&mut ready.iter().filter(|call| !call.sent).skip(left));
+        if over.is_empty() {
+            return Step::RunTier(ids(&mut ready.iter()));
         }
         let message = "Not run: this run may make no more calls to MCP servers (max_mcp_calls).";
-        let over = ids.into_iter().skip(left);
-        Step::Record(over.map(|id| reject(id, Rejection::Budget, message.into())).collect())
+        Step::Record(over.into_iter().map(|id| reject(id, Rejection::Budget, message.into())).collect())
     }
 
     pub(super) fn debt(call: &Call) -> Option<Debt> {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::fold::say;
 use super::turn::{Call, CallState, Turn};
 use super::{Budget, Debt, Decision, Ending, Offer, Started, Status, Step};
 use crate::core::chat::{Message, Part, Reply, Stop};
@@ -106,11 +107,8 @@ impl Run {
         let mut messages = self.transcript.clone();
         if let Phase::Working { turn, .. } = &self.phase {
             let mode = self.started.spec.tiers;
-            messages.push(Arc::new(turn.assistant_message(mode)));
-            let results = turn.results(mode);
-            if !results.content.is_empty() {
-                messages.push(Arc::new(results));
-            }
+            say(&mut messages, turn.assistant_message(mode));
+            say(&mut messages, turn.results(mode));
         }
         messages
     }

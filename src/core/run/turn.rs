@@ -24,6 +24,8 @@ pub struct Call {
     pub tool: Option<Arc<Tool>>,
     /// Arguments that a person put in the place of the model's.
     pub edited: Option<Arguments>,
+    /// Whether it was ever sent to its server. Then nobody may say that it was not run.
+    pub sent: bool,
     /// What has become of it.
     pub state: CallState,
 }
@@ -110,7 +112,9 @@ impl Call {
         let (mut content, is_error) = match settlement {
             Settlement::Rejected { message, .. } => (vec![Part::text(message.clone())], true),
             Settlement::Completed(outcome) => (outcome.content(), outcome.is_error()),
-            Settlement::Abandoned => (vec![Part::text("Not run: the run ended before this call was answered.")], true),
+            Settlement::Abandoned => {
+                (vec![Part::text("No result: the run ended before this call was answered.")], true)
+            }
         };
         if let Some(edited) = &self.edited {
             let note = format!("Note: a person changed the arguments of this call to {}", edited.to_value());
@@ -134,10 +138,13 @@ impl Turn {
         self.calls.iter().all(Call::is_settled)
     }
 
-    /// Answers every call that has no answer.
+    /// Answers every call that has no answer. What was sent may have taken effect, and is told as unknown.
     pub(super) fn abandon(&mut self) {
         for call in self.calls.iter_mut().filter(|call| !call.is_settled()) {
-            call.state = CallState::Settled(Settlement::Abandoned);
+            call.state = CallState::Settled(match call.sent {
+                true => Settlement::Completed(Outcome::Unknown.into()),
+                false => Settlement::Abandoned,
+            });
         }
     }
 

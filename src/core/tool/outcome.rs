@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::core::chat::Part;
+use crate::core::json;
 
 /// The end of a call that was handed to a server or to the caller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,7 +24,7 @@ pub struct ToolOutput {
     /// What the model reads.
     pub content: Vec<Part>,
     /// The structured form, if the tool gave one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::present")]
     pub structured: Option<Value>,
     /// Whether the tool says that it failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

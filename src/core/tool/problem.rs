@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::core::json::present;
+
 /// A validation finding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Problem {
@@ -13,7 +15,7 @@ pub struct Problem {
     /// What is wrong.
     pub message: String,
     /// What was received there, if it is short.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub received: Option<Value>,
 }
 

@@ -10,6 +10,9 @@ use super::{ExternalTool, McpTool, Origin, Tool, ToolFilter, ToolName, external_
 use crate::core::id::{AgentName, ServerId};
 use crate::core::policy::{Policy, Subject};
 
+/// How often clashing names are told apart by a longer name before a tool is left out.
+const RENAMINGS: usize = 3;
+
 /// What one server offers, or why it offers nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerTools {
@@ -74,10 +77,11 @@ impl Toolset {
     pub fn assemble(external: &[ExternalTool], servers: &[ServerTools], rules: &ToolsetRules) -> Self {
         let mut left_out: Vec<LeftOut> = servers.iter().flat_map(|server| server.left_out.clone()).collect();
         let mut offers: Vec<Tool> = external.iter().map(|tool| rules.external(tool)).collect();
-        offers.sort_by(|a, b| a.name.cmp(&b.name));
         let mut from_servers: Vec<Tool> =
             servers.iter().flat_map(|server| server.tools.iter().map(|tool| rules.mcp(server, tool))).collect();
-        from_servers.sort_by(|a, b| (&a.name, &a.hash).cmp(&(&b.name, &b.hash)));
+        for list in [&mut offers, &mut from_servers] {
+            list.sort_by(|a, b| place(a).cmp(&place(b)));
+        }
         offers.append(&mut from_servers);
         offers.retain(|tool| rules.filters.iter().all(|filter| filter.admits(&tool.name)));
 
@@ -85,33 +89,47 @@ impl Toolset {
         for tool in Self::unique_names(offers, &mut left_out) {
             tools.push(Arc::new(tool));
         }
-        left_out.sort_by(|a, b| (&a.server, &a.tool).cmp(&(&b.server, &b.tool)));
+        left_out.sort_by(|a, b| (&a.server, &a.tool, &a.reason).cmp(&(&b.server, &b.tool, &b.reason)));
         Self::from(Listed { tools, left_out })
     }
 
-    /// Tools whose names clash all take a hash suffix; the same origin listed twice stays once.
+    /// Tools whose names clash all take a hash suffix; the same origin listed twice stays once. A server can name a
+    /// tool like another's suffixed name, so it is looked again, and what clashes even then is left out.
     fn unique_names(offers: Vec<Tool>, left_out: &mut Vec<LeftOut>) -> Vec<Tool> {
-        let mut seen: BTreeMap<ToolName, usize> = BTreeMap::new();
-        for tool in &offers {
-            *seen.entry(tool.name.clone()).or_default() += 1;
-        }
-        let mut unique: Vec<Tool> = Vec::with_capacity(offers.len());
-        for mut tool in offers {
-            if unique.iter().any(|known| known.origin == tool.origin) {
-                let (server, name) = match &tool.origin {
-                    Origin::Mcp { server, tool } => (Some(server.clone()), tool.clone()),
-                    Origin::External { tool } => (None, tool.clone()),
-                };
-                let reason = "listed twice under one name; the first one is used. Give each tool its own name.".into();
-                left_out.push(LeftOut { server, tool: Some(name), reason });
-                continue;
+        let twice = "listed twice under one name; the first one is used. Give each tool its own name.";
+        let clash = "its name is taken by another tool, even with a hash. Give it another name.";
+        let mut unique = Self::first_of_each(offers, left_out, twice, |a, b| a.origin == b.origin);
+        for _ in 0..RENAMINGS {
+            let mut seen: BTreeMap<ToolName, usize> = BTreeMap::new();
+            for tool in &unique {
+                *seen.entry(tool.name.clone()).or_default() += 1;
             }
-            if seen.get(&tool.name).is_some_and(|count| *count > 1) {
+            for tool in unique.iter_mut().filter(|tool| seen.get(&tool.name).is_some_and(|count| *count > 1)) {
                 tool.name = tool.name.with_hash(&tool.origin);
             }
-            unique.push(tool);
         }
-        unique
+        Self::first_of_each(unique, left_out, clash, |a, b| a.name == b.name)
+    }
+
+    fn first_of_each(
+        tools: Vec<Tool>,
+        left_out: &mut Vec<LeftOut>,
+        reason: &str,
+        same: impl Fn(&Tool, &Tool) -> bool,
+    ) -> Vec<Tool> {
+        let mut kept: Vec<Tool> = Vec::with_capacity(tools.len());
+        for tool in tools {
+            if !kept.iter().any(|known| same(known, &tool)) {
+                kept.push(tool);
+                continue;
+            }
+            let (server, name) = match &tool.origin {
+                Origin::Mcp { server, tool } => (Some(server.clone()), tool.clone()),
+                Origin::External { tool } => (None, tool.clone()),
+            };
+            left_out.push(LeftOut { server, tool: Some(name), reason: reason.to_owned() });
+        }
+        kept
     }
 
     /// The tools in the order the model sees them.
@@ -158,6 +176,11 @@ impl Toolset {
         }
         Self::from(Listed { tools: kept, left_out })
     }
+}
+
+/// What orders tools, whatever order they were listed in.
+fn place(tool: &Tool) -> (&ToolName, &str, i32, bool) {
+    (&tool.name, &tool.hash, tool.priority, tool.trusted)
 }
 
 impl ToolsetRules {

@@ -2,7 +2,7 @@
 //! when nobody holds it any more.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -41,7 +41,9 @@ pub(in crate::mcp) enum SpawnError {
     NotFound { command: String },
     #[error("the working directory `{}` does not exist; create it or correct the server's `cwd`", cwd.display())]
     NoDirectory { cwd: PathBuf },
-    #[error("the command `{command}` could not be started: {source}; check that it is an executable file")]
+    #[error(
+        "the command `{command}` could not be started: {source}; check that it is an executable file and that its interpreter exists"
+    )]
     Failed { command: String, source: io::Error },
 }
 
@@ -64,9 +66,13 @@ pub(in crate::mcp) fn spawn(
     }
 
     let name = || settings.command.clone();
-    let mut process = command.spawn().map_err(|source| match source.kind() == io::ErrorKind::NotFound {
-        true => SpawnError::NotFound { command: name() },
-        false => SpawnError::Failed { command: name(), source },
+    let mut process = command.spawn().map_err(|source| {
+        // A script whose interpreter is missing is "not found" as well.
+        let not_found = source.kind() == io::ErrorKind::NotFound && !Path::new(&settings.command).exists();
+        match not_found {
+            true => SpawnError::NotFound { command: name() },
+            false => SpawnError::Failed { command: name(), source },
+        }
     })?;
     let pipes = (process.id(), process.stdin.take(), process.stdout.take(), process.stderr.take());
     let (Some(pid), Some(stdin), Some(stdout), Some(stderr)) = pipes else {

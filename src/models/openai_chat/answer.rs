@@ -7,7 +7,7 @@ use super::CallIds;
 use super::errors::{self, ErrorBody};
 use super::fold::{self, Fold, FoldFault};
 use super::retry_hints::RetryHints;
-use super::sse::SseDecoder;
+use super::sse::{SseDecoder, SseFault};
 use crate::core::chat::Reply;
 use crate::core::error::{ErrorCode, Failure};
 use crate::ports::Delta;
@@ -94,7 +94,7 @@ impl Answer {
         self.seen = self.seen.saturating_add(bytes.len());
         if self.seen > MAX_BODY_BYTES {
             let limit = MAX_BODY_BYTES >> 20;
-            return Err(self.head.invalid(&format!("the answer is larger than {limit} MiB")).retryable(false));
+            return Err(self.head.too_large(&format!("the answer is larger than {limit} MiB")));
         }
         match &mut self.body {
             Body::Error(body) => {
@@ -115,8 +115,11 @@ impl Answer {
                         return Ok(Progress::Enough);
                     }
                 }
-                pushed.map_err(|fault| self.head.invalid(&fault.to_string()))?;
-                Ok(Progress::More)
+                match pushed {
+                    Ok(()) => Ok(Progress::More),
+                    Err(fault @ SseFault::NotUtf8) => Err(self.head.invalid(&fault.to_string())),
+                    Err(fault @ SseFault::TooLarge) => Err(self.head.too_large(&fault.to_string())),
+                }
             }
         }
     }
@@ -183,6 +186,11 @@ impl Head {
                 self.invalid(&fault.to_string())
             }
         }
+    }
+
+    /// Asking again would only bring as much again.
+    fn too_large(&self, why: &str) -> Failure {
+        self.invalid(why).retryable(false)
     }
 
     fn invalid(&self, why: &str) -> Failure {

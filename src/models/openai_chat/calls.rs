@@ -119,7 +119,8 @@ impl Draft {
 }
 
 fn is_whole_object(text: &str) -> bool {
-    serde_json::from_str::<serde_json::Map<String, Value>>(text).is_ok()
+    // The first test spares parsing what is plainly still growing.
+    text.ends_with('}') && serde_json::from_str::<serde_json::Map<String, Value>>(text).is_ok()
 }
 
 fn arguments_text(arguments: Option<Value>) -> String {
@@ -127,5 +128,81 @@ fn arguments_text(arguments: Option<Value>) -> String {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text,
         Some(other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_))) => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::tool::ToolCall;
+    use serde_json::json;
+
+    /// The calls that come of these pieces, one chunk each, as id, name and arguments.
+    fn calls(pieces: &[Value], cut: Cut) -> Vec<(String, String, Value)> {
+        let mut calls = Calls::default();
+        for piece in pieces {
+            calls.push_piece(0, serde_json::from_value(piece.clone()).unwrap()).unwrap();
+        }
+        let read = |part: &Part| ToolCall::from_part(part).unwrap();
+        let whole = |call: ToolCall| (call.id.to_string(), call.name, call.arguments.to_value());
+        calls.into_parts(cut).map(|part| whole(read(&part))).collect()
+    }
+
+    fn call(id: &str, name: &str, arguments: Value) -> (String, String, Value) {
+        (id.into(), name.into(), arguments)
+    }
+
+    #[test]
+    fn an_id_that_comes_late_belongs_to_the_call_that_has_none() {
+        let pieces = [
+            json!({"index": 0, "function": {"name": "look"}}),
+            json!({"index": 0, "id": "a", "function": {"arguments": "{\"x\":1}"}}),
+        ];
+        assert_eq!(calls(&pieces, Cut::No), [call("a", "look", json!({"x": 1}))]);
+    }
+
+    #[test]
+    fn another_id_at_a_taken_index_is_another_call() {
+        let piece = |id: &str| json!({"index": 0, "id": id, "function": {"name": "ping", "arguments": ""}});
+        assert_eq!(
+            calls(&[piece("a"), piece("b")], Cut::No),
+            [call("a", "ping", json!({})), call("b", "ping", json!({}))]
+        );
+    }
+
+    #[test]
+    fn an_id_in_every_piece_is_one_call() {
+        let piece = |text: &str| json!({"id": "a", "function": {"name": "look", "arguments": text}});
+        assert_eq!(calls(&[piece("{\"x\""), piece(":1}")], Cut::No), [call("a", "look", json!({"x": 1}))]);
+    }
+
+    #[test]
+    fn whole_calls_without_ids_at_one_index_are_several() {
+        let pieces = [
+            json!({"function": {"name": "look", "arguments": "{}"}}),
+            json!({"function": {"name": "look", "arguments": {"x": 1}}}),
+        ];
+        assert_eq!(calls(&pieces, Cut::No), [call("", "look", json!({})), call("", "look", json!({"x": 1}))]);
+    }
+
+    #[test]
+    fn a_name_that_is_repeated_while_the_arguments_grow_is_no_new_call() {
+        let piece = |text: &str| json!({"index": 0, "function": {"name": "look", "arguments": text}});
+        assert_eq!(calls(&[piece("{\"x\""), piece(":1}")], Cut::No), [call("", "look", json!({"x": 1}))]);
+    }
+
+    #[test]
+    fn arguments_that_were_cut_before_they_began_do_not_pass_as_none() {
+        let pieces = [json!({"index": 0, "id": "a", "function": {"name": "wipe", "arguments": ""}})];
+        assert_eq!(calls(&pieces, Cut::No), [call("a", "wipe", json!({}))]);
+        assert_eq!(calls(&pieces, Cut::AtLimit), [call("a", "wipe", json!(""))]);
+    }
+
+    #[test]
+    fn a_reply_with_absurdly_many_calls_is_refused() {
+        let mut calls = Calls::default();
+        let piece = |index| CallPiece { index: Some(index), ..CallPiece::default() };
+        let pushed: Result<Vec<()>, _> = (0..2_000).map(|index| calls.push_piece(0, piece(index))).collect();
+        assert_eq!(pushed, Err(TooManyCalls));
     }
 }

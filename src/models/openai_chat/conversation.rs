@@ -10,7 +10,7 @@ use reqwest::Response;
 use tokio::time::timeout;
 
 use super::answer::{Answer, Head, Progress};
-use super::deadlines::{Awaited, Deadlines, timed_out};
+use super::deadlines::{Awaited, Deadlines};
 use super::endpoint::Endpoint;
 use super::request::{Opening, RequestBody};
 use crate::core::chat::Reply;
@@ -59,7 +59,11 @@ impl ChatConversation {
         let mut answer = Answer::new(self.head(&response));
         let mut first_token_ms = None;
         loop {
-            let awaited = if answer.has_begun() { Awaited::NextPiece } else { awaited };
+            let awaited = match (answer.is_settled(), answer.has_begun()) {
+                (true, _) => Awaited::Rest,
+                (false, true) => Awaited::NextPiece,
+                (false, false) => awaited,
+            };
             let piece = match deadlines.wait(awaited, response.chunk()).await {
                 Ok(Ok(piece)) => piece,
                 // The model finished before the connection did; what is missing is at most the bill.
@@ -89,7 +93,8 @@ impl ChatConversation {
 
     fn not_sent(&self, error: reqwest::Error) -> Failure {
         if error.is_timeout() {
-            return timed_out("no sign that a connection stands", self.endpoint.timeouts().connect);
+            let (host, limit) = (self.endpoint.host(), self.endpoint.timeouts().connect);
+            return Failure::new(ErrorCode::ProviderTimeout, format!("no connection to {host} within {limit:?}"));
         }
         let (host, why) = (self.endpoint.host(), root_cause(&error));
         Failure::new(ErrorCode::ProviderUnavailable, format!("{host} cannot be reached: {why}"))

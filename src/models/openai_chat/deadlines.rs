@@ -8,6 +8,9 @@ use tokio::time::{Instant, timeout_at};
 use super::settings::Timeouts;
 use crate::core::error::{ErrorCode, Failure};
 
+/// Some servers keep a finished stream open; nobody is to wait long for a mark that never comes.
+const REST: Duration = Duration::from_secs(2);
+
 /// What is being waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Awaited {
@@ -15,6 +18,8 @@ pub(super) enum Awaited {
     FirstToken,
     /// The next piece of an answer that has begun.
     NextPiece,
+    /// What may follow when the outcome is certain: the bill, the end mark.
+    Rest,
     /// The head of an answer that is not streamed: it comes when the model is done.
     WholeReply,
 }
@@ -44,6 +49,7 @@ impl Deadlines {
         let next = match awaited {
             Awaited::FirstToken => (after(self.sent, first_token), "no token", first_token),
             Awaited::NextPiece => (after(Instant::now(), idle), "no further piece of the reply", idle),
+            Awaited::Rest => (after(Instant::now(), idle.min(REST)), "no end of the reply", idle.min(REST)),
             Awaited::WholeReply => whole,
         };
         let (until, what, limit) = if next.0 < whole.0 { next } else { whole };
@@ -57,6 +63,6 @@ fn after(moment: Instant, duration: Duration) -> Instant {
 }
 
 /// The failure of a wait that was too long.
-pub(super) fn timed_out(what: &str, limit: Duration) -> Failure {
+fn timed_out(what: &str, limit: Duration) -> Failure {
     Failure::new(ErrorCode::ProviderTimeout, format!("the model server sent {what} within {limit:?}"))
 }

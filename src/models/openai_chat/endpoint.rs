@@ -1,5 +1,7 @@
 //! The server's address, the headers that go along, and the connection pool.
 
+use std::fmt;
+
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, RequestBuilder, Url, redirect};
 use secrecy::{ExposeSecret, SecretString};
@@ -11,7 +13,6 @@ use crate::core::trace::SpanContext;
 const OLLAMA_PORT: u16 = 11434;
 
 /// One model server, ready to be sent to.
-#[derive(Debug)]
 pub(super) struct Endpoint {
     client: Client,
     url: Url,
@@ -66,6 +67,13 @@ impl Endpoint {
     /// How long to wait for what.
     pub(super) fn timeouts(&self) -> &Timeouts {
         &self.timeouts
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    /// The host alone: address and headers hold credentials.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").field("host", &self.host).finish_non_exhaustive()
     }
 }
 

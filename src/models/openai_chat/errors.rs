@@ -66,7 +66,8 @@ pub(super) fn failure(server: &str, status: Option<u16>, body: Option<&ErrorBody
     // Refused credentials are what servers quote when they refuse them.
     if let Some(text) = body.text.as_deref().filter(|_| code != ErrorCode::ProviderAuth) {
         message.push_str(": ");
-        message.extend(text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_TEXT_CHARS));
+        let readable = text.trim_end_matches('.').chars().map(|c| if c.is_control() { ' ' } else { c });
+        message.extend(readable.take(MAX_TEXT_CHARS));
     }
     if let Some(remedy) = remedy(code, status) {
         message.push_str(&format!(". {remedy}"));

@@ -8,7 +8,8 @@ use secrecy::{ExposeSecret, SecretString};
 use super::settings::Settings;
 use crate::core::error::Failure;
 
-/// A piece of a secret that is this long tells it from anything else.
+/// A piece of a secret that is this long tells it from anything else. Values that are shorter as a whole are
+/// placeholders (`ollama`, `EMPTY`) and flags; blotting those out would only garble messages.
 const TELLTALE_CHARS: usize = 8;
 
 /// The key, the header values, and what the address carries besides the address.
@@ -19,8 +20,9 @@ impl Secrets {
         let mut secrets: Vec<SecretString> =
             settings.api_key.iter().chain(settings.headers.values()).cloned().collect();
         secrets.extend(url.password().map(SecretString::from));
-        secrets.extend(url.query_pairs().map(|(_, value)| SecretString::from(value.into_owned())));
-        secrets.retain(|secret| !secret.expose_secret().is_empty());
+        let in_query = url.query_pairs().filter(|(name, _)| name != "api-version");
+        secrets.extend(in_query.map(|(_, value)| SecretString::from(value.into_owned())));
+        secrets.retain(|secret| secret.expose_secret().chars().count() >= TELLTALE_CHARS);
         Self(secrets)
     }
 
@@ -52,6 +54,16 @@ impl fmt::Debug for Secrets {
 mod tests {
     use super::*;
     use crate::core::error::ErrorCode;
+
+    #[test]
+    fn placeholders_are_no_secrets_and_passwords_in_the_address_are() {
+        let settings = Settings { api_key: Some("ollama".into()), ..Settings::new("http://h", "m") };
+        let url = Url::parse("http://u:pass-canary@h/v1?api-version=2024-10-21&key=query-canary").unwrap();
+        let scrub =
+            |text: &str| Secrets::of(&settings, &url).scrub(Failure::new(ErrorCode::ProviderRejected, text)).message;
+        assert_eq!(scrub("ollama has no api-version 2024-10-21"), "ollama has no api-version 2024-10-21");
+        assert_eq!(scrub("pass-canary, query-canary"), "[redacted], [redacted]");
+    }
 
     #[test]
     fn neither_a_whole_secret_nor_a_piece_of_one_gets_through() {

@@ -29,7 +29,7 @@ pub(super) fn is_busy(error: &sqlx::Error) -> bool {
     primary_code(error) == Some(5)
 }
 
-/// The result code without the bits that extend it (https://www.sqlite.org/rescode.html).
+/// The result code without the bits that extend it (<https://www.sqlite.org/rescode.html>).
 fn primary_code(error: &sqlx::Error) -> Option<i32> {
     let code: i32 = error.as_database_error()?.code()?.parse().ok()?;
     Some(code & 0xff)

@@ -9,6 +9,7 @@ use sqlx::sqlite::{
     SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
 use sqlx::{ConnectOptions, Connection, SqlSafeStr};
+use tokio::time::Instant;
 
 use super::Durability;
 use super::fault::{fault, is_busy};
@@ -16,6 +17,7 @@ use crate::ports::StoreError;
 
 const READERS: u32 = 4;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(50);
 const READER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The first release in which a reset of the write-ahead log cannot damage the database.
@@ -71,14 +73,10 @@ pub(super) async fn connect_and_migrate(options: &SqliteConnectOptions) -> Resul
 
 /// The switch of a new file to write-ahead logging ignores the busy timeout, hence the patience.
 async fn connect(options: &SqliteConnectOptions) -> Result<SqliteConnection, sqlx::Error> {
-    const PAUSE: Duration = Duration::from_millis(50);
-    let mut patience = BUSY_TIMEOUT;
+    let deadline = Instant::now() + BUSY_TIMEOUT;
     loop {
         match options.connect().await {
-            Err(error) if is_busy(&error) && !patience.is_zero() => {
-                patience = patience.saturating_sub(PAUSE);
-                tokio::time::sleep(PAUSE).await;
-            }
+            Err(error) if is_busy(&error) && Instant::now() < deadline => tokio::time::sleep(PAUSE).await,
             outcome => return outcome,
         }
     }

@@ -13,10 +13,11 @@ use crate::core::id::RunId;
 use crate::core::run::{Event, Recorded, Status};
 use crate::ports::{ApprovalKey, RunFilter, RunRow, StoreError};
 
-const JOURNAL: &str = "SELECT seq, at, event FROM journal WHERE run = ?1 AND seq >= ?2 ORDER BY seq";
+/// The rows of one journal from a position on.
+pub(super) const JOURNAL: &str = "SELECT seq, at, event FROM journal WHERE run = ?1 AND seq >= ?2 ORDER BY seq";
 
-/// `CROSS JOIN` makes SQLite look up each key instead of reading every grant.
-const GRANTED: &str = "SELECT asked.key FROM json_each(?1) AS asked CROSS JOIN approval_grant AS given
+/// The positions of the granted keys. `CROSS JOIN` makes SQLite look up each key instead of reading every grant.
+pub(super) const GRANTED: &str = "SELECT asked.key FROM json_each(?1) AS asked CROSS JOIN approval_grant AS given
     ON given.session = asked.value ->> 0 AND given.tool = asked.value ->> 1 AND given.hash = asked.value ->> 2";
 
 const LISTED_BY_DEFAULT: usize = 100;

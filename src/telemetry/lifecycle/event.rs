@@ -2,14 +2,13 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
-use serde_json::Value;
 
-use super::Content;
+use super::{CallRef, Content, Owed};
 use crate::core::chat::{Stop, Usage};
 use crate::core::error::Failure;
-use crate::core::id::{AgentName, CallId, ModelName, RunId, ServerId, SessionId};
+use crate::core::id::{AgentName, CallId, ModelName, RunId, SessionId};
 use crate::core::run::{Answer, Debt, Offer, Rejection, Scope, Status};
-use crate::core::tool::{Arguments, LeftOut, Origin, Problem, Tool, ToolName};
+use crate::core::tool::{LeftOut, Problem, ToolName};
 use crate::core::trace::TraceId;
 use crate::ports::Delta;
 
@@ -107,7 +106,7 @@ pub enum Fact {
         duration_ms: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
         first_token_ms: Option<u64>,
-        tool_calls: Vec<Asked>,
+        tool_calls: Vec<CallRef>,
         #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     },
@@ -121,13 +120,13 @@ pub enum Fact {
     #[serde(rename = "tool.mcp.executing")]
     McpExecuting {
         #[serde(flatten)]
-        call: Asked,
+        call: CallRef,
     },
     /// It has its end.
     #[serde(rename = "tool.mcp.completed")]
     McpCompleted {
         #[serde(flatten)]
-        call: Asked,
+        call: CallRef,
         #[serde(skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
         is_error: bool,
@@ -141,13 +140,13 @@ pub enum Fact {
     #[serde(rename = "tool.external.requested")]
     ExternalRequested {
         #[serde(flatten)]
-        call: Asked,
+        call: CallRef,
     },
     /// The caller returned its result.
     #[serde(rename = "tool.external.completed")]
     ExternalCompleted {
         #[serde(flatten)]
-        call: Asked,
+        call: CallRef,
         is_error: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<&'static str>,
@@ -159,7 +158,7 @@ pub enum Fact {
     #[serde(rename = "tool.rejected")]
     Rejected {
         #[serde(flatten)]
-        call: Asked,
+        call: CallRef,
         reason: Rejection,
         #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<String>,
@@ -171,7 +170,7 @@ pub enum Fact {
     #[serde(rename = "approval.requested")]
     ApprovalRequested {
         #[serde(flatten)]
-        call: Asked,
+        call: CallRef,
         #[serde(skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
         why: String,
@@ -180,7 +179,7 @@ pub enum Fact {
     #[serde(rename = "approval.decided")]
     ApprovalDecided {
         #[serde(flatten)]
-        call: Asked,
+        call: CallRef,
         answer: Answer,
         by: String,
         scope: Scope,
@@ -208,44 +207,6 @@ pub enum Fact {
     /// A fragment, under its own name.
     #[serde(untagged)]
     Fragment(Delta),
-}
-
-/// A call as the model asked for it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Asked {
-    /// The call.
-    pub call_id: CallId,
-    /// The name the model wrote.
-    pub name: String,
-    /// What it leads to; `None` when there is no such tool.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool: Option<ToolRef>,
-    /// Its priority.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub priority: Option<i32>,
-    /// Its arguments.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub arguments: Option<Value>,
-}
-
-/// Where a tool is.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ToolRef {
-    /// The server; `None` when the caller runs it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub server: Option<ServerId>,
-    /// The name it has there.
-    pub name: String,
-}
-
-/// One thing a pending run is owed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Owed {
-    /// `external_result` or `approval`.
-    pub kind: &'static str,
-    /// The call that is to be settled.
-    #[serde(flatten)]
-    pub call: Asked,
 }
 
 impl LifecycleEvent {
@@ -295,46 +256,5 @@ impl Fact {
             Self::Fragment(Delta::Reasoning { .. }) => "llm.reasoning.delta",
             Self::Fragment(Delta::Progress { .. }) => "tool.mcp.progress",
         }
-    }
-}
-
-impl ToolRef {
-    /// Where that tool is.
-    pub fn new(origin: &Origin) -> Self {
-        match origin {
-            Origin::Mcp { server, tool } => Self { server: Some(server.clone()), name: tool.clone() },
-            Origin::External { tool } => Self { server: None, name: tool.clone() },
-        }
-    }
-}
-
-impl Asked {
-    pub(super) fn new(
-        id: &CallId,
-        name: &str,
-        tool: Option<&Tool>,
-        arguments: Option<&Arguments>,
-        content: Content,
-    ) -> Self {
-        Self {
-            call_id: id.clone(),
-            name: name.to_owned(),
-            tool: tool.map(|tool| ToolRef::new(&tool.origin)),
-            priority: tool.map(|tool| tool.priority),
-            arguments: arguments.filter(|_| content == Content::Include).map(Arguments::to_value),
-        }
-    }
-}
-
-impl Owed {
-    fn new(debt: &Debt, content: Content) -> Self {
-        let (name, tool, arguments) = match debt {
-            Debt::ExternalResult { tool, name, arguments, .. } => {
-                (name, ToolRef { server: None, name: tool.clone() }, arguments)
-            }
-            Debt::Approval { origin, name, arguments, .. } => (name, ToolRef::new(origin), arguments),
-        };
-        let call = Asked::new(debt.call_id(), name.as_str(), None, Some(arguments), content);
-        Self { kind: debt.kind(), call: Asked { tool: Some(tool), ..call } }
     }
 }

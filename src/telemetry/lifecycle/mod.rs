@@ -1,9 +1,11 @@
 //! The public lifecycle stream: what a viewer, an SSE client or a log reads while a run goes on.
 
+mod call;
 mod event;
 mod projector;
 
-pub use event::{Asked, Fact, LifecycleEvent, Owed, ToolRef};
+pub use call::{CallRef, Owed, ToolRef};
+pub use event::{Fact, LifecycleEvent};
 pub use projector::Lifecycle;
 pub(in crate::telemetry) use projector::error_word;
 

@@ -2,8 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::event::{Asked, Fact};
-use super::{Content, LifecycleEvent};
+use super::{CallRef, Content, Fact, LifecycleEvent};
 use crate::core::chat::{Part, Reply};
 use crate::core::error::Failure;
 use crate::core::id::{CallId, ModelName, RunId};
@@ -84,7 +83,7 @@ impl Lifecycle {
             Event::CallChecked { call, verdict } => self.call_checked(call, verdict),
             Event::ApprovalDecided { call, decision } => self.approval_decided(call, decision),
             Event::CallsStarted { calls } => {
-                calls.iter().map(|call| Fact::McpExecuting { call: self.asked(call) }).collect()
+                calls.iter().map(|call| Fact::McpExecuting { call: self.call_ref(call) }).collect()
             }
             Event::CallCompleted { call, outcome } => vec![self.call_completed(call, outcome, at)],
             Event::MessageAdded { message } => vec![Fact::MessageAdded { text: self.said(|| message.text()) }],
@@ -115,7 +114,7 @@ impl Lifecycle {
             usage: reply.usage,
             duration_ms: self.asked_ms(at),
             first_token_ms: reply.first_token_ms,
-            tool_calls: self.view.calls.iter().map(|call| self.asked_of(call)).collect(),
+            tool_calls: self.view.calls.iter().map(|call| self.call_ref_of(call)).collect(),
             text: self.said(|| reply.joined_text()),
         }
     }
@@ -127,12 +126,12 @@ impl Lifecycle {
                 false => self.external_requested(call),
             },
             CallVerdict::Ask { rule, why } => {
-                vec![Fact::ApprovalRequested { call: self.asked(call), rule: rule.clone(), why: why.clone() }]
+                vec![Fact::ApprovalRequested { call: self.call_ref(call), rule: rule.clone(), why: why.clone() }]
             }
             CallVerdict::Rejected { reason, message } => {
                 let quotes = *reason == Rejection::InvalidArguments && self.content == Content::Omit;
                 let rejected = Fact::Rejected {
-                    call: self.asked(call),
+                    call: self.call_ref(call),
                     reason: *reason,
                     message: (!quotes).then(|| message.clone()),
                 };
@@ -150,7 +149,7 @@ impl Lifecycle {
 
     fn approval_decided(&self, call: &CallId, decision: &Decision) -> Vec<Fact> {
         let mut facts = vec![Fact::ApprovalDecided {
-            call: self.asked(call),
+            call: self.call_ref(call),
             answer: decision.answer,
             by: decision.by.clone(),
             scope: decision.scope,
@@ -165,12 +164,12 @@ impl Lifecycle {
 
     fn external_requested(&self, call: &CallId) -> Vec<Fact> {
         let external = self.view.call(call).filter(|call| call.is_external());
-        external.map(|call| Fact::ExternalRequested { call: self.asked_of(call) }).into_iter().collect()
+        external.map(|call| Fact::ExternalRequested { call: self.call_ref_of(call) }).into_iter().collect()
     }
 
     fn call_completed(&self, id: &CallId, outcome: &Outcome, at: Timestamp) -> Fact {
         let known = self.view.call(id);
-        let call = self.asked(id);
+        let call = self.call_ref(id);
         let is_error = outcome.is_error();
         let error = error_word(outcome);
         let text = text_of(&outcome.content());
@@ -200,15 +199,15 @@ impl Lifecycle {
         }
     }
 
-    fn asked(&self, id: &CallId) -> Asked {
+    fn call_ref(&self, id: &CallId) -> CallRef {
         match self.view.call(id) {
-            Some(call) => self.asked_of(call),
-            None => Asked::new(id, "", None, None, self.content),
+            Some(call) => self.call_ref_of(call),
+            None => CallRef::new(id, "", None, None, self.content),
         }
     }
 
-    fn asked_of(&self, call: &Call) -> Asked {
-        Asked::new(&call.call.id, &call.call.name, call.tool.as_deref(), Some(call.arguments()), self.content)
+    fn call_ref_of(&self, call: &Call) -> CallRef {
+        CallRef::new(&call.call.id, &call.call.name, call.tool.as_deref(), Some(call.arguments()), self.content)
     }
 
     fn model(&self) -> ModelName {

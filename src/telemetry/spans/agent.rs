@@ -50,12 +50,11 @@ impl Finish<'_> {
     }
 }
 
-/// Everything but what all spans of an execution share.
+/// Everything but how it ended and what all spans of an execution share.
 pub(super) fn attributes(
     started: &Started,
     view: &RunView,
     identity: &ModelIdentity,
-    finish: Finish<'_>,
     content: SpanContent,
     to: &mut Attributes,
 ) {
@@ -64,29 +63,33 @@ pub(super) fn attributes(
     to.text(names::AGENT_NAME, started.spec.agent.as_str());
     to.text(names::GEN_AI_AGENT, started.spec.agent.as_str());
     to.text(names::PROVIDER, &identity.provider);
-    to.text(names::RUN_OUTCOME, finish.outcome());
     to.int(names::BUDGET_USED, u64::from(view.interactions));
     to.int(names::BUDGET_MAX, u64::from(view.max_interactions()));
     to.int(names::MCP_CALLS, u64::from(view.mcp_calls));
     to.int(names::TOTAL_INPUT, view.usage.input_tokens);
     to.int(names::TOTAL_OUTPUT, view.usage.output_tokens);
     to.float(names::TOTAL_COST, view.usage.cost_usd);
+    to.input(&started.input.text(), content.hide_inputs);
+}
+
+/// How it ended: the answer, or what a waiting run is owed.
+pub(super) fn outcome(finish: Finish<'_>, owed: &str, content: SpanContent, to: &mut Attributes) {
+    to.text(names::RUN_OUTCOME, finish.outcome());
     if let Some(failure) = finish.failure() {
         to.text(names::ERROR_TYPE, failure.code.as_str());
     }
-    to.input(&started.input.text(), content.hide_inputs);
     match finish {
         Finish::Ended(ending) => {
             if let Some(output) = ending.output() {
                 to.output(&output.text, content.hide_outputs);
             }
         }
-        Finish::Paused => to.output(&owed(view), content.hide_outputs),
+        Finish::Paused => to.output(owed, content.hide_outputs),
     }
 }
 
 /// What a waiting run is owed, as its output: readers list runs by the input and output of the root.
-fn owed(view: &RunView) -> String {
+pub(super) fn owed(view: &RunView) -> String {
     let debt = |kind: &str, call: &Call| {
         let arguments = arguments_text(call.arguments());
         json!({ "kind": kind, "call_id": call.call.id, "tool": call.call.name, "arguments": arguments })

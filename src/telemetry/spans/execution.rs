@@ -30,6 +30,10 @@ pub(super) struct Execution {
     pub(super) calls: Vec<OpenCall>,
     /// The last answer: what is checked next.
     pub(super) answer: Option<(Timestamp, String)>,
+    /// What the run was owed before anything of it came.
+    pub(super) owed: Option<String>,
+    /// Whether a driver did anything in it yet.
+    pub(super) is_driven: bool,
     common: Vec<(String, Value)>,
     events: Vec<SpanEvent>,
 }
@@ -84,6 +88,8 @@ impl Execution {
             model: None,
             calls: Vec::new(),
             answer: None,
+            owed: None,
+            is_driven: false,
             common,
             events: Vec::new(),
         }

@@ -73,11 +73,6 @@ impl Said {
         all.into_iter().map(Self::never_empty).collect()
     }
 
-    /// The calls in it: id and name.
-    pub(super) fn calls(&self) -> impl Iterator<Item = (&CallId, &str)> {
-        self.calls.iter().map(|(id, name, _)| (id, name.as_str()))
-    }
-
     /// Flattens it below `prefix`.
     pub(super) fn attributes(&self, prefix: &str, to: &mut Attributes) {
         to.text(format!("{prefix}.{}", names::MESSAGE_ROLE), self.role);

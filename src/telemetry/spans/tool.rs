@@ -1,5 +1,7 @@
 //! TOOL spans: one per call that was run, with the OpenInference, the GenAI and the MCP names on the same span.
 
+use jiff::Timestamp;
+
 use super::attributes::{Attributes, Value};
 use super::messages::{arguments_text, text_of};
 use super::span::{Kind, SpanEvent, Status};
@@ -7,7 +9,6 @@ use super::{SpanContent, names};
 use crate::core::tool::{Origin, Outcome};
 use crate::telemetry::lifecycle::error_word;
 use crate::telemetry::view::Call;
-use jiff::Timestamp;
 
 /// Why a call has no outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

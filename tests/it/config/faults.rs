@@ -14,7 +14,8 @@ const CASES: &[(&str, &str)] = &[
     ("a wrong type", "models:\n  main:\n    openai_chat: { model: x, max_tokens: many }\n"),
     ("a list where a mapping is meant", "servers:\n  - git\n"),
     ("a duplicate key", "log: info\nagents: {}\nlog: warn\n"),
-    ("broken YAML", "agents:\n  a: { model: [x\n"),
+    ("broken YAML", "log: \"warn\nagents: {}\n"),
+    ("a list where text is meant", "log: [warn]\n"),
     ("a tab", "agents:\n\ta: {}\n"),
     ("an undefined variable", "models:\n  main:\n    openai_chat:\n      model: x\n      api_key: \"${SECRET_KEY}\"\n"),
     ("no variable at all", "log: \"${input:level}\"\n"),
@@ -79,7 +80,7 @@ fn one_pass_finds_all_faults_and_each_knows_its_line() {
     let text = "log: ${A}\nservers:\n  x: { http: { url: nope } }\nagents:\n  a: { policy: none }\n";
     let error = super::load(text).expect_err("faulty");
     let lines: Vec<_> = error.faults().filter_map(|fault| fault.line_and_column()).map(|(line, _)| line).collect();
-    assert_eq!(lines, [3, 5, 1]);
+    assert_eq!(lines, [1, 3, 5]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::http::StatusCode;
+use axum::response::IntoResponse;
 use rmcp::model::{CallToolResult, ContentBlock, ServerCapabilities, ServerConfig};
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -144,6 +145,36 @@ async fn an_http_server_that_is_not_there_or_refuses_is_a_reason() {
         assert!(reason.contains(expected), "{reason}");
     }
     assert_eq!(failed(call(&servers, "nobody", "headers", json!({})).await).0, FailureKind::Unavailable);
+    servers.close().await;
+}
+
+/// A server whose answer to a call is a stream that ends at once.
+async fn breaking_off(axum::Json(request): axum::Json<Value>) -> axum::response::Response {
+    let result = match request["method"].as_str() {
+        Some("initialize") => json!({
+            "protocolVersion": "2025-06-18",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "breaking off", "version": "1"},
+        }),
+        Some("tools/call") => return ([("content-type", "text/event-stream")], ": no\n\n").into_response(),
+        _ => return StatusCode::ACCEPTED.into_response(),
+    };
+    axum::Json(json!({"jsonrpc": "2.0", "id": request["id"], "result": result})).into_response()
+}
+
+#[tokio::test]
+async fn a_call_whose_stream_ends_without_an_answer_is_disconnected() {
+    let url = serve_router(Router::new().route("/mcp", axum::routing::post(breaking_off))).await;
+    let servers = servers([("till", ServerSettings::http(url))]);
+    let (kind, message) = failed(call(&servers, "till", "pay", json!({})).await);
+    assert_eq!(
+        (kind, message.as_str()),
+        (
+            FailureKind::Disconnected,
+            "the MCP server `till` broke off the connection: the stream ended before the answer"
+        )
+    );
+    assert_eq!(status(&servers, "till").protocol_version.as_deref(), Some("2025-06-18"));
     servers.close().await;
 }
 

@@ -60,6 +60,16 @@ async fn servers_that_are_dropped_unclosed_still_end() {
 }
 
 #[tokio::test]
+async fn a_start_outlives_whoever_asked_for_it_but_not_the_servers() {
+    let servers = servers([("mute", python("mute.py", &[]))]);
+    let asked = tokio::time::timeout(Duration::from_millis(50), list(&servers, &["mute"])).await;
+    assert!(asked.is_err(), "it never answers");
+    eventually("it is installing", async || !status(&servers, "mute").stderr.is_empty()).await;
+    assert_eq!(status(&servers, "mute").state, ServerState::Starting);
+    servers.close().await;
+}
+
+#[tokio::test]
 async fn a_server_that_was_killed_is_started_again_when_next_needed() {
     let servers = servers([("worker", python("worker.py", &[]))]);
     list(&servers, &["worker"]).await;

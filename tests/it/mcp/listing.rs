@@ -75,6 +75,21 @@ async fn a_server_that_dies_at_start_is_missing_with_its_exit_status_and_last_wo
 }
 
 #[tokio::test]
+async fn a_handshake_that_is_refused_or_garbled_is_a_short_reason() {
+    let servers =
+        servers([("refusing", python("rude.py", &["refusing"])), ("garbling", python("rude.py", &["garbling"]))]);
+    assert_eq!(
+        missing(&servers, "refusing").await,
+        "the MCP server `refusing` refused the handshake: I only speak to friends (JSON-RPC error -32602); it wrote \
+         nothing to stderr"
+    );
+    let garbling = missing(&servers, "garbling").await;
+    assert!(garbling.contains("expect initialized result"), "{garbling}");
+    assert!(garbling.len() < 500, "{}", garbling.len());
+    servers.close().await;
+}
+
+#[tokio::test]
 async fn a_command_or_directory_that_does_not_exist_is_named() {
     let mut nowhere = python("mute.py", &[]);
     if let toolgate::mcp::Transport::Stdio(stdio) = &mut nowhere.transport {
@@ -90,7 +105,7 @@ async fn a_command_or_directory_that_does_not_exist_is_named() {
     let nowhere = missing(&servers, "nowhere").await;
     assert!(nowhere.contains("the working directory `no/such/place` does not exist"), "{nowhere}");
     let directory = missing(&servers, "directory").await;
-    assert!(directory.contains("check that it is an executable file"), "{directory}");
+    assert!(directory.contains("check that it is an executable file and that"), "{directory}");
     let unknown = missing(&servers, "unheard-of").await;
     assert!(unknown.contains("there is no MCP server `unheard-of` in the configuration"), "{unknown}");
     servers.close().await;

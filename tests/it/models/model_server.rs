@@ -54,6 +54,7 @@ impl Asked {
 struct Shared {
     answers: VecDeque<Prepared>,
     asked: Vec<Asked>,
+    connections: usize,
 }
 
 pub(crate) struct ModelServer {
@@ -104,16 +105,25 @@ impl Prepared {
 
 impl ModelServer {
     pub(crate) async fn answering(answers: impl IntoIterator<Item = Prepared>) -> Self {
-        let shared = Arc::new(Mutex::new(Shared { answers: answers.into_iter().collect(), asked: Vec::new() }));
+        let shared = Arc::new(Mutex::new(Shared { answers: answers.into_iter().collect(), ..Shared::default() }));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
-        let listener = listener.tap_io(|socket| socket.set_nodelay(true).unwrap());
+        let seen = Arc::clone(&shared);
+        let listener = listener.tap_io(move |socket| {
+            socket.set_nodelay(true).unwrap();
+            seen.lock().unwrap().connections += 1;
+        });
         let app = Router::new().fallback(answer).with_state(Arc::clone(&shared));
         let task = tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
         Self { base_url, shared, task }
     }
 
-    /// What was asked so far.
+    /// How many connections were opened so far.
+    pub(crate) fn connections(&self) -> usize {
+        self.shared.lock().unwrap().connections
+    }
+
+    /// What was asked since the last time.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         std::mem::take(&mut self.shared.lock().unwrap().asked)
     }

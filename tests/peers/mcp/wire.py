@@ -25,11 +25,11 @@ def say(request, progress, message=None):
     send({"method": "notifications/progress", "params": params})
 
 
-def messages():
+def messages(shake_hands=True):
     """What the client sends, the handshake answered along the way."""
     for line in sys.stdin:
         message = json.loads(line)
-        if message.get("method") == "initialize":
+        if shake_hands and message.get("method") == "initialize":
             answer(message, {
                 "protocolVersion": message["params"]["protocolVersion"],
                 "capabilities": {"tools": {}},

@@ -1,21 +1,21 @@
 //! The configuration file as it is written. What these comments say is what editors show: the JSON Schema of the file
 //! is made from them. Nothing here has a default, a meaning or a variable filled in; [`super::resolve`] does that.
+//! No type can be shown with `Debug`: keys may have been written out in the file.
+
+mod agent;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
+pub(super) use agent::{Agent, Limits, Tools};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
 use super::placed::{Placed, Text};
 use super::settings::{ContentMode, Durability};
-use crate::core::run::{InDoubt, OnDeny};
-use crate::core::tool::TierMode;
 
 /// The configuration of toolgate: `toolgate.yaml`.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(title = "toolgate.yaml")]
 pub(super) struct Written {
@@ -36,7 +36,7 @@ pub(super) struct Written {
 }
 
 /// Where runs are kept.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Store {
     /// In an SQLite file.
@@ -46,12 +46,12 @@ pub(super) enum Store {
 }
 
 /// No settings.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Nothing {}
 
 /// An SQLite store.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Sqlite {
     /// The file; its folder is created. Default: `.toolgate/toolgate.db`.
@@ -61,7 +61,7 @@ pub(super) struct Sqlite {
 }
 
 /// A language model.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Model {
     /// A server that speaks OpenAI's Chat Completions API.
@@ -75,7 +75,7 @@ pub(super) enum Model {
 }
 
 /// A server that speaks OpenAI's Chat Completions API.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OpenAiChat {
     /// The URL up to and without `/chat/completions`. Default: `https://api.openai.com/v1`.
@@ -99,22 +99,22 @@ pub(super) struct OpenAiChat {
 }
 
 /// How long to wait for a model, in seconds.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub(super) struct ModelTimeouts {
     /// For the connection. Default: 10.
-    #[schemars(with = "Option<f64>")]
+    #[schemars(schema_with = "seconds")]
     pub(super) connect_s: Option<Text>,
     /// For the next byte of a reply, the first included. Default: 120.
-    #[schemars(with = "Option<f64>")]
+    #[schemars(schema_with = "seconds")]
     pub(super) idle_s: Option<Text>,
     /// For a whole reply. Default: 600.
-    #[schemars(with = "Option<f64>")]
+    #[schemars(schema_with = "seconds")]
     pub(super) total_s: Option<Text>,
 }
 
 /// A conversation from a file.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Scripted {
     /// The file.
@@ -122,7 +122,7 @@ pub(super) struct Scripted {
 }
 
 /// The model the environment names.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Environment {
     /// The model to use when the environment names none.
@@ -130,8 +130,8 @@ pub(super) struct Environment {
 }
 
 /// An MCP server: `stdio` or `http`.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub(super) struct Server {
     /// A program that toolgate starts and talks to over its standard input and output.
     pub(super) stdio: Option<Stdio>,
@@ -140,13 +140,13 @@ pub(super) struct Server {
     /// Whether the hints it gives about its tools (read-only, idempotent, …) are believed. Default: false.
     pub(super) trusted: Option<bool>,
     /// For starting or connecting, in seconds. Default: 60.
-    #[schemars(with = "Option<f64>")]
+    #[schemars(schema_with = "seconds")]
     pub(super) start_timeout_s: Option<Text>,
     /// For a call without any progress, in seconds. Default: 60.
-    #[schemars(with = "Option<f64>")]
+    #[schemars(schema_with = "seconds")]
     pub(super) call_timeout_s: Option<Text>,
     /// For a call however much it progresses, in seconds. Default: 600.
-    #[schemars(with = "Option<f64>")]
+    #[schemars(schema_with = "seconds")]
     pub(super) total_timeout_s: Option<Text>,
     /// Calls at the same time. Default: 16.
     #[schemars(range(min = 1))]
@@ -154,7 +154,7 @@ pub(super) struct Server {
 }
 
 /// A program to start.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Stdio {
     /// The program: a name on the PATH, or a path.
@@ -170,7 +170,7 @@ pub(super) struct Stdio {
 }
 
 /// A server to connect to.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Http {
     /// Its URL.
@@ -179,77 +179,8 @@ pub(super) struct Http {
     pub(super) headers: Option<BTreeMap<String, Text>>,
 }
 
-/// An agent: written here, or in a Markdown file whose front matter has the same keys and whose text is the instructions.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct Agent {
-    /// The Markdown file; nothing else is written beside it.
-    pub(super) file: Option<Text>,
-    /// Which model. Default: the only one there is.
-    pub(super) model: Option<Text>,
-    /// The system prompt. Taken as it is: no variables.
-    pub(super) instructions: Option<Text>,
-    /// The MCP servers whose tools it may use. Default: none.
-    pub(super) servers: Option<Vec<Text>>,
-    /// Which of the tools it may use, by the names the model sees.
-    pub(super) tools: Option<Tools>,
-    /// Priorities by tool name pattern; the first pattern that matches counts. Default: 0.
-    pub(super) priorities: Option<Priorities>,
-    /// What becomes of calls below the highest priority of a reply. Default: `defer`.
-    #[schemars(schema_with = "tier_words")]
-    pub(super) tiers: Option<TierMode>,
-    /// The approval policy. Default: `default`.
-    pub(super) policy: Option<Text>,
-    /// What a denied call does: `tell` the model, or `fail` the run. Default: `tell`.
-    #[schemars(schema_with = "deny_words")]
-    pub(super) on_deny: Option<OnDeny>,
-    /// What becomes of a call whose outcome nobody knows: `tell` the model, or `ask` a person. Default: `tell`.
-    #[schemars(schema_with = "doubt_words")]
-    pub(super) in_doubt: Option<InDoubt>,
-    /// JSON Schema of the final answer, or the path of a file with it.
-    pub(super) output_schema: Option<Placed<Value>>,
-    /// Tools that the calling application runs itself: `name`, `description`, `input_schema`, `result_schema`, `priority`.
-    pub(super) external_tools: Option<Vec<Placed<Value>>>,
-    /// What bounds a run.
-    pub(super) limits: Option<Limits>,
-}
-
-/// Allow and deny lists of tool names with wildcards.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct Tools {
-    /// Names it may use; empty means all.
-    pub(super) allow: Vec<Text>,
-    /// Names it may not use, whatever `allow` says.
-    pub(super) deny: Vec<Text>,
-}
-
-/// What bounds a run.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct Limits {
-    /// Turns with tools, and rejected answers; then the model answers with what it has. Default: 30.
-    pub(super) max_tool_interactions: Option<u32>,
-    /// Model turns; then the run ends. Default: 50.
-    #[schemars(range(min = 1))]
-    pub(super) max_iterations: Option<Placed<u32>>,
-    /// MCP calls. Default: no limit.
-    pub(super) max_mcp_calls: Option<u32>,
-    /// Tokens read and written. Default: no limit.
-    pub(super) max_tokens: Option<u64>,
-    /// US dollars. Default: no limit.
-    pub(super) max_cost_usd: Option<f64>,
-    /// Seconds from the start, waiting included. Default: no limit.
-    pub(super) deadline_s: Option<u64>,
-    /// Turns in a row that bring nothing but unusable calls or rejected answers. Default: 3.
-    pub(super) max_corrections: Option<u32>,
-    /// Attempts at one model call, the first included. Default: 3.
-    #[schemars(range(min = 1))]
-    pub(super) max_attempts: Option<Placed<u32>>,
-}
-
 /// Where traces go.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Telemetry {
     /// The OTLP/HTTP endpoint. Default: `OTEL_EXPORTER_OTLP_ENDPOINT`, or else no export.
@@ -262,54 +193,6 @@ pub(super) struct Telemetry {
     pub(super) content: Option<ContentMode>,
 }
 
-/// Patterns with numbers, in the order written.
-#[derive(Debug, Default)]
-pub(super) struct Priorities(pub(super) Vec<(String, Placed<i32>)>);
-
-impl<'de> Deserialize<'de> for Priorities {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Priorities;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("patterns with their priorities")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(Priorities(entries))
-            }
-        }
-        deserializer.deserialize_map(InOrder)
-    }
-}
-
-impl JsonSchema for Priorities {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Priorities".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "object", "additionalProperties": {"type": "integer"}})
-    }
-}
-
-fn tier_words(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"enum": ["defer", "elide", "drain"]})
-}
-
-fn deny_words(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"enum": ["tell", "fail"]})
-}
-
-fn doubt_words(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"enum": ["tell", "ask"]})
+fn seconds(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": ["number", "string"], "exclusiveMinimum": 0})
 }

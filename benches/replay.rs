@@ -1,0 +1,165 @@
+//! How fast a journal becomes a run: 10,000 events from memory and from JSON, and whether an event costs more the longer
+//! the history is. Replay is the only way a run is loaded, so this bounds every resume.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use serde_json::json;
+use toolgate::core::chat::{Message, Part, Reply};
+use toolgate::core::policy::Policy;
+use toolgate::core::run::{CallVerdict, Event, Limits, Right, Run, Spec, Started, Step, Trigger};
+use toolgate::core::tool::{McpTool, Outcome, ServerTools, ToolCall, ToolOutput, Toolset, ToolsetRules};
+use toolgate::core::trace::{Trace, TraceId};
+
+const EVENTS: usize = 10_000;
+
+fn started() -> Arc<Started> {
+    let limits = Limits { max_tool_interactions: u32::MAX, max_iterations: u32::MAX, ..Limits::default() };
+    Arc::new(Started {
+        spec: Spec {
+            agent: "bench".into(),
+            model: "scripted".into(),
+            system: String::new(),
+            servers: vec!["files".into()],
+            external_tools: Vec::new(),
+            tools: Default::default(),
+            tiers: Default::default(),
+            on_deny: Default::default(),
+            in_doubt: Default::default(),
+            output_schema: None,
+            validate_output: false,
+            limits,
+        },
+        history: Vec::new(),
+        input: Message::user("read everything"),
+        session: "bench".into(),
+        trigger: Trigger::Manual,
+        trace: Trace { id: TraceId([7; 16]), parent: None, sampled: true, state: None },
+        metadata: Default::default(),
+    })
+}
+
+fn toolset() -> Arc<Toolset> {
+    let tool = |name: &str| McpTool {
+        name: name.into(),
+        description: "reads a file".into(),
+        input_schema: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
+        output_schema: None,
+        annotations: Default::default(),
+    };
+    let tools = vec![tool("read"), tool("search")];
+    let server = ServerTools { server: "files".into(), trusted: true, tools, left_out: Vec::new() };
+    let rules = ToolsetRules { policy: Arc::new(Policy::allow_always()), ..ToolsetRules::default() };
+    Arc::new(Toolset::assemble(&[], &[server], &rules))
+}
+
+fn reply(turn: usize) -> Reply {
+    let call = |n: usize, name: &str| {
+        let path = format!("src/module_{turn}/file_{n}.rs");
+        ToolCall::new(format!("call_{turn}_{n}"), name, json!({"path": path, "lines": [1, 400]})).into_part()
+    };
+    let words = Part::text("I will read the next two files and compare what they say about the interface.");
+    Reply { content: vec![words, call(0, "mcp_files_read"), call(1, "mcp_files_search")], ..Reply::calling([]) }
+}
+
+/// What a long run writes: a turn of two calls after the other, each result about a kilobyte.
+fn journal() -> Vec<Event> {
+    let outcome = Arc::new(Outcome::Returned(ToolOutput::text("let x = compute(y)?;\n".repeat(48))));
+    let started = started();
+    let mut run = Run::begin(started.clone());
+    let mut journal = vec![Event::Started(started)];
+    while journal.len() < EVENTS {
+        let events = match run.next() {
+            Step::Record(events) => events,
+            Step::ListTools => vec![Event::ToolsListed { toolset: toolset() }],
+            Step::CallModel { attempt, offer, .. } => {
+                let reply = Arc::new(reply(journal.len()));
+                vec![Event::ModelCalled { attempt, offer }, Event::ModelReplied { reply }]
+            }
+            Step::CheckCalls(calls) => {
+                let verdict = CallVerdict::Run { by: Right::Policy { rule: None } };
+                calls.into_iter().map(|call| Event::CallChecked { call, verdict: verdict.clone() }).collect()
+            }
+            Step::RunTier(calls) => {
+                let done = |call| Event::CallCompleted { call, outcome: outcome.clone() };
+                let results: Vec<Event> = calls.iter().cloned().map(done).collect();
+                [Event::CallsStarted { calls }].into_iter().chain(results).collect()
+            }
+            other => panic!("a run of plain calls asks for nothing else: {other:?}"),
+        };
+        for event in events {
+            run.apply(&event).unwrap();
+            journal.push(event);
+        }
+    }
+    journal.truncate(EVENTS);
+    journal
+}
+
+fn parse(lines: &[String]) -> Vec<Event> {
+    lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn replay(criterion: &mut Criterion) {
+    let journal = journal();
+    let lines: Vec<String> = journal.iter().map(|event| serde_json::to_string(event).unwrap()).collect();
+    let megabytes = lines.iter().map(String::len).sum::<usize>() as f64 / 1e6;
+    println!("{} events, {megabytes:.1} MB of JSON", journal.len());
+
+    let mut group = criterion.benchmark_group("replay");
+    group.throughput(Throughput::Elements(EVENTS as u64)).sample_size(20).measurement_time(Duration::from_secs(3));
+    group.bench_function("10k events in memory", |bench| {
+        bench.iter_with_large_drop(|| Run::replay(black_box(&journal)).unwrap());
+    });
+    group.bench_function("10k events from JSON", |bench| {
+        bench.iter_with_large_drop(|| Run::replay(&parse(black_box(&lines))).unwrap());
+    });
+    group.finish();
+}
+
+/// One turn at the end of a short and of a long history. Fails when the long one is clearly dearer.
+fn one_more_turn(criterion: &mut Criterion) {
+    let journal = journal();
+    let turn = 9;
+    let mut group = criterion.benchmark_group("apply nine events");
+    group.sample_size(20).measurement_time(Duration::from_secs(2));
+    let mut costs = Vec::new();
+    for history in [1_000, 9_900] {
+        let (before, after) = journal.split_at(history);
+        let run = Run::replay(before).unwrap().unwrap();
+        let apply = |mut run: Run| {
+            for event in &after[..turn] {
+                run.apply(event).unwrap();
+                black_box(run.next());
+            }
+            run
+        };
+        costs.push(fastest(&run, apply));
+        group.bench_function(format!("after {history}"), |bench| {
+            bench.iter_batched(|| run.clone(), apply, BatchSize::PerIteration);
+        });
+    }
+    group.finish();
+    let [short, long] = costs[..] else { return };
+    println!("nine events after 1,000: {short:?}; after 9,900: {long:?}");
+    assert!(long < short * 4 + Duration::from_micros(20), "an event gets dearer as the history grows");
+}
+
+/// The fastest of many tries; the copy and the drop of the run are not counted.
+fn fastest(run: &Run, apply: impl Fn(Run) -> Run) -> Duration {
+    let tries = (0..200).map(|_| {
+        let copy = run.clone();
+        let begun = Instant::now();
+        let after = apply(copy);
+        let took = begun.elapsed();
+        drop(black_box(after));
+        took
+    });
+    tries.min().unwrap_or_default()
+}
+
+criterion_group!(benches, replay, one_more_turn);
+criterion_main!(benches);

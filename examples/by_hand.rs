@@ -1,0 +1,125 @@
+//! A run driven by hand: no runner, no store, no async. The core says what is next; this program does it.
+//!
+//! `cargo run --example by_hand`
+//!
+//! Every fact is an [`Event`] that the run admits or refuses. Keep them anywhere: the run is their fold, and
+//! [`Run::replay`] is all it takes to go on after a crash.
+#![allow(clippy::print_stdout)]
+
+use std::error::Error;
+use std::sync::Arc;
+
+use serde_json::{Map, json};
+use toolgate::core::chat::{Message, Reply};
+use toolgate::core::policy::Policy;
+use toolgate::core::run::{
+    CallVerdict, Event, InDoubt, Limits, OnDeny, OutputVerdict, Right, Run, Spec, Started, Step, Trigger,
+};
+use toolgate::core::tool::{
+    Annotations, McpTool, Outcome, ServerTools, TierMode, ToolCall, ToolFilter, ToolOutput, Toolset, ToolsetRules,
+};
+use toolgate::core::trace::{Trace, TraceId};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let first = Event::Started(Arc::new(started("What is the sum of 2 and 3?")));
+    let mut journal = vec![first];
+    loop {
+        // Replayed each time, to show that nothing but the journal matters; a driver applies each event once.
+        let run = Run::replay(&journal)?.ok_or("a journal has at least one event")?;
+        let step = run.next();
+        println!("{:>2} events, next: {}", journal.len(), name(&step));
+        let events = match step {
+            Step::Record(events) => events,
+            Step::ListTools => vec![Event::ToolsListed { toolset: Arc::new(toolset()) }],
+            Step::ResolveApprovals(_) => vec![Event::ApprovalsResolved { granted: Vec::new() }],
+            Step::CallModel { attempt, offer, .. } => {
+                vec![Event::ModelCalled { attempt, offer }, Event::ModelReplied { reply: Arc::new(model(&run)) }]
+            }
+            Step::CheckCalls(calls) => {
+                let run = CallVerdict::Run { by: Right::Policy { rule: None } };
+                calls.into_iter().map(|call| Event::CallChecked { call, verdict: run.clone() }).collect()
+            }
+            Step::RunTier(calls) => {
+                let results =
+                    calls.iter().map(|call| Event::CallCompleted { call: call.clone(), outcome: add(&run, call) });
+                [Event::CallsStarted { calls: calls.clone() }].into_iter().chain(results.collect::<Vec<_>>()).collect()
+            }
+            Step::ValidateOutput(_) => vec![Event::OutputValidated { verdict: OutputVerdict::Valid { value: None } }],
+            Step::Wait(debts) => return Err(format!("nobody is here to pay {} debts", debts.len()).into()),
+            Step::Done(ending) => {
+                println!("{}", ending.output().map_or("", |output| &output.text));
+                return Ok(());
+            }
+        };
+        journal.extend(events);
+    }
+}
+
+/// A model of few words: it asks for the sum, and then says it.
+fn model(run: &Run) -> Reply {
+    match run.budget().iterations {
+        0 => Reply::calling([ToolCall::new("call_1", "mcp_calculator_add", json!({"a": 2, "b": 3}))]),
+        _ => Reply::text("The sum is 5."),
+    }
+}
+
+/// The tool.
+fn add(run: &Run, call: &toolgate::core::id::CallId) -> Arc<Outcome> {
+    let number = |name: &str| run.call(call)?.arguments().as_object()?.get(name)?.as_i64();
+    Arc::new(match (number("a"), number("b")) {
+        (Some(a), Some(b)) => Outcome::Returned(ToolOutput::text((a + b).to_string())),
+        _ => Outcome::Returned(ToolOutput::error("a and b have to be integers")),
+    })
+}
+
+fn toolset() -> Toolset {
+    let add = McpTool {
+        name: "add".into(),
+        description: "Adds two integers.".into(),
+        input_schema: json!({"type": "object", "required": ["a", "b"]}),
+        output_schema: None,
+        annotations: Annotations::default(),
+    };
+    let server = ServerTools { server: "calculator".into(), trusted: true, tools: vec![add], left_out: Vec::new() };
+    let rules = ToolsetRules { policy: Arc::new(Policy::allow_always()), ..ToolsetRules::default() };
+    Toolset::assemble(&[], &[server], &rules)
+}
+
+fn started(question: &str) -> Started {
+    Started {
+        spec: Spec {
+            agent: "by-hand".into(),
+            model: "few-words".into(),
+            system: String::new(),
+            servers: Vec::new(),
+            external_tools: Vec::new(),
+            tools: ToolFilter::default(),
+            tiers: TierMode::default(),
+            on_deny: OnDeny::default(),
+            in_doubt: InDoubt::default(),
+            output_schema: None,
+            validate_output: false,
+            limits: Limits::default(),
+        },
+        history: Vec::new(),
+        input: Message::user(question),
+        session: "session".into(),
+        trigger: Trigger::Manual,
+        trace: Trace { id: TraceId([1; 16]), parent: None, sampled: false, state: None },
+        metadata: Map::new(),
+    }
+}
+
+fn name(step: &Step) -> &'static str {
+    match step {
+        Step::Record(_) => "record what follows from the journal",
+        Step::ListTools => "list the tools",
+        Step::ResolveApprovals(_) => "ask the approval cache",
+        Step::CallModel { .. } => "ask the model",
+        Step::ValidateOutput(_) => "check the answer",
+        Step::CheckCalls(_) => "check the calls",
+        Step::RunTier(_) => "run the tier",
+        Step::Wait(_) => "wait",
+        Step::Done(_) => "nothing, it is done",
+    }
+}

@@ -1,0 +1,81 @@
+//! An application that returns external results: the run waits for it, it executes, the run goes on.
+//!
+//! `cargo run --example external_results`
+//!
+//! The run is kept in an SQLite file, and a second runner, as in another process, resumes it: nothing but the run's id
+//! passes between the two.
+#![allow(clippy::print_stdout)]
+
+use std::error::Error;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use toolgate::core::policy::Policy;
+use toolgate::core::run::{Debt, Status};
+use toolgate::core::tool::{Arguments, ExternalTool};
+use toolgate::models::scripted::{Script, ScriptedModel};
+use toolgate::runner::{Agent, AgentRunner, Report, Request, ResultFor, Resume};
+use toolgate::stores::{Durability, SqliteStore};
+
+const CONVERSATION: &str = r#"{"turns": [
+    {"say": "I look the orders up.", "calls": [
+        {"name": "ext_get_order", "arguments": {"id": "77"}},
+        {"name": "ext_get_order", "arguments": {"id": "78"}}
+    ]},
+    {"say": "Order 77 is paid; order 78 does not exist."}
+]}"#;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let database = folder.path().join("runs.db");
+
+    let report = {
+        let runner = runner(&database).await?;
+        let request = Request::new("support", "How are orders 77 and 78?").external_tool(get_order()?);
+        let report = runner.execute(request).await?;
+        runner.close().await;
+        report
+    };
+    println!("{} is {}: it is owed {} results", report.run_id, report.status.as_str(), report.pending.len());
+
+    // Hours later, on another machine.
+    let runner = runner(&database).await?;
+    let results = report.pending.iter().filter_map(execute).collect();
+    let report: Report = runner.resume(&report.run_id, Resume { results, ..Resume::default() }).await?;
+    runner.close().await;
+
+    assert_eq!(report.status, Status::Completed);
+    println!("{}", report.output.map(|output| output.text).unwrap_or_default());
+    Ok(())
+}
+
+/// What only this application can do. An error is a result as well: the model reads it and goes on.
+fn execute(debt: &Debt) -> Option<(toolgate::core::id::CallId, toolgate::core::tool::Outcome)> {
+    let Debt::ExternalResult { call_id, tool, arguments, .. } = debt else { return None };
+    println!("  {tool} {}", arguments.to_value());
+    let id = match arguments {
+        Arguments::Object(object) => object.get("id").and_then(Value::as_str),
+        Arguments::Malformed(_) => None,
+    };
+    Some(match id {
+        Some("77") => ResultFor::output(call_id.clone(), json!({"status": "paid"})),
+        other => ResultFor::error(call_id.clone(), format!("there is no order {}", other.unwrap_or("without an id"))),
+    })
+}
+
+fn get_order() -> Result<ExternalTool, serde_json::Error> {
+    serde_json::from_value(json!({
+        "name": "get_order",
+        "description": "Looks an order up by its id.",
+        "input_schema": {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]},
+        "result_schema": {"type": "object", "required": ["status"]}
+    }))
+}
+
+async fn runner(database: &std::path::Path) -> Result<AgentRunner, Box<dyn Error>> {
+    let store = SqliteStore::open(database, Durability::PowerCut).await?;
+    let model = ScriptedModel::new("scripted", Script::from_json(CONVERSATION)?);
+    let agent = Agent { policy: Arc::new(Policy::allow_always()), ..Agent::new("support", Arc::new(model)) };
+    Ok(AgentRunner::builder().store(Arc::new(store)).agent(agent).build()?)
+}

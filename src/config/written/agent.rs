@@ -1,0 +1,133 @@
+//! Agents as they are written.
+
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::Value;
+
+use crate::config::placed::{Placed, Text};
+use crate::core::run::{InDoubt, OnDeny};
+use crate::core::tool::TierMode;
+
+/// An agent: written here, or in a Markdown file whose front matter has the same keys and whose text is the instructions.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(in crate::config) struct Agent {
+    /// The Markdown file; nothing else is written beside it.
+    pub(in crate::config) file: Option<Text>,
+    /// Which model. Default: the only one there is.
+    pub(in crate::config) model: Option<Text>,
+    /// The system prompt. Taken as it is: no variables.
+    pub(in crate::config) instructions: Option<Text>,
+    /// The MCP servers whose tools it may use. Default: none.
+    pub(in crate::config) servers: Option<Vec<Text>>,
+    /// Which of the tools it may use, by the names the model sees.
+    pub(in crate::config) tools: Option<Tools>,
+    /// Priorities by tool name pattern; the first pattern that matches counts. Default: 0.
+    pub(in crate::config) priorities: Option<Priorities>,
+    /// What becomes of calls below the highest priority of a reply. Default: `defer`.
+    #[schemars(schema_with = "tier_words")]
+    pub(in crate::config) tiers: Option<TierMode>,
+    /// The approval policy. Default: `default`.
+    pub(in crate::config) policy: Option<Text>,
+    /// What a denied call does: `tell` the model, or `fail` the run. Default: `tell`.
+    #[schemars(schema_with = "deny_words")]
+    pub(in crate::config) on_deny: Option<OnDeny>,
+    /// What becomes of a call whose outcome nobody knows: `tell` the model, or `ask` a person. Default: `tell`.
+    #[schemars(schema_with = "doubt_words")]
+    pub(in crate::config) in_doubt: Option<InDoubt>,
+    /// JSON Schema of the final answer, or the path of a file with it.
+    pub(in crate::config) output_schema: Option<Placed<Value>>,
+    /// Tools that the calling application runs itself: `name`, `description`, `input_schema`, `result_schema`, `priority`.
+    pub(in crate::config) external_tools: Option<Vec<Placed<Value>>>,
+    /// What bounds a run.
+    pub(in crate::config) limits: Option<Limits>,
+}
+
+/// Allow and deny lists of tool names with wildcards.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(in crate::config) struct Tools {
+    /// Names it may use; empty means all.
+    pub(in crate::config) allow: Vec<Text>,
+    /// Names it may not use, whatever `allow` says.
+    pub(in crate::config) deny: Vec<Text>,
+}
+
+/// What bounds a run.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(in crate::config) struct Limits {
+    /// Turns with tools, and rejected answers; then the model answers with what it has. Default: 30.
+    pub(in crate::config) max_tool_interactions: Option<u32>,
+    /// Model turns; then the run ends. Default: 50.
+    #[schemars(range(min = 1))]
+    pub(in crate::config) max_iterations: Option<Placed<u32>>,
+    /// MCP calls. Default: no limit.
+    pub(in crate::config) max_mcp_calls: Option<u32>,
+    /// Tokens read and written. Default: no limit.
+    pub(in crate::config) max_tokens: Option<u64>,
+    /// US dollars. Default: no limit.
+    pub(in crate::config) max_cost_usd: Option<f64>,
+    /// Seconds from the start, waiting included. Default: no limit.
+    pub(in crate::config) deadline_s: Option<u64>,
+    /// Turns in a row that bring nothing but unusable calls or rejected answers. Default: 3.
+    pub(in crate::config) max_corrections: Option<u32>,
+    /// Attempts at one model call, the first included. Default: 3.
+    #[schemars(range(min = 1))]
+    pub(in crate::config) max_attempts: Option<Placed<u32>>,
+}
+
+/// Patterns with numbers, in the order written.
+#[derive(Default)]
+pub(in crate::config) struct Priorities(pub(in crate::config) Vec<(String, Placed<i32>)>);
+
+impl<'de> Deserialize<'de> for Priorities {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Priorities;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("patterns with their priorities")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Priorities(entries))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+impl JsonSchema for Priorities {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Priorities".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "object", "additionalProperties": {"type": "integer"}})
+    }
+}
+
+fn tier_words(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"enum": ["defer", "elide", "drain"]})
+}
+
+fn deny_words(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"enum": ["tell", "fail"]})
+}
+
+fn doubt_words(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"enum": ["tell", "ask"]})
+}

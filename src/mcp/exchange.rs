@@ -1,0 +1,160 @@
+//! One request and its answer over a live connection: limits, progress, and what the server hears when nobody waits any
+//! more.
+
+use std::time::Duration;
+
+use rmcp::model::{
+    CancelledNotification, CancelledNotificationParam, ClientRequest, JsonObject, MetaObject, RequestId,
+    RequestMetaObject, ServerResult,
+};
+use rmcp::service::{PeerRequestOptions, ServiceError};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::connection::Connection;
+use super::fault::Fault;
+use super::http;
+use crate::ports::Progress;
+
+/// The time an exchange has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// The longest silence; progress ends it.
+    pub(super) silence: Duration,
+    /// The longest time in all, for the message.
+    pub(super) total: Duration,
+    /// When that is over.
+    pub(super) deadline: Instant,
+}
+
+impl Limits {
+    /// Limits that begin now.
+    pub(super) fn new(silence: Duration, total: Duration) -> Self {
+        let (longest, now) = (Duration::from_secs(365 * 24 * 3600), Instant::now());
+        Self { silence: silence.min(longest), total, deadline: now + total.min(longest) }
+    }
+}
+
+impl Connection {
+    /// Sends a request and waits for its result, unparsed. When the wait ends early, by a limit or because the future
+    /// was dropped, the server is told that nobody wants the result any more.
+    pub(super) async fn exchange(
+        &self,
+        request: ClientRequest,
+        meta: JsonObject,
+        limits: Limits,
+        progress: &(dyn Fn(Progress) + Send + Sync),
+    ) -> Result<Value, Fault> {
+        let options = PeerRequestOptions::no_options().with_meta(RequestMetaObject(MetaObject::from(meta)));
+        let mut routes = self.listener.hold().await;
+        let Ok(mut handle) = self.peer.send_cancellable_request(request, options).await else {
+            drop(routes);
+            return Err(Fault::NotSent(format!("is gone: {}", self.last_words().await)));
+        };
+        let mut updates = routes.register(handle.progress_token.clone());
+        drop(routes);
+        let mut in_flight = InFlight { connection: self, request: Some(handle.id.clone()) };
+
+        let mut told = Told { furthest: f64::NEG_INFINITY, progress };
+        let silence = tokio::time::sleep(limits.silence);
+        tokio::pin!(silence);
+        let answer = loop {
+            tokio::select! {
+                biased;
+                answer = &mut handle.rx => break answer,
+                Some(update) = updates.recv() => {
+                    told.tell(update);
+                    silence.as_mut().reset(Instant::now() + limits.silence);
+                }
+                () = tokio::time::sleep_until(limits.deadline) => return Err(Fault::Late(limits.total)),
+                () = &mut silence => return Err(Fault::Silent(limits.silence)),
+            }
+        };
+        in_flight.request = None;
+        while let Ok(update) = updates.try_recv() {
+            told.tell(update);
+        }
+        match answer {
+            Ok(Ok(result)) => raw(result),
+            Ok(Err(error)) => Err(self.fault(error).await),
+            Err(_) => Err(Fault::Disconnected(self.last_words().await)),
+        }
+    }
+
+    async fn fault(&self, error: ServiceError) -> Fault {
+        if let ServiceError::McpError(error) = error {
+            return Fault::Refused { code: error.code.0, message: error.message.into_owned() };
+        }
+        if let (ServiceError::TransportSend(error), false) = (&error, self.is_child()) {
+            return http::send_fault(error);
+        }
+        Fault::Disconnected(self.last_words().await)
+    }
+}
+
+/// The result as JSON. The SDK guesses its type; whatever it took it for, nothing that is read here is lost.
+fn raw(result: ServerResult) -> Result<Value, Fault> {
+    if let ServerResult::CustomResult(untyped) = result {
+        return Ok(untyped.0);
+    }
+    serde_json::to_value(result).map_err(|error| Fault::Unreadable(error.to_string()))
+}
+
+/// What a caller was told so far. Reports can overtake one another on their way here; one that is behind is dropped.
+struct Told<'a> {
+    furthest: f64,
+    progress: &'a (dyn Fn(Progress) + Send + Sync),
+}
+
+impl Told<'_> {
+    fn tell(&mut self, update: Progress) {
+        if update.progress >= self.furthest {
+            self.furthest = update.progress;
+            (self.progress)(update);
+        }
+    }
+}
+
+/// A request that is under way. Dropping it tells the server to stop.
+struct InFlight<'a> {
+    connection: &'a Connection,
+    request: Option<RequestId>,
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        let (Some(request), Ok(runtime)) = (self.request.take(), tokio::runtime::Handle::try_current()) else {
+            return;
+        };
+        let params = CancelledNotificationParam::new(Some(request), Some("nobody waits for the result".into()));
+        let peer = self.connection.peer.clone();
+        let cancel = async move {
+            let _ = peer.send_notification(CancelledNotification::new(params).into()).await;
+        };
+        self.connection.tasks.spawn_on(cancel, &runtime);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn whatever_the_sdk_takes_a_result_for_the_json_is_what_the_server_sent() {
+        for sent in [
+            json!({}),
+            json!({"tools": [{"name": "bare"}]}),
+            json!({"tools": [{"name": "t", "inputSchema": {"z": 1, "a": true}, "outputSchema": {"type": "array"}}]}),
+            json!({"content": [{"type": "hologram"}], "isError": true}),
+            json!({"resultType": "complete", "content": [{"type": "hologram"}]}),
+            json!({"resultType": "input_required", "requestState": "s"}),
+            json!({"content": [{"type": "text", "text": "t"}], "structuredContent": [1, 2.5, null]}),
+            json!({"content": [], "structuredContent": null}),
+        ] {
+            let read: ServerResult = serde_json::from_value(sent.clone()).expect("any object is a result");
+            assert_eq!(raw(read).map(|json| json.to_string()), Ok(sent.to_string()));
+        }
+    }
+}

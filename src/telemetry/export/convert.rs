@@ -1,0 +1,75 @@
+//! Our spans in the SDK's types.
+
+use std::time::SystemTime;
+
+use opentelemetry::trace::{
+    Event, Link as SdkLink, SpanContext, SpanId as SdkSpanId, SpanKind, Status as SdkStatus, TraceFlags,
+    TraceId as SdkTraceId, TraceState,
+};
+use opentelemetry::{Array, InstrumentationScope, KeyValue, StringValue, Value as SdkValue};
+use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
+
+use crate::core::trace::{SpanId, TraceId};
+use crate::telemetry::spans::{Kind, Link, Span, SpanEvent, Status, Value};
+
+/// A span as the SDK's processors take it. The SDK's limits on attributes do not apply on this way.
+pub(super) fn span_data(span: Span, scope: &InstrumentationScope) -> SpanData {
+    let state = span.state.as_deref().and_then(|state| state.parse::<TraceState>().ok()).unwrap_or_default();
+    let mut events = SpanEvents::default();
+    events.events = span.events.into_iter().map(event).collect();
+    let mut links = SpanLinks::default();
+    links.links = span.links.into_iter().map(link).collect();
+    SpanData {
+        span_context: SpanContext::new(trace_id(span.trace), span_id(span.id), TraceFlags::SAMPLED, false, state),
+        parent_span_id: span.parent.map_or(SdkSpanId::INVALID, |parent| span_id(parent.id)),
+        parent_span_is_remote: span.parent.is_some_and(|parent| parent.remote),
+        span_kind: match span.kind {
+            Kind::Internal => SpanKind::Internal,
+            Kind::Client => SpanKind::Client,
+        },
+        name: span.name.into(),
+        start_time: SystemTime::from(span.start),
+        end_time: SystemTime::from(span.end),
+        attributes: attributes(span.attributes),
+        dropped_attributes_count: 0,
+        events,
+        links,
+        status: match span.status {
+            Status::Ok => SdkStatus::Ok,
+            Status::Error(message) => SdkStatus::error(message),
+        },
+        instrumentation_scope: scope.clone(),
+    }
+}
+
+fn event(event: SpanEvent) -> Event {
+    Event::new(event.name, SystemTime::from(event.at), attributes(event.attributes), 0)
+}
+
+fn link(link: Link) -> SdkLink {
+    let context =
+        SpanContext::new(trace_id(link.trace), span_id(link.span), TraceFlags::SAMPLED, true, TraceState::default());
+    SdkLink::new(context, Vec::new(), 0)
+}
+
+fn attributes(attributes: Vec<(String, Value)>) -> Vec<KeyValue> {
+    attributes.into_iter().map(|(name, value)| KeyValue::new(name, sdk_value(value))).collect()
+}
+
+fn sdk_value(value: Value) -> SdkValue {
+    match value {
+        Value::Text(text) => SdkValue::String(text.into()),
+        Value::Texts(texts) => SdkValue::Array(Array::String(texts.into_iter().map(StringValue::from).collect())),
+        Value::Int(number) => SdkValue::I64(number),
+        Value::Float(number) => SdkValue::F64(number),
+        Value::Bool(flag) => SdkValue::Bool(flag),
+    }
+}
+
+fn trace_id(id: TraceId) -> SdkTraceId {
+    SdkTraceId::from_bytes(id.0)
+}
+
+fn span_id(id: SpanId) -> SdkSpanId {
+    SdkSpanId::from_bytes(id.0)
+}

@@ -1,0 +1,73 @@
+//! What comes from outside: results of the caller's tools and decisions of people. Nobody drives the run when they come,
+//! so they wait here for the execution that goes on with them.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::Projector;
+use crate::core::id::CallId;
+use crate::core::run::{Decision, Event, Recorded};
+use crate::core::tool::Outcome;
+use crate::telemetry::spans::execution::OpenCall;
+use crate::telemetry::spans::span::Span;
+use crate::telemetry::spans::tool::CallResult;
+
+/// Something that came from outside.
+#[derive(Clone, Debug)]
+pub(super) enum Held {
+    Result { call: CallId, at: Timestamp, outcome: Arc<Outcome> },
+    Decision { seq: u64, call: CallId, at: Timestamp, decision: Decision },
+}
+
+impl Projector {
+    /// Keeps what came from outside for the execution that goes on with it. Whether it did.
+    pub(super) fn hold(&mut self, recorded: &Recorded) -> bool {
+        let at = recorded.at;
+        match &recorded.event {
+            Event::CallCompleted { call, outcome } if !self.is_with_server(call) => {
+                self.held.push(Held::Result { call: call.clone(), at, outcome: Arc::clone(outcome) });
+                true
+            }
+            Event::ApprovalDecided { call, decision } => {
+                let (call, decision) = (call.clone(), decision.clone());
+                self.held.push(Held::Decision { seq: recorded.seq, call, at, decision });
+                true
+            }
+            Event::MessageAdded { .. } => true,
+            Event::CallCompleted { .. }
+            | Event::Started(_)
+            | Event::Resumed { .. }
+            | Event::ToolsListed { .. }
+            | Event::ApprovalsResolved { .. }
+            | Event::ModelCalled { .. }
+            | Event::ModelReplied { .. }
+            | Event::ModelFailed { .. }
+            | Event::OutputValidated { .. }
+            | Event::TierSelected { .. }
+            | Event::CallChecked { .. }
+            | Event::CallsStarted { .. }
+            | Event::Ended { .. } => false,
+        }
+    }
+
+    /// The spans of what was held: points in time, for nobody here saw the caller or the person at work.
+    pub(super) fn release(&mut self) -> Vec<Span> {
+        if self.execution.is_none() {
+            return Vec::new();
+        }
+        let held = std::mem::take(&mut self.held);
+        held.into_iter()
+            .filter_map(|held| match held {
+                Held::Result { call, at, outcome } => {
+                    self.tool_span(&OpenCall { id: call, start: at }, at, CallResult::Outcome(&outcome))
+                }
+                Held::Decision { seq, call, at, decision } => self.approval_span(seq, &call, at, &decision),
+            })
+            .collect()
+    }
+
+    fn is_with_server(&self, call: &CallId) -> bool {
+        self.execution.as_ref().is_some_and(|execution| execution.calls.iter().any(|open| open.id == *call))
+    }
+}

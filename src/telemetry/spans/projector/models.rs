@@ -1,0 +1,98 @@
+//! Model calls: opened by the first attempt, closed by the reply, or by the end of the execution.
+
+use jiff::Timestamp;
+
+use super::{Projector, place};
+use crate::core::chat::{Reply, Usage};
+use crate::core::error::Failure;
+use crate::core::run::{Offer, labels};
+use crate::telemetry::spans::execution::{Child, OpenModelCall};
+use crate::telemetry::spans::llm::ModelCall;
+use crate::telemetry::spans::span::{Kind, Span, SpanEvent, Status};
+use crate::telemetry::spans::tool::CutShort;
+use crate::telemetry::spans::{Value, names};
+
+impl Projector {
+    pub(super) fn model_called(&mut self, seq: u64, at: Timestamp, offer: Offer, attempt: u32) {
+        let Some(execution) = &mut self.execution else { return };
+        let Some(open) = &mut execution.model else {
+            execution.model = Some(OpenModelCall {
+                seq,
+                start: at,
+                offer,
+                attempts: 1,
+                usage: Usage::default(),
+                failure: None,
+                events: Vec::new(),
+            });
+            return;
+        };
+        open.attempts += 1;
+        open.failure = None;
+        let attributes = vec![("toolgate.attempt".to_owned(), Value::Int(i64::from(attempt)))];
+        open.events.push(SpanEvent { name: "llm.call.retrying", at, attributes });
+    }
+
+    pub(super) fn model_failed(&mut self, at: Timestamp, error: &Failure, usage: &Usage) {
+        let Some(open) = self.execution.as_mut().and_then(|execution| execution.model.as_mut()) else { return };
+        open.usage.add(usage);
+        open.events.push(SpanEvent::exception(error.code.as_str(), &error.message, at));
+        open.failure = Some((at, error.clone()));
+    }
+
+    pub(super) fn model_replied(&mut self, at: Timestamp, reply: &Reply) -> Option<Span> {
+        let execution = self.execution.as_mut()?;
+        execution.answer = Some((at, reply.joined_text()));
+        let mut open = execution.model.take()?;
+        open.usage.add(&reply.usage);
+        self.model_span(open, at, Some(reply), None)
+    }
+
+    /// A model call that never had a reply.
+    pub(super) fn model_lost(&mut self, cut: CutShort, at: Timestamp) -> Option<Span> {
+        let mut open = self.execution.as_mut()?.model.take()?;
+        let (at, kind, message) = match open.failure.take() {
+            Some((at, error)) => (at, error.code.as_str(), error.message),
+            None => {
+                open.events.push(SpanEvent::exception(cut.as_str(), cut.message(), at));
+                (at, cut.as_str(), cut.message().to_owned())
+            }
+        };
+        self.model_span(open, at, None, Some((kind, &message)))
+    }
+
+    fn model_span(
+        &mut self,
+        open: OpenModelCall,
+        end: Timestamp,
+        reply: Option<&Reply>,
+        failure: Option<(&str, &str)>,
+    ) -> Option<Span> {
+        let view = self.lifecycle.view();
+        let call = ModelCall {
+            identity: &self.identity,
+            system: view.started.as_ref().map_or("", |started| started.spec.system.as_str()),
+            messages: self.transcript.messages(),
+            tools: &view.toolset,
+            offer: open.offer,
+            reply,
+            usage: open.usage,
+            attempts: open.attempts,
+            content: self.content,
+        };
+        let child = Child {
+            label: labels::model_call(open.seq),
+            name: format!("chat {}", self.identity.model),
+            kind: Kind::Client,
+            start: open.start,
+            end,
+            status: failure.map_or(Status::Ok, |(_, message)| Status::error(message)),
+            events: open.events,
+        };
+        self.execution.as_mut()?.child(child, |to| {
+            place(view, to);
+            to.text_if(names::ERROR_TYPE, failure.map(|(kind, _)| kind));
+            call.attributes(to);
+        })
+    }
+}

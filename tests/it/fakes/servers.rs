@@ -1,0 +1,218 @@
+//! MCP servers that offer what they are told to offer, answer as they are told to answer, and never forgive a call
+//! that is made twice or a tool that is not there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value, json};
+use toolgate::core::id::{CallId, RunId, ServerId};
+use toolgate::core::tool::{Annotations, McpTool, Outcome, ServerTools, ToolOutput};
+use toolgate::core::trace::SpanContext;
+use toolgate::ports::{McpCall, McpServers, Progress};
+
+/// Shared by all runners of a test: they are different processes, the servers are one world.
+#[derive(Default)]
+pub(crate) struct FakeServers {
+    world: Mutex<World>,
+}
+
+#[derive(Default)]
+struct World {
+    servers: BTreeMap<ServerId, ServerTools>,
+    behaviours: BTreeMap<String, Behaviour>,
+    made: Vec<(RunId, CallId)>,
+    arguments: BTreeMap<CallId, Map<String, Value>>,
+    given_up: Vec<CallId>,
+    in_flight: usize,
+    most_in_flight: usize,
+    released: Vec<RunId>,
+    listings: usize,
+    repeatable: BTreeSet<String>,
+    violations: Vec<String>,
+}
+
+#[derive(Clone, Default)]
+struct Behaviour {
+    latency: Duration,
+    progress: Vec<f64>,
+    ends: Ends,
+}
+
+#[derive(Clone, Default)]
+enum Ends {
+    /// With the words "`<tool>` done".
+    #[default]
+    Well,
+    With(Outcome),
+    InPanic,
+    Never,
+}
+
+/// A tool without hints that takes any object.
+pub(crate) fn tool(name: &str) -> McpTool {
+    McpTool {
+        name: name.into(),
+        description: format!("does {name}"),
+        input_schema: json!({"type": "object"}),
+        output_schema: None,
+        annotations: Annotations::default(),
+    }
+}
+
+impl FakeServers {
+    /// Puts a tool on offer, or changes its definition.
+    pub(crate) fn offer(&self, server: &str, tool: McpTool) {
+        let mut world = self.world();
+        let empty = ServerTools { server: server.into(), trusted: false, tools: Vec::new(), left_out: Vec::new() };
+        let served = world.servers.entry(server.into()).or_insert(empty);
+        served.tools.retain(|known| known.name != tool.name);
+        served.tools.push(tool);
+    }
+
+    /// Offers a tool of a trusted server that says that repeating it is harmless.
+    pub(crate) fn offer_harmless(&self, server: &str, name: &str) {
+        let annotations = Annotations { idempotent_hint: Some(true), ..Annotations::default() };
+        self.offer(server, McpTool { annotations, ..tool(name) });
+        let mut world = self.world();
+        world.servers.get_mut(&ServerId::from(server)).unwrap().trusted = true;
+        world.repeatable.insert(name.into());
+    }
+
+    /// Takes a tool off the offer.
+    pub(crate) fn withdraw(&self, server: &str, name: &str) {
+        self.world().servers.get_mut(&ServerId::from(server)).unwrap().tools.retain(|tool| tool.name != name);
+    }
+
+    pub(crate) fn take_ms(&self, tool: &str, milliseconds: u64) {
+        self.behave(tool, |behaviour| behaviour.latency = Duration::from_millis(milliseconds));
+    }
+
+    pub(crate) fn report_progress(&self, tool: &str, steps: &[f64]) {
+        self.behave(tool, |behaviour| behaviour.progress = steps.to_vec());
+    }
+
+    pub(crate) fn answer(&self, tool: &str, outcome: Outcome) {
+        self.behave(tool, |behaviour| behaviour.ends = Ends::With(outcome));
+    }
+
+    pub(crate) fn panic_in(&self, tool: &str) {
+        self.behave(tool, |behaviour| behaviour.ends = Ends::InPanic);
+    }
+
+    pub(crate) fn hang_in(&self, tool: &str) {
+        self.behave(tool, |behaviour| behaviour.ends = Ends::Never);
+    }
+
+    pub(crate) fn recover(&self, tool: &str) {
+        self.behave(tool, |behaviour| behaviour.ends = Ends::Well);
+    }
+
+    /// The ids of the calls that arrived, in order of arrival.
+    pub(crate) fn calls(&self) -> Vec<String> {
+        self.world().made.iter().map(|(_, call)| call.to_string()).collect()
+    }
+
+    /// The arguments a call arrived with.
+    pub(crate) fn arguments_of(&self, call: &str) -> Value {
+        Value::Object(self.world().arguments[&CallId::from(call)].clone())
+    }
+
+    /// The calls whose caller went away before they were answered.
+    pub(crate) fn given_up(&self) -> Vec<String> {
+        self.world().given_up.iter().map(CallId::to_string).collect()
+    }
+
+    pub(crate) fn most_in_flight(&self) -> usize {
+        self.world().most_in_flight
+    }
+
+    pub(crate) fn released(&self) -> Vec<String> {
+        self.world().released.iter().map(RunId::to_string).collect()
+    }
+
+    /// How often the tools were asked for.
+    pub(crate) fn listings(&self) -> usize {
+        self.world().listings
+    }
+
+    /// What was done to the servers that must never be done.
+    pub(crate) fn violations(&self) -> Vec<String> {
+        self.world().violations.clone()
+    }
+
+    fn behave(&self, tool: &str, change: impl FnOnce(&mut Behaviour)) {
+        change(self.world().behaviours.entry(tool.into()).or_default());
+    }
+
+    fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap()
+    }
+
+    fn arrived(&self, call: &McpCall<'_>) -> Behaviour {
+        let mut world = self.world();
+        let key = (call.run.clone(), call.call.clone());
+        if world.made.contains(&key) && !world.repeatable.contains(call.tool) {
+            world.violations.push(format!("call {}/{} was made twice", call.run, call.call));
+        }
+        let offers = |served: &ServerTools| served.tools.iter().any(|tool| tool.name == call.tool);
+        if !world.servers.get(call.server).is_some_and(offers) {
+            world.violations.push(format!("{}/{} was called and is not on offer", call.server, call.tool));
+        }
+        world.made.push(key);
+        world.arguments.insert(call.call.clone(), call.arguments.clone());
+        world.in_flight += 1;
+        world.most_in_flight = world.most_in_flight.max(world.in_flight);
+        world.behaviours.get(call.tool).cloned().unwrap_or_default()
+    }
+}
+
+/// A call that is being worked on; dropped early, it was given up.
+struct InFlight<'a> {
+    servers: &'a FakeServers,
+    call: CallId,
+    answered: bool,
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        let mut world = self.servers.world();
+        world.in_flight -= 1;
+        if !self.answered {
+            world.given_up.push(self.call.clone());
+        }
+    }
+}
+
+#[async_trait]
+impl McpServers for FakeServers {
+    async fn list(&self, servers: &[ServerId], _trace: &SpanContext) -> Vec<ServerTools> {
+        let mut world = self.world();
+        world.listings += 1;
+        servers.iter().map(|server| world.servers[server].clone()).collect()
+    }
+
+    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> Outcome {
+        let behaviour = self.arrived(&call);
+        let mut in_flight = InFlight { servers: self, call: call.call.clone(), answered: false };
+        for step in behaviour.progress {
+            progress(Progress { progress: step, total: None, message: None });
+        }
+        if !behaviour.latency.is_zero() {
+            tokio::time::sleep(behaviour.latency).await;
+        }
+        let outcome = match behaviour.ends {
+            Ends::Well => Outcome::Returned(ToolOutput::text(format!("{} done", call.tool))),
+            Ends::With(outcome) => outcome,
+            Ends::InPanic => panic!("the fake server panics on demand"),
+            Ends::Never => std::future::pending().await,
+        };
+        in_flight.answered = true;
+        outcome
+    }
+
+    async fn release(&self, run: &RunId) {
+        self.world().released.push(run.clone());
+    }
+}

@@ -1,0 +1,69 @@
+//! A watcher that remembers everything it was shown.
+
+use std::sync::Mutex;
+
+use jiff::Timestamp;
+use toolgate::core::id::RunId;
+use toolgate::core::run::Recorded;
+use toolgate::ports::{Delta, EventSink, Update};
+
+/// What one watcher was told.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Told {
+    TookUp { run: RunId, history: usize },
+    Fact(RunId, Recorded),
+    Delta(RunId, Delta),
+    LaidDown(RunId),
+}
+
+/// Keeps the order in which it was told.
+#[derive(Default)]
+pub(crate) struct RecordingSink {
+    told: Mutex<Vec<Told>>,
+}
+
+impl RecordingSink {
+    pub(crate) fn told(&self) -> Vec<Told> {
+        self.told.lock().unwrap().clone()
+    }
+
+    /// The positions of the facts of one run, in the order they were shown.
+    pub(crate) fn positions(&self, wanted: &RunId) -> Vec<u64> {
+        let told = self.told();
+        let fact = |told: &Told| match told {
+            Told::Fact(run, fact) if run == wanted => Some(fact.seq),
+            _ => None,
+        };
+        told.iter().filter_map(fact).collect()
+    }
+
+    /// All fragments, in the order they were shown.
+    pub(crate) fn deltas(&self) -> Vec<Delta> {
+        let delta = |told: Told| match told {
+            Told::Delta(_, delta) => Some(delta),
+            _ => None,
+        };
+        self.told().into_iter().filter_map(delta).collect()
+    }
+
+    fn keep(&self, told: Told) {
+        self.told.lock().unwrap().push(told);
+    }
+}
+
+impl EventSink for RecordingSink {
+    fn took_up(&self, run: &RunId, history: &[Recorded]) {
+        self.keep(Told::TookUp { run: run.clone(), history: history.len() });
+    }
+
+    fn observe(&self, run: &RunId, update: &Update) {
+        self.keep(match update {
+            Update::Recorded(fact) => Told::Fact(run.clone(), fact.clone()),
+            Update::Delta(delta) => Told::Delta(run.clone(), delta.clone()),
+        });
+    }
+
+    fn laid_down(&self, run: &RunId, _at: Timestamp) {
+        self.keep(Told::LaidDown(run.clone()));
+    }
+}

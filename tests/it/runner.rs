@@ -1,0 +1,18 @@
+//! The driver and the runner, as an application meets them: a scripted model, fake servers, real stores.
+
+mod approving;
+mod budgets;
+mod cancelling;
+mod crashing;
+mod failing_model;
+mod failing_store;
+mod forking;
+mod kill;
+mod mending;
+mod pending;
+mod plain;
+mod racing;
+mod refusing;
+mod tiers;
+mod watching;
+mod world;

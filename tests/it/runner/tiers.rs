@@ -1,0 +1,154 @@
+//! Calls of one reply: which run, how many at once, and in which order they are told.
+
+use serde_json::{Value, json};
+use toolgate::core::run::{Event, Status};
+use toolgate::core::tool::{FailureKind, Outcome, TierMode, ToolOutput};
+
+use super::world::{Given, answer_to, given_an_agent, said, say};
+
+fn two_calls() -> Value {
+    json!([{"calls": [{"name": "mcp_files_slow"}, {"name": "mcp_files_fast"}]}, say("Done.")])
+}
+
+fn slow_and_fast() -> Given {
+    given_an_agent().with_tools("files", &["slow", "fast"]).where_servers(|servers| {
+        servers.take_ms("slow", 300);
+        servers.take_ms("fast", 100);
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_of_a_tier_are_in_flight_together_and_told_in_call_order() {
+    let world = slow_and_fast().whose_model_says(two_calls()).ready().await;
+    let began = tokio::time::Instant::now();
+
+    let report = world.run().await;
+
+    assert_eq!((world.servers.most_in_flight(), began.elapsed().as_millis()), (2, 300));
+    let landed: Vec<_> = world
+        .runner
+        .journal(&report.run_id)
+        .await
+        .unwrap()
+        .into_iter()
+        .filter_map(|recorded| match recorded.event {
+            Event::CallCompleted { call, .. } => Some((call.to_string(), recorded.at.to_string())),
+            _ => None,
+        })
+        .collect();
+    let order = [("call_1_2", "2026-01-01T00:00:00.1Z"), ("call_1_1", "2026-01-01T00:00:00.3Z")];
+    assert_eq!(landed, order.map(|(call, at)| (call.to_owned(), at.to_owned())));
+    assert_eq!(
+        said(&report)[1..5],
+        [
+            "model: call_1_1 = mcp_files_slow()",
+            "model: call_1_2 = mcp_files_fast()",
+            "user: call_1_1 -> slow done",
+            "user: call_1_2 -> fast done",
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_is_durable_while_a_slower_one_is_still_awaited() {
+    let world = slow_and_fast().whose_model_says(two_calls()).ready().await;
+    let execution = world.start().await;
+
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+
+    let journal = world.journal(&execution.run).await;
+    assert_eq!(journal.iter().filter(|name| **name == "tool.completed").count(), 1);
+    execution.rest().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failing_tool_and_a_panicking_call_do_not_harm_the_good_one_beside_them() {
+    let world = given_an_agent()
+        .with_tools("files", &["good", "bad", "dead", "panics"])
+        .where_servers(|servers| {
+            servers.answer("bad", Outcome::Returned(ToolOutput::error("no such file")));
+            servers.answer("dead", Outcome::failed(FailureKind::Disconnected, "the server died"));
+            servers.panic_in("panics");
+        })
+        .whose_model_says(json!([
+            {"calls": [{"name": "mcp_files_bad"}, {"name": "mcp_files_dead"}, {"name": "mcp_files_panics"},
+                       {"name": "mcp_files_good"}]},
+            say("Done."),
+        ]))
+        .ready()
+        .await;
+
+    let report = world.run().await;
+
+    assert_eq!(report.status, Status::Completed);
+    assert_eq!(
+        said(&report)[5..9],
+        [
+            "user: call_1_1 failed -> no such file",
+            "user: call_1_2 failed -> the server died",
+            "user: call_1_3 failed -> the code that made this call panicked; this is a fault of toolgate",
+            "user: call_1_4 -> good done",
+        ]
+    );
+}
+
+fn two_tiers(mode: TierMode, then: Value) -> Given {
+    let mut turns = vec![json!({"calls": [{"name": "mcp_files_later"}, {"name": "mcp_files_first"}]})];
+    turns.push(then);
+    turns.push(say("Done."));
+    given_an_agent()
+        .with_tools("files", &["later", "first"])
+        .that(|agent| {
+            agent.priorities = vec![("mcp_files_first".into(), 10)];
+            agent.tiers = mode;
+        })
+        .whose_model_says(Value::from(turns))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deferred_call_is_answered_and_runs_when_it_is_made_again() {
+    let again = json!({"calls": [{"name": "mcp_files_later"}]});
+    let world = two_tiers(TierMode::Defer, again).ready().await;
+
+    let report = world.run().await;
+
+    assert_eq!(world.servers.calls(), ["call_1_2", "call_2_1"]);
+    assert_eq!(
+        answer_to(&report, "call_1_1"),
+        "deferred: calls of higher priority ran first; call again if still needed"
+    );
+    assert_eq!(answer_to(&report, "call_2_1"), "later done");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_elided_call_was_never_made_as_far_as_the_model_knows() {
+    let world = two_tiers(TierMode::Elide, say("Done.")).ready().await;
+
+    let report = world.run().await;
+
+    assert_eq!(world.servers.calls(), ["call_1_2"]);
+    assert_eq!(
+        said(&report),
+        ["user: Hello", "model: call_1_2 = mcp_files_first()", "user: call_1_2 -> first done", "model: Done."]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn drained_tiers_run_one_after_another_before_the_model_is_asked_again() {
+    let world = two_tiers(TierMode::Drain, say("Done."))
+        .where_servers(|servers| {
+            servers.take_ms("first", 100);
+            servers.take_ms("later", 100);
+        })
+        .ready()
+        .await;
+
+    let report = world.run().await;
+
+    assert_eq!(
+        (world.servers.calls(), world.servers.most_in_flight()),
+        (vec!["call_1_2".into(), "call_1_1".into()], 1)
+    );
+    assert_eq!(said(&report)[3..], ["user: call_1_1 -> later done", "user: call_1_2 -> first done", "model: Done."]);
+    assert_eq!(report.budget.iterations, 2);
+}

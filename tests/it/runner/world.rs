@@ -1,0 +1,132 @@
+//! The words of these scenarios: an agent is given, its model says what is written, and what it did is looked at.
+
+mod given;
+mod kept;
+mod seen;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use toolgate::core::id::{NodeId, RunId};
+use toolgate::core::run::{Answer, Decision, Input, Scope};
+use toolgate::core::tool::{Arguments, ExternalTool};
+use toolgate::ports::RunStore;
+use toolgate::runner::{Agent, AgentRunner, Execution, Report, Request, ResultFor, Resume, RunnerError};
+
+pub(super) use given::{Given, given_an_agent};
+pub(super) use kept::{Kept, on_every_store};
+pub(super) use seen::{answer_to, names, said, say};
+
+use crate::fakes::{CountingApprovals, FailingStore, FakeClock, FakeIds, FakeServers, RecordingSink};
+
+/// How long ownership lasts in these tests.
+pub(super) const LEASE: Duration = Duration::from_millis(400);
+
+/// One world: servers and a store that outlive processes, and a first process that runs the agent.
+pub(super) struct World {
+    pub(super) servers: Arc<FakeServers>,
+    pub(super) approvals: Arc<CountingApprovals>,
+    pub(super) store: Arc<FailingStore>,
+    pub(super) clock: Arc<FakeClock>,
+    pub(super) sink: Arc<RecordingSink>,
+    pub(super) runner: AgentRunner,
+    pub(super) external: Vec<ExternalTool>,
+    agent: Agent,
+    given: given::Ports,
+    ids: Arc<FakeIds>,
+    kept: kept::Place,
+    processes: std::cell::Cell<u32>,
+}
+
+impl World {
+    /// A request of the application, with the tools it runs itself.
+    pub(super) fn request(&self) -> Request {
+        let request = Request::new("clerk", "Hello");
+        self.external.iter().cloned().fold(request, Request::external_tool)
+    }
+
+    /// Runs the agent until it rests.
+    pub(super) async fn run(&self) -> Report {
+        self.runner.execute(self.request()).await.unwrap()
+    }
+
+    pub(super) async fn start(&self) -> Execution {
+        self.runner.start(self.request()).await.unwrap()
+    }
+
+    pub(super) async fn resume(&self, run: &RunId, resume: Resume) -> Result<Report, RunnerError> {
+        self.runner.resume(run, resume).await
+    }
+
+    /// Another process with the same agent on the same store.
+    pub(super) async fn another_process(&self) -> AgentRunner {
+        let store: Arc<dyn RunStore> = self.kept.open_again().await;
+        self.process(store)
+    }
+
+    fn process(&self, store: Arc<dyn RunStore>) -> AgentRunner {
+        let number = self.processes.get() + 1;
+        self.processes.set(number);
+        let builder = AgentRunner::builder()
+            .store(store)
+            .servers(self.servers.clone())
+            .approvals(self.approvals.clone())
+            .clock(self.clock.clone())
+            .ids(self.ids.clone())
+            .node(NodeId::from(format!("process_{number}")))
+            .lease(LEASE)
+            .sink(self.sink.clone())
+            .agent(self.agent.clone());
+        self.given.add_to(builder).build().unwrap()
+    }
+
+    /// The names of a run's facts.
+    pub(super) async fn journal(&self, run: &RunId) -> Vec<&'static str> {
+        names(&self.runner.journal(run).await.unwrap())
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let violations = self.servers.violations();
+        assert!(std::thread::panicking() || violations.is_empty(), "the servers complain: {violations:?}");
+    }
+}
+
+/// Nothing to give: the run is simply to go on.
+pub(super) fn nothing() -> Input {
+    Input::Resume(Resume::default())
+}
+
+/// The application's results for these calls.
+pub(super) fn results<const N: usize>(results: [(&str, Value); N]) -> Resume {
+    let results = results.into_iter().map(|(call, value)| ResultFor::output(call, value)).collect();
+    Resume { results, ..Resume::default() }
+}
+
+/// Decisions about these calls.
+pub(super) fn decisions<const N: usize>(decisions: [(&str, Decision); N]) -> Resume {
+    let decisions = decisions.into_iter().map(|(call, decision)| (call.into(), decision)).collect();
+    Resume { decisions, ..Resume::default() }
+}
+
+pub(super) fn partly(resume: Resume) -> Resume {
+    Resume { partial: true, ..resume }
+}
+
+pub(super) fn yes() -> Decision {
+    Decision { answer: Answer::Approve, by: "ann".into(), reason: None, scope: Scope::Once, edited_arguments: None }
+}
+
+pub(super) fn yes_for_the_session() -> Decision {
+    Decision { scope: Scope::Session, ..yes() }
+}
+
+pub(super) fn yes_but_with(arguments: Value) -> Decision {
+    Decision { edited_arguments: Some(Arguments::from_value(arguments)), ..yes() }
+}
+
+pub(super) fn no(reason: &str) -> Decision {
+    Decision { answer: Answer::Deny, reason: Some(reason.into()), ..yes() }
+}

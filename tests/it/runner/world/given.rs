@@ -1,0 +1,179 @@
+//! Arranging a world.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolgate::core::policy::{Match, Policy, Rule, Verdict};
+use toolgate::core::run::Limits;
+use toolgate::core::tool::ExternalTool;
+use toolgate::models::scripted::{Script, ScriptedModel};
+use toolgate::ports::{ContextBuilder, Model};
+use toolgate::runner::{Agent, Builder};
+
+use super::World;
+use super::kept::Kept;
+use crate::fakes::{
+    CountingApprovals, FailingStore, FakeClock, FakeIds, FakeServers, JsonAnswers, RecordingSink, StrictInputs, tool,
+};
+
+/// A world in the making.
+pub(crate) struct Given {
+    agent: Agent,
+    servers: Arc<FakeServers>,
+    external: Vec<ExternalTool>,
+    ports: Ports,
+}
+
+/// The ports that only some scenarios care about.
+#[derive(Clone, Default)]
+pub(super) struct Ports {
+    checks_arguments: bool,
+    checks_answers: bool,
+    context: Option<Arc<dyn ContextBuilder>>,
+    poll: Option<Duration>,
+}
+
+/// An agent called `clerk`, whose policy lets everything run, and whose model has nothing to say yet.
+pub(crate) fn given_an_agent() -> Given {
+    let mute = Arc::new(ScriptedModel::new("scripted", Script::default()));
+    let agent = Agent { policy: Arc::new(Policy::allow_always()), ..Agent::new("clerk", mute) };
+    Given { agent, servers: Arc::default(), external: Vec::new(), ports: Ports::default() }
+}
+
+impl Given {
+    /// An MCP server with tools of these names.
+    pub(crate) fn with_tools(self, server: &str, names: &[&str]) -> Self {
+        names.iter().for_each(|name| self.servers.offer(server, tool(name)));
+        self.with_server(server)
+    }
+
+    fn with_server(mut self, server: &str) -> Self {
+        if !self.agent.servers.contains(&server.into()) {
+            self.agent.servers.push(server.into());
+        }
+        self
+    }
+
+    /// A tool of a trusted server that may be repeated.
+    pub(crate) fn with_a_harmless_tool(self, server: &str, name: &str) -> Self {
+        self.servers.offer_harmless(server, name);
+        self.with_server(server)
+    }
+
+    /// Tells the servers how to behave.
+    pub(crate) fn where_servers(self, told: impl FnOnce(&FakeServers)) -> Self {
+        told(&self.servers);
+        self
+    }
+
+    /// A tool that the application runs itself.
+    pub(crate) fn with_an_external_tool(self, name: &str) -> Self {
+        let value = json!({"name": name});
+        self.with_external(value)
+    }
+
+    pub(crate) fn with_external(mut self, declaration: Value) -> Self {
+        self.external.push(serde_json::from_value(declaration).unwrap());
+        self
+    }
+
+    /// What the model says, turn by turn.
+    pub(crate) fn whose_model_says(mut self, turns: Value) -> Self {
+        let script = Script::from_json(&json!({"turns": turns}).to_string()).unwrap();
+        self.agent.model = Arc::new(ScriptedModel::new("scripted", script));
+        self
+    }
+
+    pub(crate) fn with_the_model(mut self, model: impl Model + 'static) -> Self {
+        self.agent.model = Arc::new(model);
+        self
+    }
+
+    /// A rule of the policy about the tools whose names match.
+    pub(crate) fn whose_policy_says(mut self, verdict: Verdict, tools: &str) -> Self {
+        let matches = Match { tool: Some(tools.into()), ..Match::default() };
+        let rule = Rule::new(tools, verdict, "because it matters", matches, Vec::new(), Vec::new()).unwrap();
+        Arc::make_mut(&mut self.agent.policy).rules.push(rule);
+        self
+    }
+
+    pub(crate) fn within(mut self, limits: Limits) -> Self {
+        self.agent.limits = limits;
+        self
+    }
+
+    /// Whatever else is special about the agent.
+    pub(crate) fn that(mut self, change: impl FnOnce(&mut Agent)) -> Self {
+        change(&mut self.agent);
+        self
+    }
+
+    pub(crate) fn that_checks_arguments(mut self) -> Self {
+        self.ports.checks_arguments = true;
+        self
+    }
+
+    /// Its answers have to be JSON.
+    pub(crate) fn that_checks_answers(mut self) -> Self {
+        self.ports.checks_answers = true;
+        self.agent.validate_output = true;
+        self
+    }
+
+    pub(crate) fn with_the_context(mut self, context: Arc<dyn ContextBuilder>) -> Self {
+        self.ports.context = Some(context);
+        self
+    }
+
+    pub(crate) fn that_polls_every(mut self, poll: Duration) -> Self {
+        self.ports.poll = Some(poll);
+        self
+    }
+
+    /// The world, with its journals in memory.
+    pub(crate) async fn ready(self) -> World {
+        self.kept(Kept::InMemory).await
+    }
+
+    /// The world, with its journals kept there.
+    pub(crate) async fn kept(self, kept: Kept) -> World {
+        let kept = kept.open().await;
+        let store = Arc::new(FailingStore::around(kept.store()));
+        let mut world = World {
+            servers: self.servers,
+            approvals: Arc::new(CountingApprovals::default()),
+            store: store.clone(),
+            clock: Arc::new(FakeClock::new()),
+            sink: Arc::new(RecordingSink::default()),
+            runner: toolgate::runner::AgentRunner::builder().store(store.clone()).build().unwrap(),
+            external: self.external,
+            agent: self.agent,
+            given: self.ports,
+            ids: Arc::new(FakeIds::default()),
+            kept,
+            processes: Cell::new(0),
+        };
+        world.runner = world.process(store);
+        world
+    }
+}
+
+impl Ports {
+    pub(super) fn add_to(&self, mut builder: Builder) -> Builder {
+        if self.checks_arguments {
+            builder = builder.inputs(Arc::new(StrictInputs));
+        }
+        if self.checks_answers {
+            builder = builder.outputs(Arc::new(JsonAnswers));
+        }
+        if let Some(context) = &self.context {
+            builder = builder.context(context.clone());
+        }
+        match self.poll {
+            Some(poll) => builder.poll(poll),
+            None => builder,
+        }
+    }
+}

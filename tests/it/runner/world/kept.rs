@@ -1,0 +1,69 @@
+//! Where a world keeps its journals.
+
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use toolgate::ports::RunStore;
+use toolgate::stores::{Durability, MemoryStore, SqliteStore};
+
+/// The kinds of place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kept {
+    InMemory,
+    InAFile,
+}
+
+/// An open place.
+pub(super) enum Place {
+    Memory(Arc<MemoryStore>),
+    File { directory: TempDir, store: Arc<SqliteStore> },
+}
+
+/// Writes each scenario down once and runs it in memory, with time paused, and on a file.
+macro_rules! on_every_store {
+    ($($(#[$note:meta])* async fn $name:ident($kept:ident: Kept) $body:block)*) => {
+        mod in_memory {
+            use super::*;
+            $($(#[$note])* #[tokio::test(start_paused = true)] async fn $name() { let $kept = Kept::InMemory; $body })*
+        }
+        mod in_a_file {
+            use super::*;
+            $($(#[$note])* #[tokio::test] async fn $name() { let $kept = Kept::InAFile; $body })*
+        }
+    };
+}
+pub(crate) use on_every_store;
+
+impl Kept {
+    pub(super) async fn open(self) -> Place {
+        match self {
+            Self::InMemory => Place::Memory(Arc::new(MemoryStore::new())),
+            Self::InAFile => {
+                let directory = TempDir::new().unwrap();
+                let store = open(&directory).await;
+                Place::File { directory, store }
+            }
+        }
+    }
+}
+
+impl Place {
+    pub(super) fn store(&self) -> Arc<dyn RunStore> {
+        match self {
+            Self::Memory(store) => store.clone(),
+            Self::File { store, .. } => store.clone(),
+        }
+    }
+
+    /// The same journals as another process sees them.
+    pub(super) async fn open_again(&self) -> Arc<dyn RunStore> {
+        match self {
+            Self::Memory(store) => store.clone(),
+            Self::File { directory, .. } => open(directory).await,
+        }
+    }
+}
+
+async fn open(directory: &TempDir) -> Arc<SqliteStore> {
+    Arc::new(SqliteStore::open(&directory.path().join("runs.db"), Durability::ProcessCrash).await.unwrap())
+}

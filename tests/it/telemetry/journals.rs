@@ -1,0 +1,368 @@
+//! Hand-written journals of typical runs, for snapshots and for the external span checker.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use toolgate::core::chat::{Message, Part, Reply, Usage};
+use toolgate::core::error::{ErrorCode, Failure};
+use toolgate::core::id::{ModelName, RunId};
+use toolgate::core::policy::Policy;
+use toolgate::core::run::{
+    Answer, CallVerdict, Decision, Ending, Event, Limits, Offer, Output, OutputVerdict, Recorded, Rejection, Right,
+    Scope, Spec, Started, Trigger,
+};
+use toolgate::core::tool::{
+    Annotations, ExternalTool, FailureKind, McpTool, Outcome, Problem, ServerTools, ToolCall, ToolOutput, Toolset,
+    ToolsetRules,
+};
+use toolgate::core::trace::{Trace, TraceId};
+use toolgate::ports::ModelIdentity;
+
+/// A run and its journal.
+pub(crate) struct Journal {
+    pub(crate) run: RunId,
+    pub(crate) events: Vec<Recorded>,
+    now: Timestamp,
+    trace: u8,
+}
+
+/// Every journal here, each with traces of its own.
+pub(crate) fn all(start: Timestamp) -> Vec<Journal> {
+    vec![
+        plain_answer(start),
+        parallel_calls(start),
+        external_result(start),
+        approved_call(start),
+        mended_output(start),
+        unknown_tool(start),
+        cancelled(start),
+        retried(start),
+        budget_used_up(start),
+    ]
+}
+
+/// What the fixture's model is called.
+pub(crate) fn identity(name: &ModelName) -> Option<ModelIdentity> {
+    (name.as_str() == "main").then(|| ModelIdentity {
+        system: "openai".into(),
+        provider: "openai".into(),
+        model: "gpt-5-mini".into(),
+        settings: json!({ "temperature": 0.2, "max_tokens": 1000 }),
+    })
+}
+
+/// One question, one answer.
+pub(crate) fn plain_answer(start: Timestamp) -> Journal {
+    let mut journal = Journal::start("plain", 1, start, |_| {});
+    journal.lists_no_tools();
+    journal.model_says("The capital of France is Paris.");
+    journal.completes("The capital of France is Paris.");
+    journal
+}
+
+/// Two MCP calls in flight together; the first to end fails.
+pub(crate) fn parallel_calls(start: Timestamp) -> Journal {
+    let mut journal = Journal::start("parallel", 2, start, |_| {});
+    journal.lists_tools();
+    journal.model_calls([
+        ToolCall::new("call_a", "mcp_weather_today", json!({ "city": "Oslo" })),
+        ToolCall::new("call_b", "mcp_files_read", json!({ "path": "/nowhere" })),
+    ]);
+    journal.selects(0, &["call_a", "call_b"], &[]);
+    journal.allows("call_a");
+    journal.allows("call_b");
+    journal.sends(&["call_a", "call_b"]);
+    journal.settles("call_b", Outcome::Returned(ToolOutput::error("no such file: /nowhere")));
+    journal.settles("call_a", Outcome::Returned(ToolOutput::text("{\"celsius\":4}")));
+    journal.model_says("It is 4 degrees in Oslo; the file is missing.");
+    journal.completes("It is 4 degrees in Oslo; the file is missing.");
+    journal
+}
+
+/// An MCP call runs, the caller's own tool is waited for, and the run goes on with its result.
+pub(crate) fn external_result(start: Timestamp) -> Journal {
+    let mut journal = Journal::start("external", 3, start, |_| {});
+    journal.lists_tools();
+    journal.model_calls([
+        ToolCall::new("call_c", "mcp_weather_today", json!({ "city": "Rome" })),
+        ToolCall::new("call_d", "ext_ask_user", json!({ "question": "Which day?" })),
+    ]);
+    journal.selects(0, &["call_c", "call_d"], &[]);
+    journal.allows("call_c");
+    journal.allows("call_d");
+    journal.sends(&["call_c"]);
+    journal.settles("call_c", Outcome::Returned(ToolOutput::text("sunny")));
+    journal.settles("call_d", Outcome::Returned(ToolOutput::text("Tuesday")));
+    journal.resumes();
+    journal.model_says("On Tuesday it is sunny in Rome.");
+    journal.completes("On Tuesday it is sunny in Rome.");
+    journal
+}
+
+/// A guarded call waits for a person, who says yes.
+pub(crate) fn approved_call(start: Timestamp) -> Journal {
+    let mut journal = Journal::start("approved", 4, start, |_| {});
+    journal.lists_tools();
+    journal.then(Event::ApprovalsResolved { granted: vec![] });
+    journal.model_calls([ToolCall::new("call_e", "mcp_files_read", json!({ "path": "/etc/hosts" }))]);
+    journal.selects(0, &["call_e"], &[]);
+    journal.then(Event::CallChecked {
+        call: "call_e".into(),
+        verdict: CallVerdict::Ask { rule: Some("files".into()), why: "files are private".into() },
+    });
+    journal.then(Event::ApprovalDecided {
+        call: "call_e".into(),
+        decision: Decision {
+            answer: Answer::Approve,
+            by: "ann".into(),
+            reason: None,
+            scope: Scope::Once,
+            edited_arguments: None,
+        },
+    });
+    journal.resumes();
+    journal.sends(&["call_e"]);
+    journal.settles("call_e", Outcome::Returned(ToolOutput::text("127.0.0.1 localhost")));
+    journal.model_says("localhost is 127.0.0.1.");
+    journal.completes("localhost is 127.0.0.1.");
+    journal
+}
+
+/// An answer that does not fit its schema, and one that does.
+pub(crate) fn mended_output(start: Timestamp) -> Journal {
+    let mut journal = Journal::start("mended", 5, start, |spec| {
+        spec.output_schema = Some(json!({ "type": "object", "required": ["n"] }));
+    });
+    journal.lists_no_tools();
+    journal.model_says("{\"m\":1}");
+    let problem =
+        Problem { received: Some(json!({ "m": 1 })), ..Problem::whole("required", "\"n\" is a required property") };
+    journal.then(Event::OutputValidated { verdict: OutputVerdict::Invalid { problems: vec![problem] } });
+    journal.model_says("{\"n\":1}");
+    journal.then(Event::OutputValidated { verdict: OutputVerdict::Valid { value: Some(json!({ "n": 1 })) } });
+    journal.completes("{\"n\":1}");
+    journal
+}
+
+/// The model calls a tool that does not exist, beside one of lower priority that it may not have yet.
+pub(crate) fn unknown_tool(start: Timestamp) -> Journal {
+    let mut journal = Journal::start("unknown", 6, start, |_| {});
+    journal.lists_tools();
+    journal.model_calls([ToolCall::new("call_f", "make_coffee", json!({}))]);
+    journal.then(Event::CallChecked {
+        call: "call_f".into(),
+        verdict: CallVerdict::Rejected {
+            reason: Rejection::Unknown,
+            message: "There is no tool `make_coffee`.".into(),
+        },
+    });
+    journal.model_says("I cannot make coffee.");
+    journal.completes("I cannot make coffee.");
+    journal
+}
+
+/// Somebody stops the run while a call is under way.
+pub(crate) fn cancelled(start: Timestamp) -> Journal {
+    let mut journal = Journal::start("cancelled", 7, start, |_| {});
+    journal.lists_tools();
+    journal.model_calls([ToolCall::new("call_g", "mcp_weather_today", json!({ "city": "Bonn" }))]);
+    journal.selects(0, &["call_g"], &[]);
+    journal.allows("call_g");
+    journal.sends(&["call_g"]);
+    journal.settles("call_g", Outcome::failed(FailureKind::Cancelled, "the run was cancelled"));
+    journal.then(Event::Ended { ending: Ending::Cancelled { reason: Some("changed my mind".into()) } });
+    journal
+}
+
+/// The provider fails once, answers the second time, and then fails for good.
+pub(crate) fn retried(start: Timestamp) -> Journal {
+    let mut journal = Journal::start("retried", 8, start, |_| {});
+    journal.lists_tools();
+    journal.asks(1, Offer::Tools);
+    journal.fails(ErrorCode::ProviderUnavailable);
+    journal.asks(2, Offer::Tools);
+    let call = ToolCall::new("call_h", "mcp_weather_today", json!({ "city": "Graz" }));
+    journal.then(Event::ModelReplied { reply: Arc::new(answered(Reply::calling([call]))) });
+    journal.selects(0, &["call_h"], &[]);
+    journal.allows("call_h");
+    journal.sends(&["call_h"]);
+    journal.settles("call_h", Outcome::Returned(ToolOutput::text("rain\0y")));
+    journal.asks(1, Offer::Tools);
+    journal.fails(ErrorCode::ProviderAuth);
+    let error = Failure::new(ErrorCode::ProviderAuth, "the provider says no");
+    journal.then(Event::Ended { ending: Ending::Failed { error } });
+    journal
+}
+
+/// The tool budget is used up, and the model answers with what it has.
+pub(crate) fn budget_used_up(start: Timestamp) -> Journal {
+    let mut journal = Journal::start("budget", 9, start, |spec| spec.limits.max_tool_interactions = 1);
+    journal.lists_tools();
+    journal.model_calls([
+        ToolCall::new("call_i", "ext_ask_user", json!({ "question": "Really?" })),
+        ToolCall::new("call_j", "mcp_weather_today", json!({ "town": "Graz" })),
+    ]);
+    journal.then(Event::CallChecked {
+        call: "call_j".into(),
+        verdict: CallVerdict::Rejected {
+            reason: Rejection::InvalidArguments,
+            message: "The arguments do not fit: {\"town\":\"Graz\"} lacks `city`".into(),
+        },
+    });
+    journal.selects(0, &["call_i"], &[]);
+    journal.allows("call_i");
+    journal.resumes();
+    journal.settles("call_i", Outcome::Returned(ToolOutput::from_value(json!({ "answer": "yes" }))));
+    journal.asks(1, Offer::NoTools);
+    journal.then(Event::ModelReplied { reply: Arc::new(answered(Reply::text("Then yes."))) });
+    journal.completes("Then yes.");
+    journal
+}
+
+impl Journal {
+    /// A run with its first fact.
+    pub(crate) fn start(name: &str, trace: u8, start: Timestamp, shape: impl FnOnce(&mut Spec)) -> Self {
+        let mut spec = Spec {
+            agent: "assistant".into(),
+            model: "main".into(),
+            system: "You are helpful.".into(),
+            servers: vec!["weather".into(), "files".into()],
+            external_tools: vec![],
+            tools: Default::default(),
+            tiers: Default::default(),
+            on_deny: Default::default(),
+            in_doubt: Default::default(),
+            output_schema: None,
+            validate_output: false,
+            limits: Limits::default(),
+        };
+        shape(&mut spec);
+        let started = Started {
+            spec,
+            history: vec![],
+            input: Message::user("A question."),
+            session: "session_1".into(),
+            trigger: Trigger::Manual,
+            trace: trace_of(trace, 0, true),
+            metadata: Default::default(),
+        };
+        let mut journal = Self { run: RunId::new(format!("run_{name}")), events: vec![], now: start, trace };
+        journal.then(Event::Started(Arc::new(started)));
+        journal
+    }
+
+    /// The next fact, 10 ms after the one before.
+    pub(crate) fn then(&mut self, event: Event) {
+        let seq = self.events.len() as u64;
+        self.events.push(Recorded { seq, at: self.now, event });
+        self.now += SignedDuration::from_millis(10);
+    }
+
+    fn lists_no_tools(&mut self) {
+        self.then(Event::ToolsListed { toolset: Arc::default() });
+    }
+
+    fn lists_tools(&mut self) {
+        self.then(Event::ToolsListed { toolset: Arc::new(toolset()) });
+    }
+
+    fn asks(&mut self, attempt: u32, offer: Offer) {
+        self.then(Event::ModelCalled { attempt, offer });
+    }
+
+    fn fails(&mut self, code: ErrorCode) {
+        self.then(Event::ModelFailed { error: Failure::new(code, "the provider says no"), usage: Usage::default() });
+    }
+
+    pub(crate) fn model_says(&mut self, text: &str) {
+        self.asks(1, Offer::Tools);
+        self.then(Event::ModelReplied { reply: Arc::new(answered(Reply::text(text))) });
+    }
+
+    pub(crate) fn model_calls<const N: usize>(&mut self, calls: [ToolCall; N]) {
+        self.asks(1, Offer::Tools);
+        let mut reply = answered(Reply::calling(calls));
+        reply.content.insert(0, Part::Reasoning { text: "Let me look.".into() });
+        self.then(Event::ModelReplied { reply: Arc::new(reply) });
+    }
+
+    fn selects(&mut self, priority: i32, run: &[&str], deferred: &[&str]) {
+        let ids = |names: &[&str]| names.iter().map(|name| (*name).into()).collect();
+        self.then(Event::TierSelected { priority, run: ids(run), deferred: ids(deferred) });
+    }
+
+    fn allows(&mut self, call: &str) {
+        let verdict = CallVerdict::Run { by: Right::Policy { rule: None } };
+        self.then(Event::CallChecked { call: call.into(), verdict });
+    }
+
+    pub(crate) fn sends(&mut self, calls: &[&str]) {
+        self.then(Event::CallsStarted { calls: calls.iter().map(|name| (*name).into()).collect() });
+    }
+
+    pub(crate) fn settles(&mut self, call: &str, outcome: Outcome) {
+        self.then(Event::CallCompleted { call: call.into(), outcome: Arc::new(outcome) });
+    }
+
+    pub(crate) fn resumes(&mut self) {
+        let executions = self.events.iter().filter(|recorded| matches!(recorded.event, Event::Resumed { .. })).count();
+        self.now += SignedDuration::from_secs(1);
+        self.then(Event::Resumed { trace: trace_of(self.trace, executions as u8 + 1, true) });
+    }
+
+    pub(crate) fn completes(&mut self, text: &str) {
+        let output = Output { text: text.into(), value: None };
+        self.then(Event::Ended { ending: Ending::Completed { output } });
+    }
+}
+
+fn trace_of(journal: u8, execution: u8, sampled: bool) -> Trace {
+    let mut id = [0xab; 16];
+    id[14] = journal;
+    id[15] = execution;
+    Trace { id: TraceId(id), parent: None, sampled, state: None }
+}
+
+fn answered(reply: Reply) -> Reply {
+    let usage = Usage {
+        input_tokens: Some(120),
+        output_tokens: Some(30),
+        cache_read_tokens: Some(100),
+        reasoning_tokens: Some(10),
+        cost_usd: Some(0.001),
+        ..Usage::default()
+    };
+    Reply { usage, model: Some("gpt-5-mini-2026-05".into()), response_id: Some("resp_1".into()), ..reply }
+}
+
+fn toolset() -> Toolset {
+    let tool = |name: &str, description: &str, input_schema: Value| McpTool {
+        name: name.into(),
+        description: description.into(),
+        input_schema,
+        output_schema: None,
+        annotations: Annotations::default(),
+    };
+    let city = json!({ "type": "object", "properties": { "city": { "type": "string" } } });
+    let path = json!({ "type": "object", "properties": { "path": { "type": "string" } } });
+    let server = |name: &str, tool: McpTool| ServerTools {
+        server: name.into(),
+        trusted: false,
+        tools: vec![tool],
+        left_out: vec![],
+    };
+    let external = ExternalTool {
+        name: "ask_user".into(),
+        description: "Asks the user.".into(),
+        input_schema: json!({ "type": "object" }),
+        result_schema: None,
+        priority: 0,
+    };
+    let servers = [
+        server("weather", tool("today", "Today's weather.", city)),
+        server("files", tool("read", "Reads a file.", path)),
+    ];
+    let rules = ToolsetRules { policy: Arc::new(Policy::allow_always()), ..ToolsetRules::default() };
+    Toolset::assemble(&[external], &servers, &rules)
+}

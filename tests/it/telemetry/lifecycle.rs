@@ -1,0 +1,99 @@
+//! Lifecycle events, as a client of the stream reads them.
+
+use jiff::Timestamp;
+use toolgate::core::run::Debt;
+use toolgate::core::tool::{Arguments, ToolName};
+use toolgate::ports::Delta;
+use toolgate::telemetry::lifecycle::{Content, Lifecycle, LifecycleEvent};
+
+use super::journals::{self, Journal};
+
+const START: Timestamp = Timestamp::UNIX_EPOCH;
+
+fn lines(journal: &Journal, content: Content) -> String {
+    let mut lifecycle = Lifecycle::new(journal.run.clone(), content);
+    let events = journal.events.iter().flat_map(|recorded| lifecycle.observe(recorded));
+    events.map(|event| serde_json::to_string(&event).unwrap() + "\n").collect()
+}
+
+fn names(journal: &Journal) -> Vec<&'static str> {
+    let mut lifecycle = Lifecycle::new(journal.run.clone(), Content::Omit);
+    let events = journal.events.iter().flat_map(|recorded| lifecycle.observe(recorded));
+    events.map(|event| event.name()).collect()
+}
+
+#[test]
+fn every_kind_of_run_tells_its_story() {
+    for journal in journals::all(START) {
+        insta::assert_snapshot!(format!("lifecycle_{}", journal.run), lines(&journal, Content::Omit));
+    }
+}
+
+#[test]
+fn with_content_included_the_stream_carries_arguments_results_and_answers() {
+    insta::assert_snapshot!(lines(&journals::parallel_calls(START), Content::Include));
+}
+
+#[test]
+fn without_content_nothing_that_was_said_is_in_the_stream() {
+    for journal in journals::all(START) {
+        let lines = lines(&journal, Content::Omit);
+        for said in ["A question", "Oslo", "/nowhere", "celsius", "sunny", "Tuesday", "Which day", "Graz", "Paris"] {
+            assert!(!lines.contains(said), "{said} in {lines}");
+        }
+    }
+}
+
+#[test]
+fn a_plain_run_is_told_in_the_order_of_source_002() {
+    let expected = [
+        "execution.started",
+        "tools.listed",
+        "context.build.started",
+        "context.build.success",
+        "llm.call.started",
+        "llm.call.completed",
+        "execution.completed",
+    ];
+    assert_eq!(names(&journals::plain_answer(START)), expected);
+}
+
+#[test]
+fn every_name_in_json_is_the_name_the_event_says_it_has() {
+    for journal in journals::all(START) {
+        let mut lifecycle = Lifecycle::new(journal.run.clone(), Content::Include);
+        for event in journal.events.iter().flat_map(|recorded| lifecycle.observe(recorded)) {
+            assert_eq!(serde_json::to_value(&event).unwrap()["type"], event.name());
+        }
+    }
+}
+
+#[test]
+fn a_fragment_passes_through_under_its_own_name() {
+    let journal = journals::plain_answer(START);
+    let mut lifecycle = Lifecycle::new(journal.run.clone(), Content::Omit);
+    lifecycle.observe(&journal.events[0]);
+    let event = lifecycle.delta(&Delta::Text { text: "Pa".into() });
+    let json = serde_json::to_string(&event).unwrap();
+    assert_eq!(json, r#"{"run_id":"run_plain","iteration":0,"type":"llm.text.delta","text":"Pa"}"#);
+    assert_eq!(event.name(), "llm.text.delta");
+}
+
+#[test]
+fn a_waiting_run_tells_what_it_is_owed() {
+    let debt = Debt::ExternalResult {
+        call_id: "call_d".into(),
+        tool: "ask_user".into(),
+        name: ToolName::parse("ext_ask_user").unwrap(),
+        arguments: Arguments::parse("{\"question\":\"Which day?\"}"),
+        result_schema: None,
+    };
+    let event = LifecycleEvent::pending(&"run_1".into(), START, 2, &[debt], Content::Omit);
+    assert_eq!(
+        serde_json::to_string(&event).unwrap(),
+        concat!(
+            r#"{"run_id":"run_1","at":"1970-01-01T00:00:00Z","iteration":2,"type":"execution.pending","pending":["#,
+            r#"{"kind":"external_result","call_id":"call_d","name":"ext_ask_user","tool":{"name":"ask_user"}}]}"#
+        )
+    );
+}

@@ -1,0 +1,207 @@
+//! Spans of whole journals, and the laws that hold for all of them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use toolgate::core::chat::Reply;
+use toolgate::core::run::{Event, labels};
+use toolgate::telemetry::spans::{IdentityOf, Kind, Projector, Span, SpanContent, Status, Value, project};
+
+use super::journals::{self, Journal};
+
+const START: Timestamp = Timestamp::UNIX_EPOCH;
+
+fn identities() -> IdentityOf {
+    Arc::new(journals::identity)
+}
+
+fn spans(journal: &Journal, content: SpanContent) -> Vec<Span> {
+    project(&journal.run, &journal.events, content, identities())
+}
+
+fn attribute<'a>(span: &'a Span, name: &str) -> Option<&'a Value> {
+    span.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+}
+
+fn text<'a>(span: &'a Span, name: &str) -> &'a str {
+    match attribute(span, name) {
+        Some(Value::Text(text)) => text,
+        other => panic!("{name} of {} is {other:?}", span.name),
+    }
+}
+
+fn named<'a>(spans: &'a [Span], name: &str) -> &'a Span {
+    spans.iter().find(|span| span.name == name).unwrap_or_else(|| panic!("no span {name}"))
+}
+
+#[test]
+fn every_kind_of_run_has_its_spans() {
+    for journal in journals::all(START) {
+        insta::assert_yaml_snapshot!(format!("spans_{}", journal.run), spans(&journal, SpanContent::default()));
+    }
+}
+
+#[test]
+fn with_gen_ai_content_on_the_messages_are_told_in_parts() {
+    let content = SpanContent { gen_ai_content: true, ..SpanContent::default() };
+    let told: BTreeMap<String, Value> = spans(&journals::parallel_calls(START), content)
+        .into_iter()
+        .flat_map(|span| span.attributes.into_iter().map(move |(name, value)| (format!("{} {name}", span.name), value)))
+        .filter(|(name, _)| name.contains("messages") || name.contains("instructions") || name.contains("tool.call."))
+        .filter(|(name, _)| name.contains(" gen_ai."))
+        .collect();
+    insta::assert_yaml_snapshot!(told);
+}
+
+#[test]
+fn hidden_content_is_nowhere() {
+    let content = SpanContent { hide_inputs: true, hide_outputs: true, gen_ai_content: true };
+    for journal in journals::all(START) {
+        let told = serde_json::to_string(&spans(&journal, content)).unwrap();
+        for said in ["A question", "Oslo", "/nowhere", "celsius", "sunny", "Tuesday", "Which day", "Graz", "Paris"] {
+            assert!(!told.contains(said), "{said} in {told}");
+        }
+    }
+}
+
+#[test]
+fn no_attribute_is_set_twice_and_children_lie_inside_their_root() {
+    for journal in journals::all(START) {
+        let spans = spans(&journal, SpanContent { gen_ai_content: true, ..SpanContent::default() });
+        for span in &spans {
+            let names: std::collections::BTreeSet<&str> =
+                span.attributes.iter().map(|(name, _)| name.as_str()).collect();
+            assert_eq!(names.len(), span.attributes.len(), "{}", span.name);
+            let Some(parent) = span.parent else { continue };
+            let root = spans.iter().find(|root| root.trace == span.trace && root.id == parent.id).expect("its root");
+            assert!(root.start <= span.start && span.end <= root.end, "{} sticks out", span.name);
+            assert!(span.events.iter().all(|event| span.start <= event.at && event.at <= span.end));
+        }
+    }
+}
+
+#[test]
+fn telling_a_run_live_gives_the_spans_that_its_journal_gives() {
+    for journal in journals::all(START) {
+        let whole = spans(&journal, SpanContent::default());
+        let mut live = Vec::new();
+        let mut projector = Projector::new(journal.run.clone(), SpanContent::default(), identities());
+        for (index, recorded) in journal.events.iter().enumerate() {
+            live.extend(projector.observe(recorded));
+            live.extend(projector.observe(recorded));
+            let waits = journal.events.get(index + 1).is_some_and(|next| match &next.event {
+                Event::Resumed { .. } => true,
+                Event::CallCompleted { call, .. } => call.as_str() == "call_d",
+                Event::ApprovalDecided { .. } => true,
+                _ => false,
+            });
+            if waits && projector.is_executing() {
+                live.extend(projector.pause(recorded.at));
+            }
+        }
+        let different = live.iter().zip(&whole).find(|(live, whole)| live != whole);
+        assert_eq!(different, None, "{}", journal.run);
+        assert_eq!(live.len(), whole.len(), "{}", journal.run);
+        assert!(!projector.is_executing());
+    }
+}
+
+#[test]
+fn another_process_that_catches_up_tells_only_its_own_execution() {
+    let journal = journals::external_result(START);
+    let resumed = journal.events.iter().position(|event| matches!(event.event, Event::Resumed { .. })).unwrap();
+    for past in [resumed, resumed + 1] {
+        let mut projector = Projector::new(journal.run.clone(), SpanContent::default(), identities());
+        assert_eq!(projector.catch_up(&journal.events[..past]), vec![]);
+        assert_eq!(projector.is_executing(), past > resumed, "what is open is ours only if nobody drove it");
+        let told: Vec<Span> = journal.events[past..].iter().flat_map(|recorded| projector.observe(recorded)).collect();
+        let names: Vec<&str> = told.iter().map(|span| span.name.as_str()).collect();
+        assert_eq!(names, ["execute_tool ext_ask_user", "chat gpt-5-mini", "invoke_agent assistant"]);
+    }
+}
+
+#[test]
+fn span_ids_are_those_the_driver_sends_along() {
+    let journal = journals::parallel_calls(START);
+    let Event::Started(started) = &journal.events[0].event else { panic!("not started") };
+    let spans = spans(&journal, SpanContent::default());
+    let trace = &started.trace;
+    assert_eq!(named(&spans, "invoke_agent assistant").id, trace.span(&labels::execution(0)));
+    assert_eq!(named(&spans, "chat gpt-5-mini").id, trace.span(&labels::model_call(2)));
+    assert_eq!(named(&spans, "execute_tool mcp_weather_today").id, trace.span(&labels::tool_call(&"call_a".into())));
+}
+
+#[test]
+fn a_failed_tool_is_an_error_that_still_shows_what_the_model_read() {
+    let spans = spans(&journals::parallel_calls(START), SpanContent::default());
+    let failed = named(&spans, "execute_tool mcp_files_read");
+    assert_eq!(failed.status, Status::Error("no such file: /nowhere".into()));
+    assert_eq!(text(failed, "error.type"), "tool_error");
+    assert_eq!(text(failed, "output.value"), "no such file: /nowhere");
+    assert_eq!(failed.events[0].name, "exception");
+    assert_eq!(named(&spans, "invoke_agent assistant").status, Status::Ok, "the run recovered");
+}
+
+#[test]
+fn a_resumed_execution_is_a_trace_of_its_own_that_links_back() {
+    let spans = spans(&journals::external_result(START), SpanContent::default());
+    let roots: Vec<&Span> = spans.iter().filter(|span| span.parent.is_none()).collect();
+    let [first, second] = roots[..] else { panic!("{} roots", roots.len()) };
+    assert_ne!(first.trace, second.trace);
+    assert_eq!((second.links[0].trace, second.links[0].span), (first.trace, first.id));
+    assert_eq!(text(first, "toolgate.run.outcome"), "pending");
+    assert_eq!(text(second, "toolgate.run.outcome"), "completed");
+    let external = named(&spans, "execute_tool ext_ask_user");
+    assert_eq!((external.trace, external.kind), (second.trace, Kind::Internal));
+    assert_eq!(external.start, external.end);
+}
+
+#[test]
+fn what_came_before_the_pause_is_told_by_the_execution_that_goes_on_with_it() {
+    let journal = journals::external_result(START);
+    let resumed = journal.events.iter().position(|event| matches!(event.event, Event::Resumed { .. })).unwrap();
+    let mut projector = Projector::new(journal.run.clone(), SpanContent::default(), identities());
+    let mut first: Vec<Span> =
+        journal.events[..resumed].iter().flat_map(|recorded| projector.observe(recorded)).collect();
+    first.extend(projector.pause(journal.events[resumed].at));
+    let second: Vec<Span> = journal.events[resumed..].iter().flat_map(|recorded| projector.observe(recorded)).collect();
+    let external = |spans: &[Span]| spans.iter().filter(|span| span.name == "execute_tool ext_ask_user").count();
+    assert_eq!((external(&first), external(&second)), (0, 1));
+    assert!(text(named(&first, "invoke_agent assistant"), "output.value").contains("call_d"), "it was owed then");
+}
+
+#[test]
+fn retries_stay_inside_one_span_that_tells_each_failure() {
+    let spans = spans(&journals::retried(START), SpanContent::default());
+    let calls: Vec<&Span> = spans.iter().filter(|span| span.name == "chat gpt-5-mini").collect();
+    let [mended, failed] = calls[..] else { panic!("{} model calls", calls.len()) };
+    let events: Vec<&str> = mended.events.iter().map(|event| event.name).collect();
+    assert_eq!((events, &mended.status), (vec!["exception", "llm.call.retrying"], &Status::Ok));
+    assert_eq!(failed.status, Status::Error("the provider says no".into()));
+    assert_eq!(text(failed, "error.type"), "provider_auth");
+}
+
+#[test]
+fn a_run_that_is_not_sampled_has_no_spans() {
+    let mut journal = journals::plain_answer(START);
+    let Event::Started(started) = &mut journal.events[0].event else { panic!("not started") };
+    Arc::make_mut(started).trace.sampled = false;
+    assert_eq!(spans(&journal, SpanContent::default()), vec![]);
+}
+
+#[test]
+fn a_model_call_that_a_crash_cut_off_is_told_as_interrupted() {
+    let mut journal = Journal::start("crash", 10, START, |_| {});
+    journal.then(Event::ModelCalled { attempt: 1, offer: toolgate::core::run::Offer::Tools });
+    journal.resumes();
+    journal.then(Event::ModelCalled { attempt: 2, offer: toolgate::core::run::Offer::Tools });
+    journal.then(Event::ModelReplied { reply: Arc::new(Reply::text("Hello.")) });
+    journal.completes("Hello.");
+    let spans = spans(&journal, SpanContent::default());
+    let calls: Vec<&Span> = spans.iter().filter(|span| span.name == "chat gpt-5-mini").collect();
+    let [lost, answered] = calls[..] else { panic!("{} model calls", calls.len()) };
+    assert_eq!(text(lost, "error.type"), "interrupted");
+    assert_eq!(answered.status, Status::Ok);
+    assert_eq!(attribute(answered, "toolgate.iteration"), Some(&Value::Int(1)), "it is still the first turn");
+}

@@ -1,0 +1,219 @@
+//! The tools, specs, replies and results the simulated world is made of.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use toolgate::core::chat::{Message, Part, Reply, Stop, Usage};
+use toolgate::core::error::{ErrorCode, Failure};
+use toolgate::core::id::CallId;
+use toolgate::core::policy::{Match, Policy, Rule, Verdict};
+use toolgate::core::run::{InDoubt, Limits, Offer, OnDeny, Spec, Started, Trigger};
+use toolgate::core::tool::{
+    Annotations, Arguments, ExternalTool, FailureKind, McpTool, Outcome, Problem, ServerTools, TierMode, ToolCall,
+    ToolOutput, Toolset, ToolsetRules,
+};
+use toolgate::core::trace::{Trace, TraceId};
+
+use crate::tape::Tape;
+
+pub(crate) fn trace(number: u8) -> Trace {
+    Trace { id: TraceId([number.max(1); 16]), parent: None, sampled: true, state: None }
+}
+
+pub(crate) fn external(name: &str, priority: i32) -> ExternalTool {
+    ExternalTool {
+        name: name.into(),
+        description: format!("runs {name}"),
+        input_schema: json!({"type": "object"}),
+        result_schema: None,
+        priority,
+    }
+}
+
+pub(crate) fn mcp(name: &str, read_only: Option<bool>, idempotent: Option<bool>) -> McpTool {
+    McpTool {
+        name: name.into(),
+        description: format!("does {name}"),
+        input_schema: json!({"type": "object"}),
+        output_schema: None,
+        annotations: Annotations { read_only_hint: read_only, idempotent_hint: idempotent, ..Annotations::default() },
+    }
+}
+
+pub(crate) fn externals() -> Vec<ExternalTool> {
+    vec![external("order", 0), external("ask_order", 0), external("first_order", 5), external("low_order", -5)]
+}
+
+/// Tools whose names say what becomes of them: `ask_` waits for a person, `deny_` is refused, `first_` has priority 5,
+/// `low_` has -5. Only `files` is trusted; only its `read`, `first_read` and `low_sync` may be repeated.
+pub(crate) fn servers() -> Vec<ServerTools> {
+    let files = vec![
+        mcp("read", Some(true), None),
+        mcp("write", None, None),
+        mcp("first_read", Some(true), None),
+        mcp("ask_write", None, None),
+        mcp("low_sync", None, Some(true)),
+        mcp("deny_wipe", None, None),
+    ];
+    let web = vec![mcp("fetch", Some(true), None), mcp("ask_post", None, None), mcp("first_post", None, None)];
+    let server = |name: &str, trusted, tools| ServerTools { server: name.into(), trusted, tools, left_out: Vec::new() };
+    vec![server("files", true, files), server("web", false, web)]
+}
+
+pub(crate) fn rule(id: &str, verdict: Verdict, tool: &str) -> Rule {
+    let matches = Match { tool: Some(tool.into()), ..Match::default() };
+    Rule::new(id, verdict, "the test says so", matches, Vec::new(), Vec::new()).unwrap()
+}
+
+pub(crate) fn rules() -> ToolsetRules {
+    let rules = vec![rule("ask", Verdict::Ask, "*ask_*"), rule("deny", Verdict::Deny, "*deny_*")];
+    ToolsetRules {
+        policy: Arc::new(Policy { rules, ..Policy::allow_always() }),
+        priorities: vec![("mcp_*first_*".into(), 5), ("mcp_*low_*".into(), -5)],
+        ..ToolsetRules::default()
+    }
+}
+
+pub(crate) fn toolset() -> Arc<Toolset> {
+    Arc::new(Toolset::assemble(&externals(), &servers(), &rules()))
+}
+
+/// The same, after the server `web` has gone.
+pub(crate) fn smaller_toolset() -> Arc<Toolset> {
+    Arc::new(Toolset::assemble(&externals(), &servers()[..1], &rules()))
+}
+
+pub(crate) fn spec(limits: Limits) -> Spec {
+    Spec {
+        agent: "tester".into(),
+        model: "scripted".into(),
+        system: String::new(),
+        servers: vec!["files".into(), "web".into()],
+        external_tools: externals(),
+        tools: Default::default(),
+        tiers: TierMode::Defer,
+        on_deny: OnDeny::Tell,
+        in_doubt: InDoubt::Tell,
+        output_schema: None,
+        validate_output: false,
+        limits,
+    }
+}
+
+pub(crate) fn started(spec: Spec) -> Arc<Started> {
+    Arc::new(Started {
+        spec,
+        history: Vec::new(),
+        input: Message::user("do it"),
+        session: "session".into(),
+        trigger: Trigger::Manual,
+        trace: trace(1),
+        metadata: Default::default(),
+    })
+}
+
+/// A random beginning: every option of a spec, limits small enough to be reached.
+pub(crate) fn any_start(tape: &mut Tape) -> Arc<Started> {
+    let limits = Limits {
+        max_tool_interactions: *tape.pick(&[3, 0, 1, 2, 6, 30]),
+        max_iterations: *tape.pick(&[6, 0, 1, 2, 4, 12]),
+        max_mcp_calls: *tape.pick(&[None, Some(0), Some(1), Some(2), Some(3)]),
+        max_tokens: *tape.pick(&[None, None, None, Some(50)]),
+        max_cost_usd: *tape.pick(&[None, None, None, Some(0.05)]),
+        deadline_s: None,
+        max_corrections: *tape.pick(&[2, 0, 1, 3]),
+        max_attempts: *tape.pick(&[2, 0, 1, 3]),
+    };
+    let spec = Spec {
+        tiers: *tape.pick(&[TierMode::Defer, TierMode::Elide, TierMode::Drain]),
+        on_deny: *tape.pick(&[OnDeny::Tell, OnDeny::Tell, OnDeny::Tell, OnDeny::Fail]),
+        in_doubt: *tape.pick(&[InDoubt::Tell, InDoubt::Ask]),
+        validate_output: tape.once_in(2),
+        ..spec(limits)
+    };
+    let mut started = Arc::unwrap_or_clone(started(spec));
+    if tape.once_in(4) {
+        let call = ToolCall::new("c0", "ext_order", json!({}));
+        let answer = Part::ToolResult { tool_use_id: "c0".into(), content: vec![Part::text("old")], is_error: false };
+        started.history = vec![
+            Message::user("before"),
+            Message { content: vec![call.into_part()], ..Message::assistant("") },
+            Message { content: vec![answer], ..Message::user("") },
+            Message::assistant("done before"),
+        ];
+    }
+    Arc::new(started)
+}
+
+/// What a model may say: anything at all, whatever it was offered. Ids are as bad as providers make them.
+pub(crate) fn any_reply(tape: &mut Tape, tools: &Toolset, offer: Offer) -> Reply {
+    let usage = Usage {
+        input_tokens: *tape.pick(&[None, Some(7), Some(20)]),
+        output_tokens: *tape.pick(&[None, Some(3)]),
+        cost_usd: *tape.pick(&[None, Some(0.011), Some(0.02)]),
+        ..Usage::default()
+    };
+    let stubborn = offer == Offer::Tools || tape.once_in(2);
+    let reply = match tape.below(24) {
+        1..=15 if stubborn => any_calls(tape, tools),
+        16 | 17 => Reply { stop: Stop::Pause, ..Reply::text("one moment") },
+        18 => Reply { stop: Stop::Pause, ..Reply::empty() },
+        19 => Reply::empty(),
+        20 => Reply { stop: Stop::Refusal, ..Reply::text("no") },
+        21 => Reply { stop: Stop::ContentFilter, ..Reply::empty() },
+        22 => Reply { stop: Stop::MaxTokens, ..Reply::text("and so o") },
+        23 => Reply { stop: Stop::ToolCalls, ..Reply::text("calls, but none") },
+        _ => Reply::text("the answer"),
+    };
+    Reply { usage, provider_state: tape.once_in(5).then(|| json!({"raw": true})), ..reply }
+}
+
+fn any_calls(tape: &mut Tape, tools: &Toolset) -> Reply {
+    let mut names: Vec<String> = tools.iter().map(|tool| tool.name.to_string()).collect();
+    names.extend(["no_such_tool".to_owned(), "not a name!".to_owned()]);
+    let mut content = Vec::new();
+    if tape.once_in(3) {
+        content.push(Part::text("let me see"));
+    }
+    if tape.once_in(6) {
+        content.push(Part::Reasoning { text: "hm".into() });
+    }
+    for _ in 0..=tape.below(5) {
+        let id = *tape.pick(&["c0", "", "c1", "c2", "call_1_0"]);
+        let arguments = match tape.below(6) {
+            4 => Arguments::Malformed("{\"half\":".into()),
+            5 => Arguments::Malformed("{}".into()),
+            other => Arguments::from_value(json!({"n": other})),
+        };
+        let call = ToolCall { id: id.into(), name: tape.pick(&names).clone(), arguments };
+        content.push(call.into_part());
+    }
+    let stop = *tape.pick(&[Stop::ToolCalls, Stop::End, Stop::MaxTokens]);
+    Reply { content, stop, ..Reply::empty() }
+}
+
+pub(crate) fn any_failure(tape: &mut Tape) -> Failure {
+    let code = *tape.pick(&[ErrorCode::ProviderUnavailable, ErrorCode::ProviderTimeout, ErrorCode::ProviderAuth]);
+    Failure::new(code, "the provider is unwell")
+}
+
+pub(crate) fn any_outcome(tape: &mut Tape) -> Outcome {
+    match tape.below(9) {
+        1 => Outcome::Returned(ToolOutput::error("no such file")),
+        2 => Outcome::Returned(ToolOutput::from_value(Value::Null)),
+        3 => Outcome::Returned(ToolOutput::from_value(json!({"price": 0.1, "list": [1, 2.5e-7, "é"]}))),
+        4 => Outcome::failed(FailureKind::Timeout, "no answer within 30 s"),
+        5 => Outcome::failed(FailureKind::Abandoned, "the caller gave up"),
+        6 => Outcome::Returned(ToolOutput::default()),
+        _ => Outcome::Returned(ToolOutput::text("result")),
+    }
+}
+
+pub(crate) fn problem() -> Problem {
+    Problem { path: "/n".into(), rule: "type".into(), message: "not a number".into(), received: Some(Value::Null) }
+}
+
+/// A call of the scripted scenarios.
+pub(crate) fn call(id: &str, name: &str) -> ToolCall {
+    ToolCall::new(CallId::from(id), name, json!({"of": id}))
+}

@@ -1,0 +1,144 @@
+//! A run that a test drives by hand, in small verbs. Whatever is not said goes the plain way: checks follow the tool's
+//! verdict, tools answer "result of <name>".
+
+use std::sync::Arc;
+
+use toolgate::core::chat::{Message, Part, Reply};
+use toolgate::core::id::CallId;
+use toolgate::core::policy::Verdict;
+use toolgate::core::run::{
+    CallVerdict, Debt, Event, Input, OutputVerdict, Rejection, Resume, Right, Run, Spec, Status, Step,
+};
+use toolgate::core::tool::{Outcome, Problem, ToolCall, ToolOutput};
+
+use crate::fixtures::{started, toolset};
+
+pub(crate) struct Hand {
+    pub(crate) run: Run,
+    pub(crate) journal: Vec<Event>,
+}
+
+impl Hand {
+    /// A run that stands before its first model call.
+    pub(crate) fn with(spec: Spec) -> Self {
+        let started = started(spec);
+        let hand = Self { run: Run::begin(started.clone()), journal: vec![Event::Started(started)] };
+        hand.settled()
+    }
+
+    pub(crate) fn record(&mut self, event: Event) {
+        self.run.apply(&event).unwrap();
+        self.journal.push(event);
+    }
+
+    /// The model is asked and says this; then everything that needs nobody else is done.
+    pub(crate) fn model_says(mut self, reply: Reply) -> Self {
+        let Step::CallModel { attempt, offer, .. } = self.run.next() else { panic!("not now: {:?}", self.run.next()) };
+        self.record(Event::ModelCalled { attempt, offer });
+        let reply = self.run.with_unique_ids(reply);
+        self.record(Event::ModelReplied { reply: reply.into() });
+        self.settled()
+    }
+
+    pub(crate) fn model_calls<const N: usize>(self, calls: [ToolCall; N]) -> Self {
+        self.model_says(Reply::calling(calls))
+    }
+
+    pub(crate) fn finds_the_answer(mut self, problems: &[Problem]) -> Self {
+        assert!(matches!(self.run.next(), Step::ValidateOutput(_)), "not now: {:?}", self.run.next());
+        let verdict = match problems {
+            [] => OutputVerdict::Valid { value: None },
+            some => OutputVerdict::Invalid { problems: some.to_vec() },
+        };
+        self.record(Event::OutputValidated { verdict });
+        self.settled()
+    }
+
+    pub(crate) fn is_given(mut self, input: Input) -> Self {
+        for event in self.run.accept(&input).unwrap() {
+            self.record(event);
+        }
+        self.settled()
+    }
+
+    pub(crate) fn is_resumed_with(self, id: &str, text: &str) -> Self {
+        let results = vec![(id.into(), Outcome::Returned(ToolOutput::text(text)))];
+        self.is_given(Input::Resume(Resume { results, ..Resume::default() }))
+    }
+
+    fn settled(mut self) -> Self {
+        for _ in 0..100 {
+            match self.run.next() {
+                Step::Record(events) => events.into_iter().for_each(|event| self.record(event)),
+                Step::ListTools => self.record(Event::ToolsListed { toolset: toolset() }),
+                Step::ResolveApprovals(_) => self.record(Event::ApprovalsResolved { granted: Vec::new() }),
+                Step::CheckCalls(ids) => ids.into_iter().for_each(|id| self.check(id)),
+                Step::RunTier(ids) => self.run_tier(ids),
+                Step::CallModel { .. } | Step::ValidateOutput(_) | Step::Wait(_) | Step::Done(_) => return self,
+            }
+        }
+        panic!("the run does not come to rest: {:?}", self.run.next());
+    }
+
+    fn check(&mut self, id: CallId) {
+        let call = self.run.call(&id).unwrap();
+        let verdict = match call.tool.as_ref().unwrap().verdict {
+            _ if call.arguments().as_object().is_none() => CallVerdict::Rejected {
+                reason: Rejection::InvalidArguments,
+                message: Problem::feedback("Invalid arguments:", &[Problem::whole("json", "not an object")]),
+            },
+            Verdict::Allow => CallVerdict::Run { by: Right::Policy { rule: None } },
+            Verdict::Ask => CallVerdict::Ask { rule: Some("ask".into()), why: "asked".into() },
+            Verdict::Deny => CallVerdict::Rejected { reason: Rejection::Denied, message: "Denied by policy".into() },
+        };
+        self.record(Event::CallChecked { call: id, verdict });
+    }
+
+    /// Results arrive in the reverse of the order they were asked in.
+    fn run_tier(&mut self, ids: Vec<CallId>) {
+        self.record(Event::CallsStarted { calls: ids.clone() });
+        for id in ids.into_iter().rev() {
+            let text = format!("result of {}", self.run.call(&id).unwrap().asked.name);
+            self.record(Event::CallCompleted {
+                call: id,
+                outcome: Arc::new(Outcome::Returned(ToolOutput::text(text))),
+            });
+        }
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.run.status()
+    }
+
+    pub(crate) fn owed(&self) -> Vec<String> {
+        let debts = self.run.pending();
+        debts.iter().map(|debt: &Debt| format!("{} {}", debt.kind(), debt.call_id())).collect()
+    }
+
+    pub(crate) fn started_calls(&self) -> Vec<String> {
+        let started = self.journal.iter().filter_map(|event| match event {
+            Event::CallsStarted { calls } => Some(calls.iter().map(CallId::to_string)),
+            _ => None,
+        });
+        started.flatten().collect()
+    }
+
+    /// The last message, each part as one line.
+    pub(crate) fn last_lines(&self) -> Vec<String> {
+        lines(self.run.transcript().last().unwrap())
+    }
+}
+
+/// Each part of a message as one line.
+pub(crate) fn lines(message: &Message) -> Vec<String> {
+    let line = |part: &Part| match part {
+        Part::Text { text } => text.clone(),
+        Part::ToolUse { id, name, .. } => format!("call {id} {name}"),
+        Part::ToolResult { tool_use_id, content, is_error } => {
+            let text: String = content.iter().filter_map(Part::as_text).collect();
+            format!("{} {tool_use_id}: {text}", if *is_error { "error" } else { "result" })
+        }
+        other => format!("{other:?}"),
+    };
+    message.content.iter().map(line).collect()
+}

@@ -1,0 +1,20 @@
+//! The laws of a run (ARCHITECTURE.md) as properties, and the scenarios that made them. Pure: no I/O, no clock, no
+//! runtime; everything goes through the public types of the core, so this binary also builds with
+//! `--no-default-features`.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::wildcard_enum_match_arm)]
+
+mod fixtures;
+mod hand;
+mod provider;
+mod tape;
+mod world;
+
+mod calls;
+mod cuts;
+mod facts;
+mod journals;
+mod naming;
+mod policies;
+mod resumes;
+mod scenarios;

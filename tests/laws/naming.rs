@@ -1,0 +1,137 @@
+//! Names the model sees: valid, unique, stable; and the tool block, byte for byte the same whoever answered first.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use toolgate::core::tool::{
+    McpTool, Origin, ServerTools, ToolFilter, ToolName, Toolset, ToolsetRules, external_name, mcp_name,
+};
+
+use crate::fixtures::{external, externals, mcp, rules, servers};
+use crate::tape::{strictly, tapes};
+
+fn any_text() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-z_]{0,6}", "[A-Za-z0-9_.-]{0,90}", ".{0,12}", Just("x".repeat(70))]
+}
+
+fn any_servers() -> impl Strategy<Value = Vec<ServerTools>> {
+    let tools = proptest::collection::vec(any_text(), 0..6);
+    proptest::collection::btree_map(any_text(), tools, 0..4).prop_map(|servers| {
+        let tools = |names: Vec<String>| names.iter().map(|name| mcp(name, None, None)).collect();
+        let server = |(id, names): (String, Vec<String>)| ServerTools {
+            server: id.into(),
+            trusted: false,
+            tools: tools(names),
+            left_out: Vec::new(),
+        };
+        servers.into_iter().map(server).collect()
+    })
+}
+
+fn bytes(toolset: &Toolset) -> String {
+    serde_json::to_string(toolset).unwrap()
+}
+
+fn names(toolset: &Toolset) -> Vec<&str> {
+    toolset.iter().map(|tool| tool.name.as_str()).collect()
+}
+
+fn only(server: &str, tools: Vec<McpTool>) -> ServerTools {
+    ServerTools { server: server.into(), trusted: false, tools, left_out: Vec::new() }
+}
+
+proptest! {
+    #![proptest_config(strictly())]
+
+    #[test]
+    fn every_name_is_one_that_providers_accept(server in any_text(), tool in any_text()) {
+        for name in [mcp_name(&server.as_str().into(), &tool), external_name(&tool)] {
+            prop_assert_eq!(ToolName::parse(name.as_str()), Some(name.clone()));
+        }
+        prop_assert_eq!(mcp_name(&server.as_str().into(), &tool), mcp_name(&server.as_str().into(), &tool));
+    }
+
+    #[test]
+    fn the_tool_block_is_the_same_in_whatever_order_servers_and_tools_come(
+        servers in any_servers(),
+        externals in proptest::collection::vec(any_text(), 0..5),
+        pass_through in any::<bool>(),
+        mut order in tapes(),
+    ) {
+        let rules = ToolsetRules { pass_through, ..rules() };
+        let externals: Vec<_> = (0..).zip(&externals).map(|(priority, name)| external(name, priority)).collect();
+        let one = Toolset::assemble(&externals, &servers, &rules);
+        let mut shuffled = order.shuffled(servers);
+        for server in &mut shuffled {
+            server.tools = order.shuffled(std::mem::take(&mut server.tools));
+        }
+        let other = Toolset::assemble(&order.shuffled(externals), &shuffled, &rules);
+        prop_assert_eq!(bytes(&one), bytes(&other));
+    }
+
+    #[test]
+    fn every_name_is_unique_and_leads_back_to_its_origin(servers in any_servers(), pass_through in any::<bool>()) {
+        let rules = ToolsetRules { pass_through, ..rules() };
+        let toolset = Toolset::assemble(&externals(), &servers, &rules);
+        let unique: BTreeSet<&str> = names(&toolset).into_iter().collect();
+        prop_assert_eq!(unique.len(), toolset.len());
+        let origins: BTreeSet<String> = toolset.iter().map(|tool| format!("{:?}", tool.origin)).collect();
+        prop_assert_eq!(origins.len(), toolset.len());
+        for tool in toolset.iter() {
+            prop_assert_eq!(toolset.get(tool.name.as_str()), Some(tool));
+        }
+        let offered: usize = servers.iter().map(|server| server.tools.len()).sum::<usize>() + externals().len();
+        prop_assert_eq!(offered, toolset.len() + toolset.left_out().len(), "a tool vanished without a word");
+    }
+}
+
+#[test]
+fn two_origins_of_one_plain_name_both_take_a_hash() {
+    let clashing = [only("a", vec![mcp("b_c", None, None)]), only("a_b", vec![mcp("c", None, None)])];
+    let toolset = Toolset::assemble(&[], &clashing, &rules());
+    let names = names(&toolset);
+    assert_eq!(names.len(), 2);
+    assert!(names.iter().all(|name| name.starts_with("mcp_a_b_c_")), "{names:?}");
+}
+
+#[test]
+fn a_tool_that_takes_the_hashed_name_of_another_does_not_take_its_calls() {
+    let clashing = || vec![only("a", vec![mcp("b_c", None, None)]), only("a_b", vec![mcp("c", None, None)])];
+    let honest = Toolset::assemble(&[], &clashing(), &rules());
+    let mut hostile = clashing();
+    for name in names(&honest) {
+        hostile[0].tools.push(mcp(name.strip_prefix("mcp_a_").unwrap(), None, None));
+    }
+    let toolset = Toolset::assemble(&[], &hostile, &rules());
+    let unique: BTreeSet<&str> = names(&toolset).into_iter().collect();
+    assert_eq!((toolset.len(), unique.len()), (4, 4), "{:?}", names(&toolset));
+}
+
+#[test]
+fn a_tool_that_is_listed_twice_keeps_its_plain_name() {
+    let twice = [only("git", vec![mcp("log", None, None), mcp("log", Some(true), None)])];
+    let toolset = Toolset::assemble(&[], &twice, &rules());
+    assert_eq!(names(&toolset), ["mcp_git_log"]);
+    assert_eq!(toolset.left_out().len(), 1);
+}
+
+#[test]
+fn external_tools_come_first_and_each_kind_is_sorted_by_name() {
+    let toolset = Toolset::assemble(&externals(), &servers(), &rules());
+    let split = toolset.iter().position(|tool| matches!(tool.origin, Origin::Mcp { .. })).unwrap();
+    let names = names(&toolset);
+    assert_eq!(split, externals().len());
+    assert!(names[..split].is_sorted() && names[split..].is_sorted(), "{names:?}");
+}
+
+#[test]
+fn a_run_narrows_its_agents_tools_and_cannot_widen_them() {
+    let filter = |allow: &[&str], deny: &[&str]| ToolFilter {
+        allow: allow.iter().map(|pattern| (*pattern).to_owned()).collect(),
+        deny: deny.iter().map(|pattern| (*pattern).to_owned()).collect(),
+    };
+    let agent = filter(&["mcp_files_*"], &["*_wipe"]);
+    let run = filter(&["mcp_files_deny_wipe", "mcp_files_read", "mcp_web_fetch"], &[]);
+    let rules = ToolsetRules { filters: vec![agent, run], ..rules() };
+    assert_eq!(names(&Toolset::assemble(&externals(), &servers(), &rules)), ["mcp_files_read"]);
+}

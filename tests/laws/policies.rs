@@ -1,0 +1,81 @@
+//! The strictest rule wins, and a server that is not trusted cannot talk itself past one.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use toolgate::core::id::CallId;
+use toolgate::core::policy::{Match, Policy, Rule, Subject, Verdict};
+use toolgate::core::tool::{Tool, top_tier};
+
+use crate::fixtures::{rule, toolset};
+use crate::tape::strictly;
+
+fn tool(name: &str) -> Arc<Tool> {
+    toolset().get(name).unwrap().clone()
+}
+
+fn judge(policy: &Policy, tool: &Tool) -> Verdict {
+    policy.judge(&Subject { tool, agent: None }).verdict
+}
+
+fn any_verdict() -> impl Strategy<Value = Verdict> {
+    prop_oneof![Just(Verdict::Allow), Just(Verdict::Ask), Just(Verdict::Deny)]
+}
+
+proptest! {
+    #![proptest_config(strictly())]
+
+    #[test]
+    fn the_strictest_of_all_matching_rules_wins_in_whatever_order_they_stand(
+        verdicts in proptest::collection::vec(any_verdict(), 1..6),
+        fallback in any_verdict(),
+    ) {
+        let rules = verdicts.iter().enumerate().map(|(n, verdict)| rule(&n.to_string(), *verdict, "mcp_*")).collect();
+        let policy = Policy { rules, fallback, ..Policy::ask_always() };
+        prop_assert_eq!(judge(&policy, &tool("mcp_files_read")), verdicts.iter().copied().max().unwrap());
+        prop_assert_eq!(judge(&policy, &tool("ext_order")), fallback);
+    }
+
+    #[test]
+    fn the_hints_of_an_untrusted_server_only_tighten(
+        verdict in any_verdict(),
+        read_only in any::<Option<bool>>(),
+        wanted in any::<bool>(),
+    ) {
+        let matches = Match { read_only: Some(wanted), ..Match::default() };
+        let hint = Rule::new("hint", verdict, "", matches, vec![], vec![]).unwrap();
+        let policy = Policy { rules: vec![hint], ..Policy::ask_always() };
+        let mut tool = Tool::clone(&tool("mcp_web_fetch"));
+        tool.annotations.read_only_hint = read_only;
+        prop_assert!(judge(&policy, &tool) >= Verdict::Ask, "a hint of an untrusted server made the policy milder");
+        tool.trusted = true;
+        let expected = if read_only == Some(wanted) { verdict } else { Verdict::Ask };
+        prop_assert_eq!(judge(&policy, &tool), expected);
+    }
+
+    #[test]
+    fn a_tier_is_the_calls_of_the_highest_priority_and_nothing_is_lost(
+        priorities in proptest::collection::vec(-3i32..3, 0..8),
+    ) {
+        let calls: Vec<(CallId, i32)> =
+            priorities.iter().enumerate().map(|(n, priority)| (format!("c{n}").into(), *priority)).collect();
+        let Some(tier) = top_tier(&calls) else {
+            prop_assert!(calls.is_empty());
+            return Ok(());
+        };
+        let of = |id: &CallId| calls.iter().find(|(other, _)| other == id).unwrap().1;
+        prop_assert_eq!(tier.priority, priorities.iter().copied().max().unwrap());
+        prop_assert!(tier.run.iter().all(|id| of(id) == tier.priority));
+        prop_assert!(tier.deferred.iter().all(|id| of(id) < tier.priority));
+        prop_assert!(tier.run.is_sorted() && tier.deferred.is_sorted(), "the model's order is kept");
+        prop_assert_eq!(tier.run.len() + tier.deferred.len(), calls.len());
+    }
+}
+
+#[test]
+fn only_a_trusted_server_makes_a_tool_repeatable() {
+    assert!(tool("mcp_files_read").is_repeatable());
+    assert!(tool("mcp_files_low_sync").is_repeatable());
+    assert!(!tool("mcp_files_write").is_repeatable());
+    assert!(!tool("mcp_web_fetch").is_repeatable(), "its server says read-only, and nobody trusts it");
+}

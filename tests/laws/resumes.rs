@@ -1,0 +1,180 @@
+//! Law 8: pending is derived, and resumes that race merge or lose, but never settle a debt twice.
+
+use proptest::prelude::*;
+use toolgate::core::chat::Message;
+use toolgate::core::id::CallId;
+use toolgate::core::run::{Answer, Debt, Decision, Event, Input, Refusal, Resume, Run};
+use toolgate::core::tool::{Arguments, Outcome, ToolOutput};
+
+use crate::tape::{strictly, tapes};
+use crate::world::{Owed, answer_all, any_resume, decision, difference, ids, journey, owed, states};
+
+fn apply(run: &Run, events: &[Event]) -> Run {
+    let mut run = run.clone();
+    for event in events {
+        run.apply(event).unwrap();
+    }
+    run
+}
+
+/// The states of a journal that owe something, each with its debts.
+fn waiting(journal: &[Event]) -> Vec<(Run, Vec<Debt>)> {
+    let owing = states(journal).into_iter().map(|run| (run.pending(), run));
+    owing.filter(|(debts, _)| !debts.is_empty()).map(|(debts, run)| (run, debts)).collect()
+}
+
+fn pay(debt: &Debt, partial: bool) -> Input {
+    Input::Resume(Resume { partial, ..answer_all(std::slice::from_ref(debt)) })
+}
+
+proptest! {
+    #![proptest_config(strictly())]
+
+    #[test]
+    fn law_8_looking_changes_nothing(tape in tapes()) {
+        for state in states(&journey(tape)) {
+            let before = state.clone();
+            let (one, other) = (state.next(), state.next());
+            prop_assert_eq!(one, other);
+            let _ = (state.pending(), state.status(), state.messages());
+            let _ = state.accept(&Input::Message(Message::user("hello")));
+            prop_assert_eq!(difference(&state, &before), None);
+        }
+    }
+
+    #[test]
+    fn law_8_whatever_is_accepted_is_admitted(tape in tapes(), mut choices in tapes()) {
+        for (run, debts) in waiting(&journey(tape)) {
+            let input = Input::Resume(any_resume(&mut choices, &debts));
+            if let Ok(events) = run.accept(&input) {
+                apply(&run, &events);
+            }
+        }
+    }
+
+    #[test]
+    fn law_8_different_debts_merge_in_either_order(tape in tapes()) {
+        for (run, debts) in waiting(&journey(tape)) {
+            let [one, other, ..] = &debts[..] else { continue };
+            let (one, other) = (pay(one, true), pay(other, true));
+            let after_one = apply(&run, &run.accept(&one).unwrap());
+            let after_other = apply(&run, &run.accept(&other).unwrap());
+            let both = apply(&after_one, &after_one.accept(&other).unwrap());
+            let both_reversed = apply(&after_other, &after_other.accept(&one).unwrap());
+            prop_assert_eq!(difference(&both, &both_reversed), None);
+        }
+    }
+
+    #[test]
+    fn law_8_the_same_debt_settles_once(tape in tapes()) {
+        for (run, debts) in waiting(&journey(tape)) {
+            for debt in &debts {
+                let (first, second) = match owed(debt) {
+                    Owed::Result(id) => {
+                        let result = |text: &str| vec![(id.clone(), Outcome::Returned(ToolOutput::text(text)))];
+                        let resume = |text| Resume { results: result(text), partial: true, ..Resume::default() };
+                        (resume("one"), resume("two"))
+                    }
+                    Owed::Decision(id) => {
+                        let resume = |answer| Resume {
+                            decisions: vec![(id.clone(), decision(answer))],
+                            partial: true,
+                            ..Resume::default()
+                        };
+                        (resume(Answer::Deny), resume(Answer::Approve))
+                    }
+                };
+                let after = apply(&run, &run.accept(&Input::Resume(first.clone())).unwrap());
+                prop_assert_eq!(after.accept(&Input::Resume(first)), Ok(vec![]), "the repeated resume");
+                prop_assert!(after.accept(&Input::Resume(second)).is_err(), "a second answer was taken");
+            }
+        }
+    }
+
+    #[test]
+    fn law_8_the_same_resume_repeated_is_fine_and_says_nothing(tape in tapes(), mut choices in tapes()) {
+        for (run, debts) in waiting(&journey(tape)) {
+            let resume = any_resume(&mut choices, &debts);
+            let input = Input::Resume(Resume { expected_version: Some(run.length()), ..resume });
+            let Ok(events) = run.accept(&input) else { continue };
+            let after = apply(&run, &events);
+            prop_assert_eq!(after.accept(&input), Ok(vec![]));
+        }
+    }
+
+    #[test]
+    fn law_8_a_full_resume_leaves_nothing_owed_or_goes_on(tape in tapes()) {
+        for (run, debts) in waiting(&journey(tape)) {
+            let after = apply(&run, &run.accept(&Input::Resume(answer_all(&debts))).unwrap());
+            let still: Vec<(CallId, &str)> =
+                after.pending().iter().map(|debt| (debt.call_id().clone(), debt.kind())).collect();
+            for debt in &debts {
+                let same = (debt.call_id().clone(), debt.kind());
+                prop_assert!(!still.contains(&same), "{:?} was paid and is owed", same);
+            }
+        }
+    }
+
+    #[test]
+    fn law_8_wrong_kind_unknown_settled_incomplete_and_stale_are_refused(tape in tapes()) {
+        let journal = journey(tape);
+        for (run, debts) in waiting(&journal) {
+            let all = answer_all(&debts);
+            let result = |id: &CallId| (id.clone(), Outcome::Returned(ToolOutput::text("forged")));
+            for debt in &debts {
+                let mut wrong = Resume { partial: true, ..Resume::default() };
+                match owed(debt) {
+                    Owed::Result(id) => wrong.decisions.push((id, decision(Answer::Deny))),
+                    Owed::Decision(id) => wrong.results.push(result(&id)),
+                }
+                let refusals = run.accept(&Input::Resume(wrong)).unwrap_err();
+                prop_assert!(matches!(refusals[..], [Refusal::WrongKind { .. }]), "{:?}", refusals);
+            }
+
+            let mut unknown = all.clone();
+            unknown.results.push(result(&"nobody".into()));
+            let refusals = run.accept(&Input::Resume(unknown)).unwrap_err();
+            prop_assert!(matches!(refusals[..], [Refusal::UnknownCall { .. }]), "{:?}", refusals);
+
+            let stale = Resume { expected_version: Some(run.length() + 1), ..all.clone() };
+            let refusals = run.accept(&Input::Resume(stale)).unwrap_err();
+            prop_assert!(matches!(refusals[..], [Refusal::Stale { .. }]), "{:?}", refusals);
+
+            if debts.len() > 1 {
+                let Input::Resume(one) = pay(&debts[0], false) else { unreachable!() };
+                let refusals = run.accept(&Input::Resume(one)).unwrap_err();
+                prop_assert!(matches!(refusals[..], [Refusal::Incomplete { .. }]), "{:?}", refusals);
+            }
+
+            let mut twice = all.clone();
+            twice.results.extend(all.results.clone());
+            twice.decisions.extend(all.decisions.clone());
+            prop_assert!(run.accept(&Input::Resume(twice)).is_err());
+
+            for id in ids(&journal) {
+                let waits = debts.iter().any(|debt| *debt.call_id() == id);
+                let forged = Resume { results: vec![result(&id)], partial: true, ..Resume::default() };
+                prop_assert!(waits || run.accept(&Input::Resume(forged)).is_err(), "{} took a forged result", id);
+            }
+        }
+    }
+
+    #[test]
+    fn law_8_edited_arguments_that_cannot_be_used_are_refused(tape in tapes()) {
+        for (run, debts) in waiting(&journey(tape)) {
+            for debt in &debts {
+                let Owed::Decision(id) = owed(debt) else { continue };
+                for (answer, edited) in [
+                    (Answer::Deny, Arguments::Object(Default::default())),
+                    (Answer::Approve, Arguments::Malformed("{".into())),
+                ] {
+                    let decision = Decision { edited_arguments: Some(edited), ..decision(answer) };
+                    let decisions = vec![(id.clone(), decision)];
+                    let resume = Resume { decisions, partial: true, ..Resume::default() };
+                    let refusals = run.accept(&Input::Resume(resume)).unwrap_err();
+                    prop_assert!(matches!(refusals[..], [Refusal::Invalid { .. }]), "{:?}", refusals);
+                }
+            }
+        }
+    }
+}

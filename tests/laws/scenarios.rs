@@ -1,0 +1,238 @@
+//! Source 002's behaviours, row by row, on the fold.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use toolgate::core::chat::{Message, Reply, Role};
+use toolgate::core::id::CallId;
+use toolgate::core::run::{Ending, Limit, Limits, Offer, Spec, Status, Step};
+use toolgate::core::tool::{Arguments, Problem, TierMode, ToolCall};
+
+use crate::fixtures::{call, problem, spec};
+use crate::hand::{Hand, lines};
+
+const DEFERRED: &str = "deferred: calls of higher priority ran first; call again if still needed";
+const EXHAUSTED: &str =
+    "[toolgate] The tool budget of this run is used up: no more tools will be run. Answer now with what you have.";
+
+fn plain() -> Spec {
+    spec(Limits::default())
+}
+
+fn bounded(max_tool_interactions: u32, max_iterations: u32) -> Spec {
+    spec(Limits { max_tool_interactions, max_iterations, ..Limits::default() })
+}
+
+fn validated(limits: Limits) -> Spec {
+    Spec { validate_output: true, ..spec(limits) }
+}
+
+fn malformed(id: &str, name: &str) -> ToolCall {
+    ToolCall { id: CallId::from(id), name: name.into(), arguments: Arguments::Malformed("{\"half\":".into()) }
+}
+
+fn offered(hand: &Hand) -> Offer {
+    let Step::CallModel { offer, .. } = hand.run.next() else {
+        panic!("the model is not asked: {:?}", hand.run.next())
+    };
+    offer
+}
+
+#[test]
+fn row_2_23_only_the_calls_of_the_highest_priority_run() {
+    let hand = Hand::with(plain()).model_calls([
+        call("low", "mcp_files_low_sync"),
+        call("first", "mcp_files_first_read"),
+        call("plain", "mcp_files_read"),
+        call("also_first", "mcp_web_first_post"),
+    ]);
+    assert_eq!(hand.started_calls(), ["first", "also_first"]);
+    let expected = [
+        format!("error low: {DEFERRED}"),
+        "result first: result of mcp_files_first_read".into(),
+        format!("error plain: {DEFERRED}"),
+        "result also_first: result of mcp_web_first_post".into(),
+    ];
+    assert_eq!(hand.last_lines(), expected);
+}
+
+#[test]
+fn row_2_23_with_drain_the_lower_tiers_run_before_the_model_is_asked_again() {
+    let spec = Spec { tiers: TierMode::Drain, ..plain() };
+    let hand = Hand::with(spec).model_calls([
+        call("low", "mcp_files_low_sync"),
+        call("first", "mcp_files_first_read"),
+        call("plain", "mcp_files_read"),
+    ]);
+    assert_eq!(hand.started_calls(), ["first", "plain", "low"]);
+    assert_eq!(hand.run.budget().tool_interactions, 1);
+    assert_eq!(offered(&hand), Offer::Tools);
+}
+
+#[test]
+fn row_2_28_mcp_calls_of_a_mixed_tier_finish_before_the_external_ones_are_owed() {
+    let hand = Hand::with(plain()).model_calls([call("ours", "ext_order"), call("theirs", "mcp_files_read")]);
+    assert_eq!(hand.status(), Status::Pending);
+    assert_eq!(hand.owed(), ["external_result ours"]);
+    let shown = hand.run.messages();
+    assert_eq!(lines(shown.last().unwrap()), ["result theirs: result of mcp_files_read"]);
+    let hand = hand.is_resumed_with("ours", "shipped");
+    assert_eq!(hand.last_lines(), ["result ours: shipped", "result theirs: result of mcp_files_read"]);
+}
+
+#[test]
+fn rows_2_29_and_2_30_an_external_call_with_wrong_arguments_is_answered_and_never_owed() {
+    let hand = Hand::with(plain()).model_calls([malformed("wrong", "ext_order"), call("right", "ext_order")]);
+    assert_eq!(hand.owed(), ["external_result right"]);
+    let hand = hand.is_resumed_with("right", "shipped");
+    assert!(hand.last_lines()[0].starts_with("error wrong: Invalid arguments:"), "{:?}", hand.last_lines());
+    assert_eq!(offered(&hand), Offer::Tools);
+}
+
+#[test]
+fn rows_2_31_and_2_34_a_rejected_answer_comes_back_as_a_structured_user_message() {
+    let hand = Hand::with(validated(Limits::default())).model_says(Reply::text("bad")).finds_the_answer(&[problem()]);
+    let last = hand.run.transcript().last().unwrap();
+    assert_eq!(last.role, Role::User);
+    let text = last.text();
+    let (_, feedback) = text.split_once('\n').unwrap();
+    let feedback: serde_json::Value = serde_json::from_str(feedback).unwrap();
+    let expected = json!({"path": "/n", "rule": "type", "message": "not a number", "received": null});
+    assert_eq!(feedback, json!({"problems": [expected]}));
+    let hand = hand.model_says(Reply::text("good")).finds_the_answer(&[]);
+    assert_eq!(hand.status(), Status::Completed);
+}
+
+#[test]
+fn row_2_32_a_rejected_answer_costs_budget() {
+    let hand = Hand::with(validated(Limits::default())).model_says(Reply::text("bad")).finds_the_answer(&[problem()]);
+    assert_eq!(hand.run.budget().tool_interactions, 1);
+}
+
+#[test]
+fn row_2_33_a_turn_with_three_calls_costs_one() {
+    let calls = [call("a", "mcp_files_read"), call("b", "mcp_files_read"), call("c", "mcp_files_write")];
+    let hand = Hand::with(plain()).model_calls(calls);
+    assert_eq!((hand.run.budget().tool_interactions, hand.run.budget().mcp_calls), (1, 3));
+}
+
+#[test]
+fn row_2_35_an_unknown_tool_is_answered_and_the_run_goes_on() {
+    let hand = Hand::with(plain()).model_calls([call("a", "no_such_tool"), call("b", "mcp_files_read")]);
+    let lines = hand.last_lines();
+    assert!(lines[0].starts_with("error a: Tool does not exist: `no_such_tool`"), "{lines:?}");
+    assert_eq!(lines[1], "result b: result of mcp_files_read");
+    assert_eq!(offered(&hand), Offer::Tools);
+}
+
+#[test]
+fn row_2_39_the_hard_limit_ends_the_run_with_everything_gathered_and_one_last_answer() {
+    let hand = Hand::with(bounded(30, 1)).model_calls([call("a", "mcp_files_read")]);
+    assert_eq!(offered(&hand), Offer::LastWord);
+    let hand = hand.model_says(Reply::text("so far"));
+    let Some(Ending::TurnLimit { limit: Limit::Iterations, output: Some(output) }) = hand.run.ending() else {
+        panic!("{:?}", hand.run.ending())
+    };
+    assert_eq!(output.text, "so far");
+    assert!(hand.run.transcript().iter().flat_map(|m| lines(m)).any(|line| line.starts_with("result a")));
+}
+
+#[test]
+fn row_2_39_a_model_that_calls_tools_with_its_last_word_is_not_asked_again() {
+    let hand = Hand::with(bounded(30, 0)).model_calls([call("a", "mcp_files_read"), call("b", "no_such_tool")]);
+    assert_eq!(hand.run.ending(), Some(&Ending::TurnLimit { limit: Limit::Iterations, output: None }));
+    assert_eq!(hand.started_calls(), Vec::<String>::new());
+}
+
+#[test]
+fn row_2_40_the_number_of_tool_interactions_is_configurable() {
+    for max in 1..4 {
+        let mut hand = Hand::with(bounded(max, 50));
+        for turn in 0..max {
+            assert_eq!(offered(&hand), Offer::Tools, "turn {turn} of {max}");
+            hand = hand.model_calls([call("again", "mcp_files_read")]);
+        }
+        assert_eq!(offered(&hand), Offer::NoTools);
+        assert_eq!(hand.started_calls().len(), max as usize);
+    }
+}
+
+#[test]
+fn rows_2_41_and_2_42_the_budget_tells_bounds_and_use() {
+    let hand = Hand::with(bounded(2, 50)).model_calls([call("a", "mcp_files_read")]);
+    let budget = hand.run.budget();
+    assert_eq!((budget.limits.max_tool_interactions, budget.tool_interactions, budget.iterations), (2, 1, 1));
+    assert!(!budget.is_exhausted());
+}
+
+#[test]
+fn row_2_43_after_exhaustion_the_model_is_asked_for_its_answer() {
+    let hand = Hand::with(bounded(1, 50)).model_calls([call("a", "mcp_files_read")]);
+    assert_eq!(offered(&hand), Offer::NoTools);
+    let hand = hand.model_says(Reply::text("with what I have"));
+    assert_eq!(hand.status(), Status::Completed);
+}
+
+#[test]
+fn row_2_44_exhaustion_is_told_on_every_later_iteration() {
+    let mut hand = Hand::with(bounded(1, 50)).model_calls([call("a", "mcp_files_read")]);
+    assert_eq!(hand.last_lines(), ["result a: result of mcp_files_read", EXHAUSTED]);
+    hand = hand.model_calls([call("b", "mcp_files_read")]);
+    let lines = hand.last_lines();
+    assert!(lines[0].starts_with("error b: Not run: the tool budget"), "{lines:?}");
+    assert_eq!(lines[1], EXHAUSTED);
+    assert_eq!(hand.started_calls(), ["a"]);
+}
+
+#[test]
+fn row_2_45_a_transcript_that_was_handed_out_does_not_change() {
+    let hand = Hand::with(validated(Limits::default()));
+    let kept: Vec<Arc<Message>> = hand.run.transcript().to_vec();
+    let copy: Vec<Message> = kept.iter().map(|message| Message::clone(message)).collect();
+    let hand = hand.is_given(toolgate::core::run::Input::Message(Message::user("and this")));
+    assert_eq!(hand.last_lines(), ["do it", "and this"]);
+    assert_eq!(kept.iter().map(|message| Message::clone(message)).collect::<Vec<_>>(), copy);
+}
+
+#[test]
+fn rows_2_46_and_2_47_results_are_a_user_message_right_after_their_calls_in_call_order() {
+    let hand = Hand::with(plain()).model_calls([call("a", "mcp_files_read"), call("b", "mcp_files_write")]);
+    let [.., asked, answered] = hand.run.transcript() else { panic!("too short") };
+    assert_eq!((asked.role, answered.role), (Role::Assistant, Role::User));
+    assert_eq!(lines(asked), ["call a mcp_files_read", "call b mcp_files_write"]);
+    let expected = ["result a: result of mcp_files_read", "result b: result of mcp_files_write"];
+    assert_eq!(lines(answered), expected);
+}
+
+#[test]
+fn row_2_48_with_elide_only_the_processed_tier_is_in_history() {
+    let spec = Spec { tiers: TierMode::Elide, ..plain() };
+    let hand = Hand::with(spec).model_calls([call("plain", "mcp_files_read"), call("first", "mcp_files_first_read")]);
+    let [.., asked, answered] = hand.run.transcript() else { panic!("too short") };
+    assert_eq!(lines(asked), ["call first mcp_files_first_read"]);
+    assert_eq!(lines(answered), ["result first: result of mcp_files_first_read"]);
+}
+
+#[test]
+fn ids_that_a_provider_repeats_or_leaves_out_are_made_unique() {
+    let hand =
+        Hand::with(plain()).model_calls([call("", "mcp_files_read"), call("x", "mcp_files_read")]).model_calls([
+            call("x", "mcp_files_read"),
+            call("", "mcp_files_read"),
+            call("", "mcp_files_read"),
+            call("x_2_0", "mcp_files_read"),
+        ]);
+    assert_eq!(hand.started_calls(), ["call_1_0", "x", "x_2_0", "call_2_1", "call_2_2", "x_2_0_2_3"]);
+}
+
+#[test]
+fn unusable_calls_end_the_run_when_the_corrections_are_used_up() {
+    let limits = Limits { max_corrections: 1, ..Limits::default() };
+    let hand =
+        Hand::with(spec(limits)).model_calls([call("a", "nope")]).model_calls([malformed("b", "mcp_files_read")]);
+    assert_eq!(hand.run.ending().and_then(Ending::failure).unwrap().code.as_str(), "tool_failed");
+    let limits = Limits { max_corrections: 0, ..Limits::default() };
+    let hand =
+        Hand::with(validated(limits)).model_says(Reply::text("bad")).finds_the_answer(&[Problem::whole("x", "y")]);
+    assert_eq!(hand.run.ending().and_then(Ending::failure).unwrap().code.as_str(), "validation");
+}

@@ -1,0 +1,58 @@
+//! Every choice the simulated world makes, read from bytes that proptest generates and shrinks. A tape that has run out
+//! says 0 for ever, and 0 is always the calm choice: the world then lets the run come to its ending.
+
+use proptest::prelude::*;
+
+/// Worlds per law, unless `PROPTEST_CASES` asks for fewer.
+const CASES: u32 = 128;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tape {
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+impl Tape {
+    pub(crate) fn new(bytes: Vec<u8>) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    pub(crate) fn blank() -> Self {
+        Self::default()
+    }
+
+    /// A number below `n`.
+    pub(crate) fn below(&mut self, n: usize) -> usize {
+        let byte = self.bytes.get(self.at).copied().unwrap_or(0);
+        self.at += 1;
+        usize::from(byte) % n
+    }
+
+    /// True once in `n` times; never when the tape has run out.
+    pub(crate) fn once_in(&mut self, n: usize) -> bool {
+        self.below(n) == n - 1
+    }
+
+    pub(crate) fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        &items[self.below(items.len())]
+    }
+
+    pub(crate) fn shuffled<T>(&mut self, mut items: Vec<T>) -> Vec<T> {
+        let mut shuffled = Vec::with_capacity(items.len());
+        while !items.is_empty() {
+            let index = self.below(items.len());
+            shuffled.push(items.remove(index));
+        }
+        shuffled
+    }
+}
+
+pub(crate) fn tapes() -> impl Strategy<Value = Tape> {
+    proptest::collection::vec(any::<u8>(), 0..500).prop_map(Tape::new)
+}
+
+/// Nothing is written to disk: a failure prints its tape.
+pub(crate) fn strictly() -> ProptestConfig {
+    let cases = ProptestConfig::default().cases.min(CASES);
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}

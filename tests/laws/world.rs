@@ -1,0 +1,456 @@
+//! A strict world that drives a run by hand: it does what `next()` says, answers as its tape tells, and may at any point
+//! interrupt, lose the process, or try an event that nobody asked for. Whatever it records has to be admitted.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use toolgate::core::chat::{Message, Reply, Usage};
+use toolgate::core::error::{ErrorCode, Failure};
+use toolgate::core::id::CallId;
+use toolgate::core::policy::Verdict;
+use toolgate::core::run::{
+    Answer, CallState, CallVerdict, Debt, Decision, Ending, Event, Input, Offer, OutputVerdict, Rejection, Resume,
+    Right, Run, Scope, Started, Step,
+};
+use toolgate::core::tool::{Arguments, ToolName};
+
+use crate::fixtures::{any_failure, any_outcome, any_reply, any_start, problem, smaller_toolset, toolset, trace};
+use crate::tape::Tape;
+
+/// More steps than any lawful run of these sizes needs.
+const ENOUGH: usize = 10_000;
+
+pub(crate) struct World {
+    pub(crate) journal: Vec<Event>,
+    pub(crate) run: Run,
+    tape: Tape,
+    /// One wild event is tried in so many steps; 0 for none.
+    wildness: usize,
+    executions: u8,
+}
+
+/// Where the process was lost: what was journaled stays, the rest never happened.
+struct Lost;
+
+/// A journal of a tame world, ended.
+pub(crate) fn journey(tape: Tape) -> Vec<Event> {
+    World::begin(tape, 0).to_the_end()
+}
+
+/// A journal with events that nobody asked for but the fold admits, ended.
+pub(crate) fn wild_journey(tape: Tape) -> Vec<Event> {
+    World::begin(tape, 4).to_the_end()
+}
+
+/// The states after each event of a journal.
+pub(crate) fn states(journal: &[Event]) -> Vec<Run> {
+    let Some(Event::Started(started)) = journal.first() else { panic!("a journal begins with its start") };
+    let mut states = vec![Run::begin(started.clone())];
+    for event in &journal[1..] {
+        let mut next = states.last().unwrap().clone();
+        next.apply(event).unwrap();
+        states.push(next);
+    }
+    states
+}
+
+/// Everything there is to know of a state, for comparison.
+pub(crate) fn whole(run: &Run) -> String {
+    format!("{run:?}")
+}
+
+/// Where two states begin to differ, if they do.
+pub(crate) fn difference(one: &Run, other: &Run) -> Option<String> {
+    let (one, other) = (whole(one), whole(other));
+    let same = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+    let excerpt = |text: &str| String::from_utf8_lossy(&text.as_bytes()[same.saturating_sub(120)..]).into_owned();
+    let excerpt = |text: &str| excerpt(text).chars().take(240).collect::<String>();
+    (one != other).then(|| format!("\n  one: ..{}\nother: ..{}", excerpt(&one), excerpt(&other)))
+}
+
+pub(crate) fn to_json(journal: &[Event]) -> Vec<String> {
+    journal.iter().map(|event| serde_json::to_string(event).unwrap()).collect()
+}
+
+pub(crate) fn from_json(lines: &[String]) -> Vec<Event> {
+    lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+impl World {
+    pub(crate) fn begin(mut tape: Tape, wildness: usize) -> Self {
+        let started = any_start(&mut tape);
+        Self::of(started, tape, wildness)
+    }
+
+    pub(crate) fn of(started: Arc<Started>, tape: Tape, wildness: usize) -> Self {
+        let run = Run::begin(started.clone());
+        Self { journal: vec![Event::Started(started)], run, tape, wildness, executions: 1 }
+    }
+
+    /// Takes a journal up where it stops.
+    pub(crate) fn take_up(journal: &[Event], tape: Tape) -> Self {
+        let run = Run::replay(journal).unwrap().expect("a journal begins with its start");
+        Self { journal: journal.to_vec(), run, tape, wildness: 0, executions: 1 }
+    }
+
+    pub(crate) fn to_the_end(mut self) -> Vec<Event> {
+        for _ in 0..ENOUGH {
+            if self.run.ending().is_some() {
+                return self.journal;
+            }
+            self.turn_the_crank();
+        }
+        panic!("no ending after {ENOUGH} steps; the last: {:?}, next {:?}", self.journal.last(), self.run.next());
+    }
+
+    /// One step of the run, with whatever the tape puts in its way.
+    pub(crate) fn turn_the_crank(&mut self) {
+        if self.wildness > 0 && self.tape.once_in(self.wildness) {
+            let event = wild_event(&mut self.tape, &self.run, &self.journal);
+            if self.run.admit(&event).is_ok() {
+                return self.record(event);
+            }
+        }
+        if self.act().is_err() {
+            self.come_back();
+        }
+    }
+
+    fn act(&mut self) -> Result<(), Lost> {
+        self.interrupt()?;
+        match self.run.next() {
+            Step::Record(events) => {
+                assert!(!events.is_empty(), "a step that records nothing never ends");
+                for event in events {
+                    self.record(event);
+                    self.may_be_lost()?;
+                }
+            }
+            Step::ListTools => {
+                let toolset = if self.tape.once_in(6) { smaller_toolset() } else { toolset() };
+                self.record(Event::ToolsListed { toolset });
+            }
+            Step::ResolveApprovals(guarded) => {
+                assert!(!guarded.is_empty());
+                let granted = guarded.into_iter().filter(|_| self.tape.once_in(3)).collect();
+                self.record(Event::ApprovalsResolved { granted });
+            }
+            Step::CallModel { attempt, offer, .. } => self.ask_the_model(attempt, offer)?,
+            Step::ValidateOutput(_) => {
+                let verdict = match self.tape.below(4) {
+                    0 => OutputVerdict::Valid { value: None },
+                    1 => OutputVerdict::Valid { value: Some(json!({"x": 0.3})) },
+                    2 => OutputVerdict::Valid { value: Some(json!(null)) },
+                    _ => OutputVerdict::Invalid { problems: vec![problem()] },
+                };
+                self.record(Event::OutputValidated { verdict });
+            }
+            Step::CheckCalls(ids) => self.check(ids)?,
+            Step::RunTier(ids) => self.run_tier(ids)?,
+            Step::Wait(debts) => self.pay(&debts),
+            Step::Done(_) => {}
+        }
+        Ok(())
+    }
+
+    fn ask_the_model(&mut self, attempt: u32, offer: Offer) -> Result<(), Lost> {
+        self.record(Event::ModelCalled { attempt, offer });
+        self.may_be_lost()?;
+        self.interrupt()?;
+        if self.run.ending().is_some() {
+            return Ok(());
+        }
+        if self.tape.once_in(8) {
+            let usage = Usage { input_tokens: Some(5), ..Usage::default() };
+            let error = any_failure(&mut self.tape);
+            self.record(Event::ModelFailed { error, usage });
+            return Ok(());
+        }
+        let tools = self.run.tools().expect("tools are listed before the model is asked").clone();
+        let reply = any_reply(&mut self.tape, &tools, offer);
+        let reply = self.run.with_unique_ids(reply);
+        assert_eq!(self.run.with_unique_ids(reply.clone()), reply, "unique ids stay as they are");
+        self.record(Event::ModelReplied { reply: Arc::new(reply) });
+        Ok(())
+    }
+
+    fn check(&mut self, ids: Vec<CallId>) -> Result<(), Lost> {
+        for id in self.tape.shuffled(ids) {
+            let call = self.run.call(&id).expect("the call is open");
+            let tool = call.tool.clone().expect("only calls of known tools are checked");
+            let verdict = if call.arguments().as_object().is_none() {
+                rejected(Rejection::InvalidArguments)
+            } else if self.tape.once_in(9) {
+                rejected(*self.tape.pick(&[Rejection::InvalidArguments, Rejection::Denied]))
+            } else {
+                match tool.verdict {
+                    Verdict::Allow => CallVerdict::Run { by: Right::Policy { rule: None } },
+                    Verdict::Ask if self.run.is_granted(&tool.name) => CallVerdict::Run { by: Right::Grant },
+                    Verdict::Ask => CallVerdict::Ask { rule: Some("ask".into()), why: "the rule says so".into() },
+                    Verdict::Deny => rejected(Rejection::Denied),
+                }
+            };
+            self.record(Event::CallChecked { call: id, verdict });
+            self.may_be_lost()?;
+        }
+        Ok(())
+    }
+
+    fn run_tier(&mut self, ids: Vec<CallId>) -> Result<(), Lost> {
+        assert!(!ids.is_empty(), "a tier has calls");
+        self.record(Event::CallsStarted { calls: ids.clone() });
+        for id in self.tape.shuffled(ids) {
+            self.may_be_lost()?;
+            self.interrupt()?;
+            if self.run.ending().is_some() {
+                return Ok(());
+            }
+            let outcome = Arc::new(any_outcome(&mut self.tape));
+            self.record(Event::CallCompleted { call: id, outcome });
+        }
+        Ok(())
+    }
+
+    /// Pays debts: some or all, well or badly.
+    fn pay(&mut self, debts: &[Debt]) {
+        assert!(!debts.is_empty(), "a wait names at least one debt");
+        if self.tape.once_in(30) {
+            return self.record(Event::Ended { ending: Ending::Expired });
+        }
+        let resume = any_resume(&mut self.tape, debts);
+        if self.give(&Input::Resume(resume)) == 0 {
+            let all = Resume { expected_version: Some(self.run.length()), ..answer_all(debts) };
+            assert!(self.give(&Input::Resume(all)) > 0, "a resume that pays every debt is taken");
+        }
+    }
+
+    /// Hands an input in; how many facts it became. What is refused is simply not there.
+    pub(crate) fn give(&mut self, input: &Input) -> usize {
+        let events = self.run.accept(input).unwrap_or_default();
+        let count = events.len();
+        events.into_iter().for_each(|event| self.record(event));
+        count
+    }
+
+    fn interrupt(&mut self) -> Result<(), Lost> {
+        match self.tape.below(48) {
+            47 => self.give(&Input::Cancel { reason: None }),
+            44..=46 => self.give(&Input::Message(Message::user(format!("and also {}", self.journal.len())))),
+            40..=43 => {
+                let resume = any_resume(&mut self.tape, &visible_debts(&self.run, &self.journal));
+                self.give(&Input::Resume(Resume { partial: true, ..resume }))
+            }
+            38 | 39 => return Err(Lost),
+            _ => 0,
+        };
+        Ok(())
+    }
+
+    fn may_be_lost(&mut self) -> Result<(), Lost> {
+        if self.tape.once_in(16) { Err(Lost) } else { Ok(()) }
+    }
+
+    /// Another process loads the journal as text and finds the same run.
+    fn come_back(&mut self) {
+        let journal = from_json(&to_json(&self.journal));
+        let replayed = Run::replay(&journal).unwrap().unwrap();
+        assert_eq!(
+            difference(&replayed, &self.run),
+            None,
+            "the journal tells another run than the one that was driven"
+        );
+        self.run = replayed;
+        if self.tape.once_in(2) && self.run.ending().is_none() {
+            self.executions = self.executions.wrapping_add(1);
+            self.record(Event::Resumed { trace: trace(self.executions) });
+        }
+    }
+
+    pub(crate) fn record(&mut self, event: Event) {
+        if let Err(refused) = self.run.apply(&event) {
+            panic!("{refused}\nthe event: {event:?}\nthe journal:\n{}", to_json(&self.journal).join("\n"));
+        }
+        self.journal.push(event);
+    }
+}
+
+fn rejected(reason: Rejection) -> CallVerdict {
+    CallVerdict::Rejected { reason, message: format!("refused: {}", reason.as_str()) }
+}
+
+/// The ids of every call of a journal.
+pub(crate) fn ids(journal: &[Event]) -> Vec<CallId> {
+    let mut ids = Vec::new();
+    for event in journal {
+        if let Event::ModelReplied { reply } = event {
+            ids.extend(reply.calls().map(|call| call.id));
+        }
+    }
+    ids
+}
+
+pub(crate) enum Owed {
+    Result(CallId),
+    Decision(CallId),
+}
+
+/// What could be paid now, also while the run is not waiting.
+fn visible_debts(run: &Run, journal: &[Event]) -> Vec<Debt> {
+    let mut debts = run.pending();
+    for id in ids(journal) {
+        let Some(call) = run.call(&id) else { continue };
+        let Some(tool) = &call.tool else { continue };
+        let known = debts.iter().any(|debt| *debt.call_id() == id);
+        if !known && call.is_external() && call.state == CallState::Cleared {
+            debts.push(Debt::ExternalResult {
+                call_id: id,
+                tool: String::new(),
+                name: tool.name.clone(),
+                arguments: call.arguments().clone(),
+                result_schema: None,
+            });
+        } else if !known && matches!(call.state, CallState::Asked { .. }) {
+            debts.push(Debt::Approval {
+                call_id: id,
+                origin: tool.origin.clone(),
+                name: tool.name.clone(),
+                arguments: call.arguments().clone(),
+                annotations: tool.annotations.clone(),
+                rule: None,
+                why: String::new(),
+            });
+        }
+    }
+    debts
+}
+
+pub(crate) fn decision(answer: Answer) -> Decision {
+    Decision { answer, by: "ada".into(), reason: None, scope: Scope::Once, edited_arguments: None }
+}
+
+pub(crate) fn owed(debt: &Debt) -> Owed {
+    match debt {
+        Debt::ExternalResult { call_id, .. } => Owed::Result(call_id.clone()),
+        Debt::Approval { call_id, .. } => Owed::Decision(call_id.clone()),
+    }
+}
+
+/// Approves and answers everything.
+pub(crate) fn answer_all(debts: &[Debt]) -> Resume {
+    let mut resume = Resume::default();
+    for debt in debts {
+        match owed(debt) {
+            Owed::Result(id) => resume.results.push((id, any_outcome(&mut Tape::blank()))),
+            Owed::Decision(id) => resume.decisions.push((id, decision(Answer::Approve))),
+        }
+    }
+    resume
+}
+
+pub(crate) fn any_resume(tape: &mut Tape, debts: &[Debt]) -> Resume {
+    let partial = tape.once_in(3);
+    let mut resume = Resume { partial, ..Resume::default() };
+    for debt in debts {
+        if partial && tape.once_in(2) {
+            continue;
+        }
+        match owed(debt) {
+            Owed::Result(id) => resume.results.push((id, any_outcome(tape))),
+            Owed::Decision(id) => {
+                let answer = *tape.pick(&[Answer::Approve, Answer::Deny]);
+                let edited_arguments = match tape.below(6) {
+                    4 => Some(Arguments::from_value(json!({"edited": 1}))),
+                    5 => Some(Arguments::Malformed("not an object".into())),
+                    _ => None,
+                };
+                let reason = tape.once_in(3).then(|| "because".to_owned());
+                resume.decisions.push((id, Decision { reason, edited_arguments, ..decision(answer) }));
+            }
+        }
+    }
+    resume
+}
+
+/// Any event at all, about calls the run has, had, or never had.
+pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event]) -> Event {
+    let mut known = ids(journal);
+    known.extend(["c0".into(), "nobody".into()]);
+    known.reverse();
+    let some = |tape: &mut Tape| -> Vec<CallId> { known.iter().filter(|_| tape.once_in(2)).cloned().collect() };
+    match tape.below(17) {
+        0 => Event::Resumed { trace: trace(9) },
+        1 => Event::ToolsListed { toolset: if tape.once_in(2) { smaller_toolset() } else { toolset() } },
+        2 => {
+            let names = ["mcp_files_ask_write", "mcp_web_ask_post", "mcp_none"];
+            Event::ApprovalsResolved { granted: vec![ToolName::parse(names[tape.below(3)]).unwrap()] }
+        }
+        3 => Event::ModelCalled {
+            attempt: 1 + tape.below(4) as u32,
+            offer: *tape.pick(&[Offer::Tools, Offer::NoTools, Offer::LastWord]),
+        },
+        4 => {
+            let reply = any_reply(tape, run.tools().unwrap_or(&toolset()), Offer::Tools);
+            let reply = if tape.once_in(2) { run.with_unique_ids(reply) } else { reply };
+            Event::ModelReplied { reply: Arc::new(reply) }
+        }
+        5 => Event::ModelFailed { error: any_failure(tape), usage: Usage::default() },
+        6 => Event::OutputValidated { verdict: OutputVerdict::Valid { value: None } },
+        7 => Event::OutputValidated { verdict: OutputVerdict::Invalid { problems: vec![problem()] } },
+        8 => {
+            let (run, deferred) = (some(tape), some(tape));
+            Event::TierSelected { priority: 0, run, deferred }
+        }
+        9 => Event::TierSelected { priority: 0, run: open(run, journal), deferred: Vec::new() },
+        10 => {
+            let verdict = match tape.below(7) {
+                0 => CallVerdict::Run { by: Right::Grant },
+                1 => CallVerdict::Ask { rule: None, why: "wild".into() },
+                n => rejected(
+                    [
+                        Rejection::Unknown,
+                        Rejection::InvalidArguments,
+                        Rejection::Denied,
+                        Rejection::Budget,
+                        Rejection::Deferred,
+                    ][n - 2],
+                ),
+            };
+            Event::CallChecked { call: tape.pick(&known).clone(), verdict }
+        }
+        11 => {
+            let answer = *tape.pick(&[Answer::Approve, Answer::Deny]);
+            let edited = tape.once_in(3).then(|| Arguments::from_value(json!({"wild": 1})));
+            let decision = Decision { edited_arguments: edited, ..decision(answer) };
+            Event::ApprovalDecided { call: tape.pick(&known).clone(), decision }
+        }
+        12 => Event::CallsStarted { calls: some(tape) },
+        13 => Event::CallCompleted { call: tape.pick(&known).clone(), outcome: Arc::new(any_outcome(tape)) },
+        14 => Event::MessageAdded {
+            message: match tape.below(3) {
+                0 => Message::user(format!("wild {}", journal.len())),
+                1 => Message::assistant("I am the model"),
+                _ => Message { content: Reply::empty().content, ..Message::user("") },
+            },
+        },
+        15 => match journal.first() {
+            Some(started) => started.clone(),
+            None => Event::Resumed { trace: trace(9) },
+        },
+        _ if tape.once_in(4) => Event::Ended {
+            ending: match tape.below(5) {
+                0 => Ending::Completed { output: toolgate::core::run::Output { text: "wild".into(), value: None } },
+                1 => Ending::Expired,
+                2 => Ending::Cancelled { reason: None },
+                3 => Ending::TurnLimit { limit: toolgate::core::run::Limit::Iterations, output: None },
+                _ => Ending::Failed { error: Failure::new(ErrorCode::Internal, "wild") },
+            },
+        },
+        _ => Event::CallsStarted { calls: open(run, journal) },
+    }
+}
+
+/// The calls of the open turn that are not settled.
+fn open(run: &Run, journal: &[Event]) -> Vec<CallId> {
+    let is_open = |id: &CallId| run.call(id).is_some_and(|call| !matches!(call.state, CallState::Settled(_)));
+    ids(journal).into_iter().filter(is_open).collect()
+}

@@ -1,0 +1,11 @@
+"""Answers the handshake, but not as it should: with an error, or with something that is no answer to it."""
+
+import sys
+
+import wire
+
+for message in wire.messages(shake_hands=False):
+    if sys.argv[1] == "refusing":
+        wire.refuse(message, -32602, "I only speak to friends")
+    else:
+        wire.answer(message, {"hello": "x" * 10_000})
