@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::approvals::CachedApprovals;
 use crate::config::{self, ModelSettings, Settings, StoreSettings, TransportSettings};
 use crate::core::error::{ErrorCode, Failure};
-use crate::core::id::ModelName;
+use crate::core::id::{AgentName, ModelName};
 use crate::driver::Agent;
 use crate::mcp::{self, Servers};
 use crate::models::openai_chat::{self, OpenAiChat};
@@ -54,6 +54,14 @@ pub enum AppError {
         /// What is wrong.
         reason: String,
     },
+    /// An agent's output schema is no JSON Schema.
+    #[error("agent `{agent}`: its output_schema cannot be used: {reason}")]
+    OutputSchema {
+        /// The agent.
+        agent: AgentName,
+        /// What is wrong.
+        reason: String,
+    },
     /// Spans cannot be exported as asked.
     #[error("{0}")]
     Telemetry(String),
@@ -67,7 +75,9 @@ impl AppError {
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Store(_) => ErrorCode::StoreUnavailable,
-            Self::Script(_) | Self::Model { .. } | Self::Telemetry(_) => ErrorCode::Configuration,
+            Self::Script(_) | Self::Model { .. } | Self::OutputSchema { .. } | Self::Telemetry(_) => {
+                ErrorCode::Configuration
+            }
             Self::Runner(error) => error.code(),
         }
     }
@@ -95,7 +105,7 @@ impl App {
             .servers(servers.clone())
             .approvals(Arc::new(approvals))
             .inputs(validator.clone())
-            .outputs(validator)
+            .outputs(validator.clone())
             .sampler(sampler)
             .lease(LEASE);
         builder = builder.sink(Arc::new(LogSink::new()));
@@ -103,7 +113,7 @@ impl App {
             builder = builder.sink(sink);
         }
         for agent in settings.agents.values() {
-            builder = builder.agent(made(agent, &models)?);
+            builder = builder.agent(made(agent, &models, &validator)?);
         }
         Ok(Self { runner: builder.build()?, settings, servers, store, spans })
     }
@@ -231,11 +241,18 @@ fn reached(server: &config::ServerSettings) -> mcp::ServerSettings {
     }
 }
 
-fn made(settings: &config::AgentSettings, models: &Models) -> Result<Agent, AppError> {
+fn made(settings: &config::AgentSettings, models: &Models, validator: &SchemaValidator) -> Result<Agent, AppError> {
     let model = models.get(&settings.model).cloned().ok_or_else(|| AppError::Model {
         model: settings.model.clone(),
         reason: format!("agent `{}` names it, and it is not configured", settings.name),
     })?;
+    if let Some(schema) = &settings.output_schema {
+        let unusable = |error: crate::validation::SchemaError| AppError::OutputSchema {
+            agent: settings.name.clone(),
+            reason: error.to_string(),
+        };
+        validator.accepts_schema(schema).map_err(unusable)?;
+    }
     Ok(Agent {
         model_name: settings.model.clone(),
         instructions: settings.instructions.clone(),

@@ -55,9 +55,7 @@ impl Driver<'_> {
                 Event::ModelFailed { error, usage: Usage::default() }
             }
         };
-        if matches!(event, Event::ModelReplied { .. }) {
-            self.conversation = Some(conversation);
-        }
+        self.conversation = Some(conversation);
         journal.stage(event)
     }
 

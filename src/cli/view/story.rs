@@ -6,7 +6,7 @@ use crate::core::run::{self, Offer, Rejection, Scope};
 use crate::core::tool::{LeftOut, Problem};
 use crate::ports::{Delta, Progress};
 use crate::telemetry::LifecycleEvent;
-use crate::telemetry::lifecycle::{Asked, Fact};
+use crate::telemetry::lifecycle::{CallRef, Fact};
 
 /// Something to print.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -169,7 +169,7 @@ impl Story {
         lines
     }
 
-    fn rejected(&self, call: &Asked, reason: Rejection, message: Option<&str>) -> String {
+    fn rejected(&self, call: &CallRef, reason: Rejection, message: Option<&str>) -> String {
         let (paint, name) = (self.look.paint, &call.name);
         if reason == Rejection::Deferred {
             return paint.dim(format!("  ↷ {name} deferred: calls of higher priority run first"));
@@ -191,13 +191,13 @@ impl Story {
         Some(format!("  {mark} {} {word}{reach} by {by}{edited}{why}", call.name))
     }
 
-    fn asked(&self, mark: &str, call: &Asked, remark: &str) -> String {
+    fn asked(&self, mark: &str, call: &CallRef, remark: &str) -> String {
         let used = call.name.chars().count() + remark.chars().count() + 6;
         let arguments = call.arguments.as_ref().map(|value| compact(value, self.look.room(used))).unwrap_or_default();
         format!("  {mark} {} {}{remark}", call.name, self.look.paint.dim(arguments))
     }
 
-    fn ended(&self, call: &Asked, is_error: bool, remark: &str, result: Option<&str>) -> String {
+    fn ended(&self, call: &CallRef, is_error: bool, remark: &str, result: Option<&str>) -> String {
         let paint = self.look.paint;
         let mark = if is_error { paint.red("✗") } else { paint.green("✓") };
         let room = self.look.room(call.name.chars().count() + remark.chars().count() + 8).min(COMPACT);
