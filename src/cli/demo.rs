@@ -18,8 +18,9 @@ use super::setup::{self, Changes, ConfigFlag};
 use super::text::list;
 use super::view::{Again, Answer, Look, Story};
 use crate::app::App;
+use crate::config::{ModelSettings, Settings};
 use crate::core::id::RunId;
-use crate::core::run::{Debt, Input, Resume, Scope, Status};
+use crate::core::run::{Debt, Decision, Input, Resume, Scope, Status};
 use crate::runner::{Report, Request, ResultFor};
 
 const FILES: [(&str, &str); 3] = [
@@ -52,6 +53,16 @@ impl Demo {
             "A customer writes to the support desk. The desk's agent has the tools of an MCP server, the shop,",
         );
         narrate(out, "and one tool that the shop's own application runs: issue_refund.");
+        if is_played(&setup::settings(&config)?) {
+            narrate(
+                out,
+                "Watch: turn 1 asks for three calls, and the one of higher priority runs first; turn 2 runs two at",
+            );
+            narrate(
+                out,
+                "once and is refused a third, whose argument does not fit the tool's schema; turn 3 mends it.",
+            );
+        }
         let mut scene = Scene { config: &config, run: None };
         let mut report = scene.play(None, out).await?;
         for _ in 0..MOST_RESTS {
@@ -113,6 +124,14 @@ impl Scene<'_> {
     }
 }
 
+/// Whether the model's part is played from the file.
+fn is_played(settings: &Settings) -> bool {
+    settings.models.values().all(|model| match model {
+        ModelSettings::Scripted { .. } => true,
+        ModelSettings::OpenAiChat(_) | ModelSettings::Missing { .. } => false,
+    })
+}
+
 /// Plays the person and the application, and says so.
 fn answers(debts: &[Debt], out: &mut Output) -> Resume {
     let mut resume = Resume::default();
@@ -121,7 +140,8 @@ fn answers(debts: &[Debt], out: &mut Output) -> Resume {
             Debt::Approval { call_id, name, why, .. } => {
                 narrate(out, &format!("The run is pending: {name} needs a decision. ({why})"));
                 narrate(out, "The demo plays the person at the desk, and approves.");
-                resume.decisions.push((call_id.clone(), approval(Scope::Once, None)));
+                let decision = Decision { by: "the demo".into(), ..approval(Scope::Once, None) };
+                resume.decisions.push((call_id.clone(), decision));
             }
             Debt::ExternalResult { call_id, name, .. } => {
                 narrate(

@@ -149,8 +149,12 @@ fn command() -> clap::Command {
     Cli::command()
 }
 
-/// The command line of some arguments; for tests.
 #[cfg(test)]
-fn parse(arguments: &[&str]) -> Result<Cli, clap::Error> {
-    Cli::try_parse_from(["toolgate"].iter().chain(arguments).map(std::ffi::OsString::from))
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_of_the_command_line_holds_together() {
+        command().debug_assert();
+    }
 }

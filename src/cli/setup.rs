@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::error::CliError;
+use super::text::list;
 use super::view::Again;
 use crate::app::App;
 use crate::config::{self, AgentSettings, Settings, TransportSettings};
 use crate::core::error::ErrorCode;
-use crate::core::id::{AgentName, ModelName};
+use crate::core::id::{AgentName, ModelName, ServerId};
+use crate::telemetry::logging;
 
 /// Which configuration.
 #[derive(Args, Clone, Debug, Default)]
@@ -51,8 +53,15 @@ pub(super) fn settings(flag: &ConfigFlag) -> Result<Settings, CliError> {
     Ok(settings)
 }
 
-/// Opens the program without further watchers.
+/// Opens the program: its log first, on standard error, then everything the settings name.
 pub(super) async fn open(settings: Settings) -> Result<App, CliError> {
+    match logging::init(&settings.log, logging::Format::Text, environment) {
+        // A command that opens the program a second time has its log already.
+        Ok(()) | Err(logging::LoggingError::Taken(_)) => {}
+        Err(error @ logging::LoggingError::Filter { .. }) => {
+            return Err(CliError::told(ErrorCode::Configuration, error.to_string()));
+        }
+    }
     Ok(App::open(settings, Vec::new()).await?)
 }
 
@@ -92,7 +101,7 @@ impl Changes {
         Ok(())
     }
 
-    fn added_servers(&self) -> Result<Vec<(crate::core::id::ServerId, config::ServerSettings)>, CliError> {
+    fn added_servers(&self) -> Result<Vec<(ServerId, config::ServerSettings)>, CliError> {
         let mut added = Vec::new();
         for file in &self.mcp_config {
             added.extend(config::mcp_servers_file(file, &environment)?);
@@ -125,13 +134,13 @@ pub(super) fn agent(settings: &Settings, named: Option<&str>) -> Result<AgentNam
     match (agents.next(), agents.next()) {
         (Some(only), None) => Ok(only.clone()),
         _ => settings.agents.keys().find(|agent| agent.as_str() == "assistant").cloned().ok_or_else(|| {
-            let message = format!("there are several agents: {}", super::text::list(names()));
+            let message = format!("there are several agents: {}", list(names()));
             CliError::usage(message).with_remedy("say which one with --agent NAME")
         }),
     }
 }
 
 fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> CliError {
-    let known = super::text::list(known);
+    let known = list(known);
     CliError::told(ErrorCode::NotFound, format!("there is no {what} `{name}`; configured are: {known}"))
 }

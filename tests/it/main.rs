@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::wildcard_enum_match_arm)]
 
+mod cli;
 mod config;
 mod fakes;
 mod mcp;

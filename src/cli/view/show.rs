@@ -2,6 +2,7 @@
 
 use super::Look;
 use super::picture::{Call, Picture, Turn};
+use super::story::why_rejected;
 use crate::cli::text::{COMPACT, compact, count, duration, harmless, one_line, usage};
 use crate::core::chat::Part;
 use crate::core::run::{CallVerdict, Offer, Status};
@@ -94,7 +95,7 @@ impl Call {
             return Some(one_line(&said(outcome), room));
         }
         match &self.verdict {
-            Some(CallVerdict::Rejected { message, .. }) if !self.deferred => Some(one_line(message, room)),
+            Some(CallVerdict::Rejected { message, .. }) if !self.deferred => Some(why_rejected(message, room)),
             Some(CallVerdict::Ask { why, .. }) if self.decision.is_none() => Some(format!("because: {why}")),
             Some(CallVerdict::Run { .. } | CallVerdict::Ask { .. } | CallVerdict::Rejected { .. }) | None => None,
         }

@@ -130,7 +130,8 @@ impl Story {
             }
             Fact::Rejected { call, reason, message } => vec![self.rejected(call, *reason, message.as_deref())],
             Fact::ApprovalRequested { call, why, .. } => {
-                vec![self.asked(&paint.yellow("?"), call, &format!(" needs a decision: {why}"))]
+                let because = paint.dim(format!("    because: {why}"));
+                vec![self.asked(&paint.yellow("?"), call, " needs a decision"), because]
             }
             Fact::ApprovalDecided { .. } => self.decided(&event.fact).into_iter().collect(),
             // Debts are listed with the commands that answer them, and invalid arguments are told as a rejection.
@@ -173,8 +174,9 @@ impl Story {
         if reason == Rejection::Deferred {
             return paint.dim(format!("  ↷ {name} deferred: calls of higher priority run first"));
         }
-        let why = one_line(message.unwrap_or_default(), self.look.room(name.len() + 30));
-        format!("  {} {name} rejected, {}: {why}", paint.red("✗"), reason.as_str().replace('_', " "))
+        let head = format!("{name} rejected, {}", reason.as_str().replace('_', " "));
+        let why = why_rejected(message.unwrap_or_default(), self.look.room(head.chars().count() + 6));
+        format!("  {} {head}: {why}", paint.red("✗"))
     }
 
     fn decided(&self, fact: &Fact) -> Option<String> {
@@ -222,8 +224,7 @@ impl Story {
         let turns =
             if interactions == 1 { "1 turn with tools".into() } else { format!("{interactions} turns with tools") };
         let about = if spent.is_empty() { turns } else { format!("{turns}, {spent}") };
-        let about = self.look.paint.dim(about);
-        if word.is_empty() { about } else { format!("{word} {about}") }
+        if word.is_empty() { self.look.paint.dim(about) } else { format!("{word}: {}", self.look.paint.dim(about)) }
     }
 
     fn fragment(&mut self, delta: &Delta) -> Vec<Shown> {
@@ -255,6 +256,25 @@ impl Story {
         }));
         shown
     }
+}
+
+/// Why a call was rejected, in a line. What the model reads is a headline and the findings as JSON; a person reads the
+/// findings.
+pub(super) fn why_rejected(message: &str, room: usize) -> String {
+    let findings = message.split_once('\n').and_then(|(_, json)| serde_json::from_str::<Findings>(json).ok());
+    let Some(findings) = findings.filter(|findings| !findings.problems.is_empty()) else {
+        return one_line(message, room);
+    };
+    let told = findings.problems.iter().map(|problem| {
+        let place = if problem.path.is_empty() { String::new() } else { format!("{}: ", problem.path) };
+        format!("{place}{}", problem.message)
+    });
+    one_line(&told.collect::<Vec<_>>().join("; "), room)
+}
+
+#[derive(serde::Deserialize)]
+struct Findings {
+    problems: Vec<Problem>,
 }
 
 /// Something that is not offered, in a line.

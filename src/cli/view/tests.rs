@@ -1,1 +1,195 @@
+//! The story of one run, fact by fact, as it is printed.
 
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::*;
+use crate::cli::paint::Paint;
+use crate::core::chat::{Stop, Usage};
+use crate::core::error::{ErrorCode, Failure};
+use crate::core::run::{self, Debt, Offer, Rejection, Scope, Status};
+use crate::core::tool::{Annotations, Arguments, LeftOut, Origin, Problem, ToolName};
+use crate::core::trace::TraceId;
+use crate::ports::{Delta, Progress};
+use crate::telemetry::LifecycleEvent;
+use crate::telemetry::lifecycle::{Asked, Fact};
+
+const LOOK: Look = Look { paint: Paint::Plain, width: 100 };
+
+fn event(fact: Fact) -> LifecycleEvent {
+    LifecycleEvent { seq: None, run_id: "run_1".into(), at: Some(Timestamp::UNIX_EPOCH), iteration: 1, fact }
+}
+
+fn call(name: &str) -> Asked {
+    let arguments = Some(json!({"customer_id": "C-1001", "text": "x".repeat(200)}));
+    Asked { call_id: "call_1".into(), name: name.into(), tool: None, priority: None, arguments }
+}
+
+fn text(text: &str) -> Fact {
+    Fact::Fragment(Delta::Text { text: text.into() })
+}
+
+fn replied(text: &str, tool_calls: Vec<Asked>) -> Fact {
+    let usage = Usage { input_tokens: Some(120), output_tokens: Some(30), cost_usd: Some(0.0012), ..Usage::default() };
+    let (model, first_token_ms) = (None, None);
+    Fact::ModelReplied {
+        model,
+        attempt: 1,
+        stop: Stop::End,
+        usage,
+        duration_ms: 1_234,
+        first_token_ms,
+        tool_calls,
+        text: Some(text.into()),
+    }
+}
+
+fn asked(attempt: u32) -> Fact {
+    Fact::ModelCalled { model: "auto".into(), attempt, offer: Offer::Tools }
+}
+
+/// Everything that can be told of a turn with calls.
+fn busy_turn() -> Vec<Fact> {
+    let problems = Problem::feedback(
+        "Invalid:",
+        &[Problem {
+            path: "/order_id".into(),
+            rule: "pattern".into(),
+            message: "\"1001\" does not match ^A-".into(),
+            received: None,
+        }],
+    );
+    let left_out =
+        LeftOut { server: Some("git".into()), tool: None, reason: "it did not start: no such program `uvx`".into() };
+    vec![
+        Fact::Started {
+            agent: "desk".into(),
+            model: "auto".into(),
+            session_id: "s_1".into(),
+            trace_id: TraceId([1; 16]),
+            input: Some("Sort it out,\nplease.".into()),
+        },
+        Fact::ToolsListed { tools: vec![ToolName::parse("mcp_shop_find").unwrap()], left_out: vec![left_out] },
+        asked(1),
+        Fact::ModelFailed {
+            attempt: 1,
+            error: Failure::new(ErrorCode::ProviderTimeout, "no byte for 120 s"),
+            usage: Usage::default(),
+            duration_ms: 120_000,
+        },
+        Fact::ModelRetrying { model: "auto".into(), attempt: 2 },
+        asked(2),
+        text("I look"),
+        text(" it up.\nNow."),
+        replied("I look it up.\nNow.", vec![call("mcp_shop_find")]),
+        Fact::TierSelected { priority: 10, run: vec!["call_1".into()], deferred: vec!["call_2".into()] },
+        Fact::Rejected { call: call("mcp_shop_orders"), reason: Rejection::Deferred, message: None },
+        Fact::Rejected { call: call("get_invoice"), reason: Rejection::InvalidArguments, message: Some(problems) },
+        Fact::ApprovalRequested { call: call("mcp_shop_add_note"), rule: None, why: "it writes".into() },
+        Fact::ApprovalDecided {
+            call: call("mcp_shop_add_note"),
+            answer: run::Answer::Approve,
+            by: "kim".into(),
+            scope: Scope::Session,
+            edited: true,
+            reason: None,
+        },
+        Fact::McpExecuting { call: call("mcp_shop_find") },
+        Fact::Fragment(Delta::Progress {
+            call: "call_1".into(),
+            progress: Progress { progress: 1.0, total: Some(3.0), message: Some("asking the archive".into()) },
+        }),
+        Fact::McpCompleted {
+            call: call("mcp_shop_find"),
+            duration_ms: Some(204),
+            is_error: false,
+            error: None,
+            result_bytes: 3,
+            result: Some("found\u{1b}[2J\nher".into()),
+        },
+        Fact::ExternalRequested { call: call("ext_refund") },
+        Fact::ExternalCompleted {
+            call: call("ext_refund"),
+            is_error: true,
+            error: Some("tool_error"),
+            result_bytes: 3,
+            result: Some("no money".into()),
+        },
+        Fact::BudgetExhausted { used: 3, max: 3 },
+        asked(1),
+        text("Sorry."),
+        replied("Sorry.", Vec::new()),
+        Fact::Completed { tool_interactions: 1, usage: Usage::default(), output: Some("Sorry.".into()) },
+    ]
+}
+
+fn told(answer: Answer, facts: Vec<Fact>) -> String {
+    let mut story = Story::new(LOOK, answer);
+    let shown = facts.into_iter().flat_map(|fact| story.tell(&event(fact)));
+    let print = |shown| match shown {
+        Shown::Line(line) => format!("{line}\n"),
+        Shown::Fragment(text) => text,
+    };
+    shown.map(print).collect()
+}
+
+#[test]
+fn a_person_at_a_terminal_reads_the_answer_in_the_story() {
+    insta::assert_snapshot!(told(Answer::InStory, busy_turn()));
+}
+
+#[test]
+fn where_the_answer_goes_elsewhere_the_story_leaves_it_out() {
+    let story = told(Answer::Apart, busy_turn());
+    assert!(!story.contains("Sorry."), "{story}");
+    assert!(story.contains("  I look it up.\n  Now.\n"), "{story}");
+}
+
+#[test]
+fn a_run_that_fails_says_with_which_code() {
+    let failed = Fact::Failed {
+        status: Status::Failed,
+        error: Failure::new(ErrorCode::ProviderAuth, "the key was refused"),
+        tool_interactions: 2,
+        usage: Usage::default(),
+        output: None,
+    };
+    assert_eq!(told(Answer::InStory, vec![failed]), "failed: provider_auth: the key was refused\n2 turns with tools\n");
+}
+
+#[test]
+fn no_line_of_a_call_is_wider_than_the_terminal() {
+    for width in [60, 100, 200] {
+        let look = Look { width, ..LOOK };
+        let mut story = Story::new(look, Answer::InStory);
+        let shown = story.tell(&event(Fact::McpExecuting { call: call("mcp_shop_find") }));
+        let Some(Shown::Line(line)) = shown.first() else { panic!("one line") };
+        assert!(line.chars().count() <= width, "{width}: {line}");
+    }
+}
+
+#[test]
+fn what_is_owed_comes_with_the_command_that_settles_it() {
+    let debts = [
+        Debt::Approval {
+            call_id: "call_1".into(),
+            origin: Origin::Mcp { server: "shop".into(), tool: "add_note".into() },
+            name: ToolName::parse("mcp_shop_add_note").unwrap(),
+            arguments: Arguments::from_value(json!({"text": "late"})),
+            annotations: Annotations::default(),
+            rule: Some("writes".into()),
+            why: "it writes".into(),
+        },
+        Debt::ExternalResult {
+            call_id: "call_2".into(),
+            tool: "refund".into(),
+            name: ToolName::parse("ext_refund").unwrap(),
+            arguments: Arguments::from_value(json!({"cents": 100})),
+            result_schema: Some(
+                json!({"type": "object", "required": ["status"], "properties": {"status": {"enum": ["done"]}}}),
+            ),
+        },
+    ];
+    let again = Again::new(vec!["--config".into(), "desk.yaml".into()]);
+    insta::assert_snapshot!(what_is_owed(&"run_1".into(), &debts, &again, LOOK).join("\n"));
+}

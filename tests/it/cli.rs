@@ -1,0 +1,8 @@
+//! The program as people and scripts use it: the real binary, a real MCP server over stdio, a played model.
+
+mod desk;
+
+mod look;
+mod resume;
+mod run;
+mod settings;

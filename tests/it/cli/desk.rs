@@ -1,0 +1,156 @@
+//! A folder with a configuration in it, and the program to be run there.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_toolgate");
+
+/// The configuration of most tests: the bundled shop, reading allowed, writing asked about, one external tool.
+const CONFIG: &str = "
+models: { played: { scripted: { file: conversation.yaml } } }
+servers: { shop: { stdio: { command: toolgate, args: [demo-server] }, trusted: true } }
+agents:
+  desk:
+    servers: [shop]
+    policy: accept-edits
+    external_tools:
+      - name: issue_refund
+        description: Pay a customer back.
+        input_schema: { type: object, properties: { order_id: { type: string } }, required: [order_id] }
+        result_schema: { type: object, required: [status], properties: { status: { enum: [refunded, refused] } } }
+";
+
+/// A folder of its own.
+pub(crate) struct Desk {
+    folder: TempDir,
+}
+
+/// How a command ended.
+pub(crate) struct Ended {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Desk {
+    /// With the usual configuration and a model that says this.
+    pub(crate) fn playing(turns: &str) -> Self {
+        let desk = Self::empty();
+        desk.write("toolgate.yaml", CONFIG);
+        desk.write("conversation.yaml", turns);
+        desk
+    }
+
+    pub(crate) fn empty() -> Self {
+        Self { folder: TempDir::new().unwrap() }
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path().join(name), text).unwrap();
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The program in this folder, with nothing in its environment that is not ours.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command.args(arguments);
+        self.settle(&mut command);
+        command
+    }
+
+    fn settle(&self, command: &mut Command) {
+        let programs = Path::new(PROGRAM).parent().unwrap();
+        let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+        command.current_dir(self.path()).env_clear().env("PATH", path).env("USER", "kim").env("COLUMNS", "100");
+        command.stdin(Stdio::null());
+    }
+
+    /// Runs the program to its end.
+    pub(crate) fn toolgate(&self, arguments: &[&str]) -> Ended {
+        Ended::from(self.command(arguments).output().unwrap())
+    }
+
+    /// Runs a line as a person pastes it into a shell.
+    pub(crate) fn paste(&self, line: &str) -> Ended {
+        let mut command = Command::new("sh");
+        command.args(["-c", line]);
+        self.settle(&mut command);
+        Ended::from(command.output().unwrap())
+    }
+
+    /// What a mcp call left in the shop cannot be seen from outside, but the journal tells how often a tool was started.
+    pub(crate) fn journal(&self, run: &str) -> Vec<Value> {
+        self.toolgate(&["runs", "export", run]).json_lines()
+    }
+}
+
+impl Ended {
+    /// Every line of standard output as JSON.
+    pub(crate) fn json_lines(&self) -> Vec<Value> {
+        let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        self.out.lines().map(parse).collect()
+    }
+
+    /// The last line of `--json`.
+    pub(crate) fn result(&self) -> Value {
+        let result = self.json_lines().pop().unwrap_or_else(|| panic!("no output; stderr: {}", self.err));
+        assert_eq!(result["type"], "result", "{result}");
+        result
+    }
+
+    /// Fails the test unless the command ended with this code.
+    pub(crate) fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "stdout: {}\nstderr: {}", self.out, self.err);
+        self
+    }
+
+    /// The command that the program offers for copying.
+    pub(crate) fn offered_command(&self) -> String {
+        let mut lines = self.err.lines().skip_while(|line| *line != "answer with:").skip(1);
+        lines.next().unwrap_or_else(|| panic!("no command offered: {}", self.err)).trim().to_owned()
+    }
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// The text with ids, times and amounts of milliseconds replaced: what is left is the same every time.
+pub(crate) fn steady(text: &str) -> String {
+    let mut steady = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find("run_") {
+        let (before, id) = rest.split_at(start);
+        steady.push_str(before);
+        steady.push_str("RUN");
+        rest = id[4..].trim_start_matches(|c: char| c.is_ascii_hexdigit());
+    }
+    steady.push_str(rest);
+    let words = steady.split_inclusive([' ', '\n', ',']).collect::<Vec<_>>();
+    let mut told = String::new();
+    for (index, word) in words.iter().enumerate() {
+        let unit = words.get(index + 1).map(|next| next.trim_end_matches(|c: char| !c.is_alphanumeric()));
+        let is_time = matches!(unit, Some("ms" | "s" | "min")) && word.trim_end().parse::<f64>().is_ok();
+        let is_clock = word.len() > 4 && word.trim_end().chars().all(|c| c.is_ascii_digit() || "-:".contains(c));
+        told.push_str(if is_time {
+            "N "
+        } else if is_clock {
+            "T "
+        } else {
+            word
+        });
+    }
+    told.replace("N s", "N ms").replace("N min", "N ms")
+}

@@ -1,0 +1,107 @@
+use super::desk::{Desk, steady};
+
+const TURNS: &str = "
+turns:
+  - say: I look at her orders.
+    usage: { input_tokens: 100, output_tokens: 20 }
+    calls:
+      - { name: mcp_shop_list_orders, arguments: { customer_id: C-1001 } }
+      - { name: mcp_shop_get_invoice, arguments: { order_id: '1077' } }
+      - { name: mcp_shop_fly, arguments: {} }
+  - calls:
+      - { name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: late } }
+      - { name: ext_issue_refund, arguments: { order_id: A-1077 } }
+  - { say: Done. }
+";
+
+fn pending() -> Desk {
+    let desk = Desk::playing(TURNS);
+    desk.toolgate(&["run", "Sort it out"]).expect(10);
+    desk
+}
+
+#[test]
+fn show_pictures_turns_calls_and_what_is_owed() {
+    let desk = pending();
+    let ended = desk.toolgate(&["runs", "show", "last"]).expect(0);
+    insta::assert_snapshot!(steady(&ended.out));
+}
+
+#[test]
+fn show_as_json_is_the_report() {
+    let report: serde_json::Value =
+        serde_json::from_str(&pending().toolgate(&["runs", "show", "last", "--json"]).out).unwrap();
+    assert_eq!((report["status"].as_str(), report["pending"].as_array().unwrap().len()), (Some("pending"), 2));
+}
+
+#[test]
+fn list_finds_runs_by_status_and_says_when_there_are_none() {
+    let desk = pending();
+    let listed = desk.toolgate(&["runs", "list", "--status", "pending"]).expect(0);
+    assert!(listed.out.contains("Sort it out") && listed.out.contains("pending"), "{}", listed.out);
+    let none = desk.toolgate(&["runs", "list", "--status", "failed"]).expect(0);
+    assert_eq!((none.out.as_str(), none.err.contains("no runs")), ("", true));
+    let wrong = desk.toolgate(&["runs", "list", "--status", "lost"]).expect(2);
+    assert!(wrong.err.contains("a status is one of running, pending"), "{}", wrong.err);
+}
+
+#[test]
+fn a_run_is_found_by_the_end_of_its_id() {
+    let desk = pending();
+    let id = desk.toolgate(&["runs", "list", "--json"]).json_lines()[0]["id"].as_str().unwrap().to_owned();
+    let shown = desk.toolgate(&["runs", "show", &id[id.len() - 8..]]).expect(0);
+    assert!(shown.out.starts_with(&id), "{}", shown.out);
+}
+
+#[test]
+fn events_are_those_of_the_run_itself() {
+    let desk = Desk::playing("turns: [{ say: Done. }]");
+    let live = desk.toolgate(&["run", "--json", "x"]).expect(0);
+    let told = desk.toolgate(&["runs", "events", "last", "--json"]).expect(0);
+    let facts: Vec<_> = live.json_lines().into_iter().filter(|line| line.get("seq").is_some()).collect();
+    assert_eq!(told.json_lines(), facts);
+    let story = desk.toolgate(&["runs", "events", "last", "--follow"]).expect(0);
+    assert!(story.out.contains("Done.") && story.out.contains("completed"), "{}", story.out);
+}
+
+#[test]
+fn export_gives_the_journal_or_the_conversation() {
+    let desk = pending();
+    let journal = desk.journal("last");
+    assert_eq!(journal[0]["type"], "execution.started");
+    let places: Vec<u64> = journal.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+    assert_eq!(places, (0..journal.len() as u64).collect::<Vec<_>>());
+    let text = desk.toolgate(&["runs", "export", "last", "--format", "text"]).expect(0).out;
+    assert!(text.starts_with("user: Sort it out\n\nassistant: I look at her orders.\n\ncall call_1_1:"), "{text}");
+}
+
+#[test]
+fn a_cancelled_run_is_over_and_cancelling_it_again_changes_nothing() {
+    let desk = pending();
+    let cancel = ["runs", "cancel", "last", "--reason", "wrong customer"];
+    let ended = desk.toolgate(&cancel).expect(0);
+    assert!(ended.out.ends_with(" cancelled\n"), "{}", ended.out);
+    let before = desk.journal("last");
+    desk.toolgate(&cancel).expect(0);
+    assert_eq!(desk.journal("last"), before);
+    assert!(desk.toolgate(&["resume", "last", "--approve", "call_2_1"]).expect(1).err.contains("the run is over"));
+}
+
+#[test]
+fn a_fork_goes_on_alone() {
+    let desk = Desk::playing("turns: [{ say: First. }, { say: Second. }]");
+    desk.toolgate(&["run", "x"]).expect(0);
+    let first = desk.journal("last");
+    let forked = desk.toolgate(&["runs", "fork", "last", "--message", "And more?"]).expect(0);
+    assert_eq!(forked.out, "Second.\n");
+    let runs = desk.toolgate(&["runs", "list", "--json"]).json_lines();
+    assert_eq!(desk.journal(runs[1]["id"].as_str().unwrap()), first);
+    let beyond = desk.toolgate(&["runs", "fork", "last", "--at", "999"]).expect(2);
+    assert!(beyond.err.contains("cannot be forked at 999"), "{}", beyond.err);
+}
+
+#[test]
+fn recovering_where_nothing_was_left_behind_says_so() {
+    let ended = pending().toolgate(&["runs", "recover"]).expect(0);
+    assert_eq!((ended.out.as_str(), ended.err.as_str()), ("", "0 runs driven on\n"));
+}

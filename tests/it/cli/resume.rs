@@ -1,0 +1,133 @@
+use serde_json::json;
+
+use super::desk::{Desk, Ended};
+
+const NOTE: &str = "
+turns:
+  - { calls: [{ id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: late } }] }
+  - { say: '{{last_result}}' }
+  - { say: 'At last: {{last_result}}' }
+";
+const NOTE_AND_REFUND: &str = "
+turns:
+  - calls:
+      - { id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: late } }
+      - { id: refund, name: ext_issue_refund, arguments: { order_id: A-1077 } }
+  - { say: '{{last_result}}' }
+";
+
+/// A run that waits.
+fn pending(turns: &str) -> Desk {
+    let desk = Desk::playing(turns);
+    desk.toolgate(&["run", "Sort it out"]).expect(10);
+    desk
+}
+
+#[test]
+fn an_approved_call_runs() {
+    let ended = pending(NOTE).toolgate(&["resume", "last", "--approve", "note"]).expect(0);
+    assert!(ended.out.contains("noted; Ada Lindqvist now has 1 note(s)"), "{}", ended.out);
+    assert!(ended.err.contains("approved by kim"), "{}", ended.err);
+}
+
+#[test]
+fn a_denied_call_does_not_run_and_the_model_reads_why() {
+    let desk = pending(NOTE);
+    let ended = desk.toolgate(&["resume", "last", "--deny", "note=not today"]).expect(0);
+    assert!(ended.out.contains("not today"), "{}", ended.out);
+    assert!(desk.journal("last").iter().all(|event| event["type"] != "tool.started"));
+}
+
+#[test]
+fn edited_arguments_are_those_that_are_sent_and_are_checked_first() {
+    let desk = pending(NOTE);
+    let wrong = desk.toolgate(&["resume", "last", "--edit", "note={\"text\": 1}"]).expect(1);
+    assert!(wrong.err.contains("the edited arguments"), "{}", wrong.err);
+    let edit = "note={\"customer_id\": \"C-1002\", \"text\": \"soon\"}";
+    let ended = desk.toolgate(&["resume", "last", "--edit", edit]).expect(0);
+    assert!(ended.out.contains("Bruno Okafor"), "{}", ended.out);
+}
+
+#[test]
+fn an_approval_for_the_session_is_not_asked_for_again() {
+    let turns = "
+turns:
+  - { calls: [{ id: one, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: a } }] }
+  - { calls: [{ id: two, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: b } }] }
+  - { say: done }";
+    let once = pending(turns);
+    once.toolgate(&["resume", "last", "--approve", "one"]).expect(10);
+    let session = pending(turns);
+    session.toolgate(&["resume", "last", "--approve-session", "one"]).expect(0);
+}
+
+#[test]
+fn a_file_answers_everything_at_once() {
+    let desk = pending(NOTE_AND_REFUND);
+    let answers = json!({
+        "results": [{"call_id": "refund", "output": {"status": "refunded"}}],
+        "decisions": [{"call_id": "note", "decision": "deny", "reason": "no"}],
+    });
+    desk.write("answers.json", &answers.to_string());
+    let ended = desk.toolgate(&["resume", "last", "--json", "--file", "answers.json"]).expect(0);
+    assert_eq!(ended.result()["status"], "completed");
+    assert!(ended.json_lines().iter().all(|line| line["type"] != "execution.started"), "only what is new is told");
+}
+
+#[test]
+fn half_an_answer_is_refused_unless_it_says_that_it_is_partial() {
+    let desk = pending(NOTE_AND_REFUND);
+    let refused = desk.toolgate(&["resume", "last", "--approve", "note"]).expect(1);
+    assert!(refused.err.contains("these calls are owed too: refund"), "{}", refused.err);
+    desk.toolgate(&["resume", "last", "--approve", "note", "--partial"]).expect(10);
+    desk.toolgate(&["resume", "last", "--error", "refund=the bank is closed"]).expect(0);
+}
+
+#[test]
+fn a_result_that_does_not_fit_its_schema_is_refused_and_may_be_given_again() {
+    let desk = pending(
+        "turns: [{ calls: [{ id: refund, name: ext_issue_refund, arguments: { order_id: A-1077 } }] },
+        { say: done }]",
+    );
+    let refused = desk.toolgate(&["resume", "last", "--result", "refund={\"status\": \"maybe\"}"]).expect(1);
+    assert!(refused.err.contains("the result of call `refund`"), "{}", refused.err);
+    desk.toolgate(&["resume", "last", "--result", "refund={\"status\": \"refused\"}"]).expect(0);
+}
+
+#[test]
+fn an_abandoned_call_lets_the_run_go_on() {
+    let desk = pending(
+        "turns: [{ calls: [{ id: refund, name: ext_issue_refund, arguments: { order_id: A-1077 } }] },
+        { say: '{{last_result}}' }]",
+    );
+    let ended = desk.toolgate(&["resume", "last", "--abandon", "refund"]).expect(0);
+    assert!(ended.out.contains("did not run this call"), "{}", ended.out);
+}
+
+#[test]
+fn without_answers_it_says_again_what_is_owed() {
+    let desk = pending(NOTE);
+    let ended = desk.toolgate(&["resume", "last"]).expect(10);
+    desk.paste(&ended.offered_command()).expect(0);
+    let over = desk.toolgate(&["resume", "last", "--json"]).expect(0);
+    assert_eq!(over.result()["status"], "completed");
+}
+
+#[test]
+fn a_message_is_heard_in_the_next_turn() {
+    let desk = pending(NOTE);
+    let ended = desk.toolgate(&["resume", "last", "--approve", "note", "--message", "Be brief."]).expect(0);
+    assert!(ended.err.contains("> Be brief."), "{}", ended.err);
+}
+
+#[test]
+fn an_unknown_run_or_call_is_named() {
+    let desk = pending(NOTE);
+    let run: Ended = desk.toolgate(&["resume", "run_nope", "--json"]).expect(2);
+    assert!(run.err.contains("there is no run `run_nope`; the newest are: run_"), "{}", run.err);
+    assert_eq!(run.result()["error"]["code"], "not_found");
+    let call = desk.toolgate(&["resume", "last", "--approve", "nope"]).expect(2);
+    assert!(call.err.contains("call `nope` is not a call of this run that waits"), "{}", call.err);
+    let kind = desk.toolgate(&["resume", "last", "--result", "note=done"]).expect(2);
+    assert!(kind.err.contains("waits for a decision"), "{}", kind.err);
+}

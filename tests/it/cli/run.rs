@@ -1,0 +1,260 @@
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Stdio};
+
+use super::desk::{Desk, Ended};
+
+const ANSWER: &str = "turns: [{ say: Forty-two., usage: { input_tokens: 10, output_tokens: 2 } }]";
+const LOOKUP: &str = "
+turns:
+  - say: I look her up.
+    stream: { fragments: 3 }
+    calls: [{ name: mcp_shop_find_customer, arguments: { name: Ada } }]
+  - { say: 'She is C-1001.', stream: { fragments: 4 } }
+";
+const NOTE_AND_REFUND: &str = "
+turns:
+  - calls:
+      - { name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: late } }
+      - { name: ext_issue_refund, arguments: { order_id: A-1077 } }
+  - { say: Both done. }
+";
+const HANGS: &str = "
+turns:
+  - { calls: [{ name: mcp_shop_find_customer, arguments: { name: Ada } }] }
+  - { hang: true }
+";
+
+#[test]
+fn the_answer_alone_goes_to_standard_output_and_the_story_to_standard_error() {
+    let desk = Desk::playing(LOOKUP);
+    let ended = desk.toolgate(&["run", "Who is Ada?"]).expect(0);
+    assert_eq!(ended.out, "She is C-1001.\n");
+    for told in ["> Who is Ada?", "I look her up.", "→ mcp_shop_find_customer {\"name\":\"Ada\"}", "✓", "completed"]
+    {
+        assert!(ended.err.contains(told), "{told}: {}", ended.err);
+    }
+    assert!(!ended.err.contains('\u{1b}'), "no colours where nobody sees them: {}", ended.err);
+}
+
+#[test]
+fn quiet_says_the_answer_and_nothing_else() {
+    let ended = Desk::playing(LOOKUP).toolgate(&["run", "-q", "Who is Ada?"]).expect(0);
+    assert_eq!((ended.out.as_str(), ended.err.as_str()), ("She is C-1001.\n", ""));
+}
+
+#[test]
+fn every_line_of_json_is_an_event_with_its_content_and_the_last_is_the_result() {
+    let ended = Desk::playing(LOOKUP).toolgate(&["run", "--json", "Who is Ada?"]).expect(0);
+    let lines = ended.json_lines();
+    let named = |name: &str| lines.iter().filter(|line| line["type"] == name).collect::<Vec<_>>();
+    assert_eq!(named("execution.started").len(), 1);
+    assert_eq!(named("tool.mcp.executing")[0]["arguments"]["name"], "Ada");
+    assert!(named("tool.mcp.completed")[0]["result"].as_str().unwrap().contains("C-1001"));
+    let text: String = named("llm.text.delta").iter().map(|line| line["text"].as_str().unwrap()).collect();
+    assert_eq!(text, "I look her up.She is C-1001.");
+    let result = ended.result();
+    assert_eq!((result["status"].as_str(), result["output"].as_str()), (Some("completed"), Some("She is C-1001.")));
+    assert_eq!(result["run_id"], lines[0]["run_id"]);
+    assert_eq!(ended.err, "");
+}
+
+#[test]
+fn a_pending_run_ends_with_ten_and_a_command_that_works_as_it_is_printed() {
+    let desk = Desk::playing(NOTE_AND_REFUND);
+    let ended = desk.toolgate(&["run", "Sort it out"]).expect(10);
+    assert_eq!(ended.out, "");
+    let command = ended.offered_command();
+    assert!(command.starts_with("toolgate resume run_"), "{command}");
+    let resumed = desk.paste(&command).expect(0);
+    assert_eq!(resumed.out, "Both done.\n");
+}
+
+#[test]
+fn the_printed_command_repeats_what_the_run_was_started_with() {
+    let desk = Desk::playing(NOTE_AND_REFUND);
+    std::fs::rename(desk.path().join("toolgate.yaml"), desk.path().join("my desk.yaml")).unwrap();
+    let ended = desk.toolgate(&["run", "--config", "my desk.yaml", "--policy", "default", "Sort it out"]).expect(10);
+    let command = ended.offered_command();
+    assert!(command.ends_with("--config 'my desk.yaml' --policy default"), "{command}");
+    desk.paste(&command).expect(0);
+}
+
+#[test]
+fn pending_as_json_says_what_is_owed() {
+    let ended = Desk::playing(NOTE_AND_REFUND).toolgate(&["run", "--json", "Sort it out"]).expect(10);
+    let result = ended.result();
+    let kinds: Vec<&str> = result["pending"].as_array().unwrap().iter().map(|d| d["kind"].as_str().unwrap()).collect();
+    assert_eq!(result["status"], "pending");
+    assert_eq!(kinds, ["approval", "external_result"]);
+    let lines = ended.json_lines();
+    assert_eq!(lines[lines.len() - 2]["type"], "execution.pending");
+}
+
+#[test]
+fn a_policy_of_the_command_line_stands_in_for_the_agents() {
+    let desk = Desk::playing(NOTE_AND_REFUND);
+    let ended = desk.toolgate(&["run", "--json", "--policy", "bypass", "Sort it out"]).expect(10);
+    assert_eq!(ended.result()["pending"].as_array().unwrap().len(), 1, "only the external call waits");
+    let unknown = desk.toolgate(&["run", "--policy", "lax", "x"]).expect(2);
+    assert!(unknown.err.contains("there is no policy `lax`; configured are: accept-edits, bypass, default, plan"));
+}
+
+#[test]
+fn servers_of_an_editors_file_are_added_for_this_command() {
+    let desk = Desk::playing(
+        "turns: [{ calls: [{ name: mcp_extra_get_loyalty, arguments: { customer_id: C-1001 } }] },
+        { say: '{{last_result}}' }]",
+    );
+    desk.write("mcp.json", r#"{"mcpServers": {"extra": {"command": "toolgate", "args": ["demo-server"]}}}"#);
+    let arguments = ["run", "-q", "--mcp-config", "mcp.json", "--policy", "bypass", "How many points?"];
+    let ended = desk.toolgate(&arguments).expect(0);
+    assert!(ended.out.contains("1280"), "{}", ended.out);
+}
+
+#[test]
+fn external_tools_of_a_file_are_offered_and_waited_for() {
+    let desk = Desk::playing("turns: [{ calls: [{ name: ext_weather, arguments: {} }] }, { say: '{{last_result}}' }]");
+    desk.write("tools.json", r#"[{"type": "function", "function": {"name": "weather", "description": "Now."}}]"#);
+    let ended = desk.toolgate(&["run", "--external-tools", "tools.json", "How is it?"]).expect(10);
+    let resumed = desk.paste(&ended.offered_command().replace("RESULT", "sunny")).expect(0);
+    assert_eq!(resumed.out, "sunny\n");
+}
+
+#[test]
+fn an_answer_with_a_schema_is_printed_as_json() {
+    let desk = Desk::playing("turns: [{ say: no json }, { say: '{\"points\": 7}' }]");
+    desk.write("schema.json", r#"{"type": "object", "required": ["points"]}"#);
+    let ended = desk.toolgate(&["run", "--output-schema", "schema.json", "How many?"]).expect(0);
+    assert_eq!(ended.out, "{\n  \"points\": 7\n}\n");
+    assert!(ended.err.contains("the answer does not fit"), "{}", ended.err);
+}
+
+#[test]
+fn a_limit_ends_the_run_with_one() {
+    let desk = Desk::playing(
+        "turns: [{ calls: [{ name: mcp_shop_find_customer, arguments: { name: Ada } }] },
+        { say: Enough. }]",
+    );
+    let ended = desk.toolgate(&["run", "--json", "--max-iterations", "1", "Who?"]).expect(1);
+    assert_eq!(ended.result()["status"], "turn_limit");
+}
+
+#[test]
+fn a_session_goes_on_with_what_was_said_before() {
+    let desk = Desk::playing("turns: [{ say: Forty-two. }, { say: As I said. }]");
+    desk.toolgate(&["run", "--session", "chat", "What is it?"]).expect(0);
+    let again = desk.toolgate(&["run", "--session", "chat", "What was it?"]).expect(0);
+    assert_eq!(again.out, "As I said.\n");
+}
+
+#[test]
+fn a_trace_of_the_caller_is_continued_and_a_malformed_one_refused() {
+    let desk = Desk::playing(ANSWER);
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let header = format!("00-{trace}-00f067aa0ba902b7-01");
+    let ended = desk.toolgate(&["run", "--json", "--traceparent", &header, "x"]).expect(0);
+    assert_eq!(ended.json_lines()[0]["trace_id"], trace);
+    let refused = desk.toolgate(&["run", "--traceparent", "nonsense", "x"]).expect(2);
+    assert!(refused.err.contains("`nonsense` is no traceparent"), "{}", refused.err);
+}
+
+#[test]
+fn a_message_may_come_from_standard_input() {
+    let desk = Desk::playing(ANSWER);
+    let mut child = desk.command(&["run", "--json", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"From a pipe").unwrap();
+    let ended = Ended::from(child.wait_with_output().unwrap()).expect(0);
+    assert_eq!(ended.json_lines()[0]["input"], "From a pipe");
+    desk.toolgate(&["run", "-"]).expect(2);
+}
+
+#[test]
+fn an_unknown_agent_is_told_with_those_there_are() {
+    let desk = Desk::playing(ANSWER);
+    let ended = desk.toolgate(&["run", "--json", "--agent", "clerk", "x"]).expect(2);
+    assert!(ended.err.contains("error: there is no agent `clerk`; configured are: desk"), "{}", ended.err);
+    let result = ended.result();
+    assert_eq!((result["status"].as_str(), result["error"]["code"].as_str()), (Some("failed"), Some("not_found")));
+}
+
+#[test]
+fn a_failed_run_ends_with_one_and_its_code() {
+    let desk = Desk::playing("turns: [{ fail: { code: provider_auth, message: the key was refused } }]");
+    let ended = desk.toolgate(&["run", "x"]).expect(1);
+    assert!(ended.err.contains("failed: provider_auth: the key was refused"), "{}", ended.err);
+    assert_eq!(desk.toolgate(&["run", "--json", "x"]).expect(1).result()["error"]["code"], "provider_auth");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_panic() {
+    let desk = Desk::playing(LOOKUP);
+    let mut child =
+        desk.command(&["run", "--json", "Who?"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let ended = Ended::from(child.wait_with_output().unwrap()).expect(0);
+    assert_eq!(ended.err, "");
+    assert_eq!(desk.toolgate(&["runs", "list", "--json"]).json_lines()[0]["status"], "completed");
+}
+
+#[test]
+fn ctrl_c_cancels_the_run_and_says_so_in_the_journal() {
+    let desk = Desk::playing(HANGS);
+    let mut child =
+        desk.command(&["run", "--json", "x"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = until_second_turn(&mut child);
+    interrupt(&child);
+    let mut rest = String::new();
+    lines.read_to_string(&mut rest).unwrap();
+    let result: serde_json::Value = serde_json::from_str(rest.lines().last().unwrap()).unwrap();
+    assert_eq!((result["type"].as_str(), result["status"].as_str()), (Some("result"), Some("cancelled")));
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(desk.journal("last").last().unwrap()["ending"]["status"], "cancelled");
+}
+
+#[test]
+fn a_run_whose_process_was_killed_goes_on_where_it_was() {
+    let desk = Desk::playing(HANGS);
+    let mut child = desk.command(&["run", "--json", "x"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    until_second_turn(&mut child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    desk.write("conversation.yaml", "turns: [{ hang: true }, { say: 'Here I am again.' }]");
+
+    let owned = desk.toolgate(&["resume", "last"]).expect(1);
+    assert!(owned.err.contains("is driven by another process"), "{}", owned.err);
+    let_leases_run_out(&desk);
+    let resumed = desk.toolgate(&["resume", "last"]).expect(0);
+
+    assert_eq!(resumed.out, "Here I am again.\n");
+    let started = desk.journal("last").iter().filter(|event| event["type"] == "tool.started").count();
+    assert_eq!(started, 1, "the call was not made a second time");
+}
+
+/// Reads events until the model is asked for its second turn, in which it hangs.
+fn until_second_turn(child: &mut Child) -> BufReader<std::process::ChildStdout> {
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !(line.contains("llm.call.started") && line.contains("\"iteration\":2")) {
+        line.clear();
+        assert!(lines.read_line(&mut line).unwrap() > 0, "the run ended early");
+    }
+    lines
+}
+
+fn interrupt(child: &Child) {
+    let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// As if the time of the dead process's lease had passed.
+fn let_leases_run_out(desk: &Desk) {
+    let database = desk.path().join(".toolgate/toolgate.db");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        use sqlx::Connection as _;
+        let url = format!("sqlite://{}", database.display());
+        let mut connection = sqlx::SqliteConnection::connect(&url).await.unwrap();
+        sqlx::query("UPDATE run SET lease_until = 0").execute(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+    });
+}

@@ -1,0 +1,115 @@
+use super::desk::{Desk, steady};
+
+const CONVERSATION: &str = "turns: [{ say: Done. }]";
+
+#[test]
+fn tools_are_listed_with_origin_priority_and_what_becomes_of_a_call() {
+    let desk = Desk::playing(CONVERSATION);
+    insta::assert_snapshot!(desk.toolgate(&["tools"]).expect(0).out);
+}
+
+#[test]
+fn a_server_that_does_not_start_is_left_out_with_the_reason() {
+    let desk = Desk::playing(CONVERSATION);
+    desk.write("mcp.json", r#"{"mcpServers": {"ghost": {"command": "no-such-program"}}}"#);
+    let ended = desk.toolgate(&["tools", "--mcp-config", "mcp.json"]).expect(0);
+    assert!(ended.out.contains("mcp_shop_add_note"), "{}", ended.out);
+    assert!(ended.err.contains("left out: server ghost: "), "{}", ended.err);
+    assert!(ended.err.contains("no-such-program"), "{}", ended.err);
+}
+
+#[test]
+fn tools_as_json_carry_their_schemas() {
+    let ended = Desk::playing(CONVERSATION).toolgate(&["tools", "--json"]).expect(0);
+    let tools: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+    let invoice =
+        tools["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "mcp_shop_get_invoice").unwrap();
+    assert_eq!(invoice["input_schema"]["properties"]["order_id"]["pattern"], "^A-[0-9]{4}$");
+}
+
+#[test]
+fn a_mistyped_key_is_shown_with_file_line_caret_and_remedy() {
+    let desk = Desk::playing(CONVERSATION);
+    desk.write("toolgate.yaml", "agents:\n  desk:\n    instruction: Be kind.\n");
+    let ended = desk.toolgate(&["config", "check"]).expect(2);
+    insta::assert_snapshot!(ended.err);
+    assert_eq!(ended.out, "");
+}
+
+#[test]
+fn a_configuration_that_is_right_is_told_in_short() {
+    let ended = Desk::playing(CONVERSATION).toolgate(&["config", "check"]).expect(0);
+    let told = ["ok       toolgate.yaml", "store    SQLite, .toolgate/toolgate.db", "agent    desk: model played"];
+    told.iter().for_each(|line| assert!(ended.out.contains(line), "{line}: {}", ended.out));
+}
+
+#[test]
+fn the_schema_is_json() {
+    let ended = Desk::empty().toolgate(&["config", "schema"]).expect(0);
+    let schema: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+    assert!(schema["properties"]["agents"].is_object());
+}
+
+#[test]
+fn what_init_writes_runs_at_once_and_is_not_overwritten() {
+    let desk = Desk::empty();
+    let wrote = desk.toolgate(&["init"]).expect(0);
+    assert!(wrote.out.contains("toolgate run \"Who is Ada Lindqvist?\""), "{}", wrote.out);
+    let ran = desk.toolgate(&["run", "Who is Ada Lindqvist?"]).expect(0);
+    assert!(ran.out.contains("C-1001"), "{}", ran.out);
+    let again = desk.toolgate(&["init"]).expect(2);
+    assert!(again.err.contains("is there already; nothing was written"), "{}", again.err);
+    desk.toolgate(&["init", "--force"]).expect(0);
+    desk.toolgate(&["init", "a/new/folder"]).expect(0);
+}
+
+#[test]
+fn without_any_configuration_a_run_says_what_to_do_about_the_model() {
+    let ended = Desk::empty().toolgate(&["run", "Hello"]).expect(1);
+    assert!(ended.err.contains("OPENAI_API_KEY"), "{}", ended.err);
+}
+
+#[test]
+fn the_demonstration_shows_the_main_job() {
+    let desk = Desk::empty();
+    let ended = desk.toolgate(&["demo"]).expect(0);
+    let told = [
+        "priority 10 first: 1 call now, 2 deferred",
+        "mcp_shop_get_invoice rejected, invalid arguments: /order_id:",
+        "mcp_shop_add_note needs a decision",
+        "mcp_shop_add_note approved by the demo",
+        "ext_issue_refund {",
+        "ext_issue_refund from the caller",
+        "refunded 18.90.",
+    ];
+    told.iter().for_each(|fact| assert!(ended.out.contains(fact), "{fact}: {}", ended.out));
+    let printed: Vec<&str> = ended.out.lines().filter(|line| line.starts_with("  toolgate ")).collect();
+    assert_eq!(printed.len(), 4);
+    printed[..3].iter().for_each(|line| drop(desk.paste(line).expect(0)));
+    // Run by hand the demonstration waits for the person's decision.
+    desk.paste(printed[3]).expect(10);
+}
+
+#[test]
+fn help_teaches() {
+    let desk = Desk::empty();
+    for command in [vec!["--help"], vec!["run", "--help"], vec!["resume", "--help"], vec!["runs", "--help"]] {
+        let name = command.join("_").replace("--", "");
+        insta::assert_snapshot!(format!("help_{name}"), desk.toolgate(&command).expect(0).out);
+    }
+}
+
+#[test]
+fn version_and_completions_are_told() {
+    let desk = Desk::empty();
+    let version = desk.toolgate(&["--version"]).expect(0).out;
+    assert_eq!(version, format!("toolgate {}\n", env!("CARGO_PKG_VERSION")));
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(desk.toolgate(&["completions", shell]).expect(0).out.contains("resume"), "{shell}");
+    }
+}
+
+#[test]
+fn ids_and_times_do_not_make_a_snapshot_unsteady() {
+    assert_eq!(steady("run_01ab x, 12 ms, 1.5 s\n2026-01-02 10:11:12 UTC"), "RUN x, N ms, N ms\nT T UTC");
+}
