@@ -1,16 +1,19 @@
 //! Starting a run and taking one up again. Every execution is a task of its own, owned by the runner.
 
-use std::sync::{Arc, PoisonError};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
+use futures::FutureExt;
 use tokio::sync::oneshot;
 
+use super::driving::{Driven, Rest, Seat};
 use super::watch::Hub;
 use super::{AgentRunner, Report, Request, RunnerError, Watch};
 use crate::core::id::{CallId, RunId, SessionId};
-use crate::core::run::{Event, Input, Recorded, Refusal, Resume, Started, Trigger};
+use crate::core::run::{Event, Input, Recorded, Refusal, Resume, Started, Status, Trigger};
 use crate::core::tool::{Arguments, Outcome, Problem};
 use crate::core::trace::Trace;
-use crate::driver::{Agent, DriveError, Driver, Hint, Journal, Progress};
+use crate::driver::{Agent, DriveError, Driver, Journal, Progress};
 use crate::ports::{Claim, Grant, InputFindings};
 
 /// A run under way in this process. Dropping it changes nothing for the run.
@@ -20,7 +23,7 @@ pub struct Execution {
     pub run: RunId,
     /// What happens in it, from the first event of this execution.
     pub updates: Watch,
-    rest: oneshot::Receiver<Result<Report, RunnerError>>,
+    rest: Rest,
 }
 
 impl Execution {
@@ -52,7 +55,8 @@ impl AgentRunner {
     }
 
     /// Gives a run what it is owed and drives it on. With nothing owed or given, a run that was left behind by a
-    /// process that died is simply driven on.
+    /// process that died is simply driven on. A run that is driven here already hears what is given, and its execution
+    /// is joined.
     pub async fn take_up(&self, run: &RunId, input: Input, trace: Option<Trace>) -> Result<Execution, RunnerError> {
         loop {
             let (mut journal, history) = self.open(run).await?;
@@ -66,19 +70,40 @@ impl AgentRunner {
             if events.is_empty() && waits {
                 return Ok(at_rest(&journal));
             }
+            let seat = match self.sit(run)? {
+                Ok(seat) => seat,
+                Err(driven) => match self.hand_in(run, &input, true).await? {
+                    Some(_) => {
+                        self.remember(&grants).await;
+                        return Ok(self.join(run, &driven));
+                    }
+                    None => {
+                        // It is being laid down, or being taken up by somebody who was quicker.
+                        let _ = tokio::time::timeout(self.inner.ports.poll, driven.rest).await;
+                        continue;
+                    }
+                },
+            };
             journal.stage(self.resumed(trace.clone()))?;
             journal.stage_all(events)?;
             let updates = self.watch(run);
-            match self.commit_first(&mut journal, &history).await {
+            match journal.take(&history).await {
                 Ok(Progress::Committed) => {}
                 Ok(Progress::CaughtUp) => continue,
-                Err(DriveError::Owned(node)) => return self.leave_to(node, run, &input).await,
+                Err(DriveError::Owned(node)) if !gives(&input) => {
+                    return Err(RunnerError::DrivenElsewhere { run: run.clone(), node });
+                }
+                Err(DriveError::Owned(_)) => match self.hand_in(run, &input, false).await? {
+                    Some(journal) => {
+                        self.remember(&grants).await;
+                        return Ok(at_rest(&journal));
+                    }
+                    None => continue,
+                },
                 Err(error) => return Err(error.into()),
             }
-            for grant in grants {
-                self.inner.ports.approvals.grant(&grant).await.map_err(DriveError::from)?;
-            }
-            return Ok(self.spawn(journal, agent, updates));
+            self.remember(&grants).await;
+            return Ok(self.spawn(seat, journal, agent, updates));
         }
     }
 
@@ -97,23 +122,43 @@ impl AgentRunner {
         Ok(taken)
     }
 
-    /// Writes the input for a run that another process drives.
-    async fn leave_to(
-        &self,
-        node: crate::core::id::NodeId,
-        run: &RunId,
-        input: &Input,
-    ) -> Result<Execution, RunnerError> {
-        let given = match input {
-            Input::Resume(resume) => !resume.results.is_empty() || !resume.decisions.is_empty(),
-            Input::Message(_) | Input::Cancel { .. } => true,
-        };
-        if !given {
-            return Err(RunnerError::DrivenElsewhere { run: run.clone(), node });
+    fn sit(&self, run: &RunId) -> Result<Result<Seat, Driven>, RunnerError> {
+        if self.inner.tasks.is_closed() { Err(RunnerError::Closed) } else { Ok(self.inner.sit(run)) }
+    }
+
+    /// Writes the input for a run that somebody else is driving. `None` if nobody is: what is written to a run that
+    /// rests would wait for ever.
+    async fn hand_in(&self, run: &RunId, input: &Input, driven_here: bool) -> Result<Option<Journal>, RunnerError> {
+        loop {
+            let mut journal = self.open(run).await?.0;
+            let events = journal.run().accept(input).map_err(RunnerError::Refused)?;
+            if journal.run().status() != Status::Running {
+                return Ok(None);
+            }
+            if driven_here {
+                journal.mute();
+            }
+            journal.stage_all(events)?;
+            if journal.post().await? == Progress::Committed {
+                return Ok(Some(journal));
+            }
         }
-        self.post(run, input).await?;
-        let journal = self.open(run).await?.0;
-        Ok(at_rest(&journal))
+    }
+
+    /// An execution that is under way already.
+    fn join(&self, run: &RunId, driven: &Driven) -> Execution {
+        driven.hint.wake();
+        Execution { run: run.clone(), updates: self.watch(run), rest: driven.rest.clone() }
+    }
+
+    /// Losing a standing approval costs a question later, and nothing else.
+    async fn remember(&self, grants: &[Grant]) {
+        for grant in grants {
+            if let Err(error) = self.inner.ports.approvals.grant(grant).await {
+                let tool = &grant.key.tool;
+                tracing::warn!(%tool, %error, "a standing approval could not be kept; it will be asked for again");
+            }
+        }
     }
 
     pub(super) async fn launch(
@@ -122,55 +167,34 @@ impl AgentRunner {
         history: &[Recorded],
         agent: Arc<Agent>,
     ) -> Result<Execution, RunnerError> {
+        let run = journal.id().clone();
+        let Ok(seat) = self.sit(&run)? else { return Err(RunnerError::Lost(run)) };
         // Whoever watches from the first event on has to be there before it is written.
-        let updates = self.watch(journal.id());
-        match self.commit_first(&mut journal, history).await? {
-            Progress::Committed => Ok(self.spawn(journal, agent, updates)),
-            Progress::CaughtUp => Err(RunnerError::Lost(journal.id().clone())),
+        let updates = self.watch(&run);
+        match journal.take(history).await? {
+            Progress::Committed => Ok(self.spawn(seat, journal, agent, updates)),
+            Progress::CaughtUp => Err(RunnerError::Lost(run)),
         }
-    }
-
-    /// The commit that makes the run ours. Watchers are told of the past first.
-    async fn commit_first(&self, journal: &mut Journal, history: &[Recorded]) -> Result<Progress, DriveError> {
-        self.inner.ports.sinks.iter().for_each(|sink| sink.took_up(journal.id(), history));
-        let committed = journal.commit().await;
-        if !matches!(committed, Ok(Progress::Committed)) {
-            self.lay_down(journal.id());
-        }
-        committed
-    }
-
-    fn lay_down(&self, run: &RunId) {
-        let now = self.inner.ports.clock.now();
-        self.inner.ports.sinks.iter().for_each(|sink| sink.laid_down(run, now));
     }
 
     /// Drives the run in a task until it rests.
-    fn spawn(&self, mut journal: Journal, agent: Arc<Agent>, updates: Watch) -> Execution {
-        let (done, rest) = oneshot::channel();
-        let run = journal.id().clone();
-        let hint = Hint::default();
-        let first = {
-            let mut driving = self.inner.driving.lock().unwrap_or_else(PoisonError::into_inner);
-            driving.insert(run.clone(), hint.clone());
-            driving.len() == 1
-        };
-        if first {
-            self.inner.tasks.spawn(self.inner.clone().keep_leases());
-        }
+    fn spawn(&self, seat: Seat, mut journal: Journal, agent: Arc<Agent>, updates: Watch) -> Execution {
+        let (run, rest) = (journal.id().clone(), seat.driven.rest.clone());
         let runner = self.clone();
         self.inner.tasks.spawn(async move {
             let ports = &runner.inner.ports;
-            let driven = Driver::new(ports, &agent, &hint).drive(&mut journal).await;
-            ports.servers.release(journal.id()).await;
-            runner.inner.driving.lock().unwrap_or_else(PoisonError::into_inner).remove(journal.id());
-            runner.lay_down(journal.id());
-            let report = driven.map(|()| Report::of(journal.id().clone(), journal.run()));
-            // A caller that went away does not want the report.
-            let _ = done.send(report.map_err(|error| match error {
-                DriveError::Owned(node) => RunnerError::DrivenElsewhere { run: journal.id().clone(), node },
-                DriveError::Store(_) | DriveError::Corrupt { .. } => error.into(),
-            }));
+            let mut driver = Driver::new(ports, &agent, &seat.driven.hint);
+            let driven = AssertUnwindSafe(driver.drive(&mut journal)).catch_unwind().await;
+            let run = journal.id().clone();
+            ports.servers.release(&run).await;
+            let now = ports.clock.now();
+            ports.sinks.iter().for_each(|sink| sink.laid_down(&run, now));
+            seat.leave(match driven {
+                Ok(Ok(())) => Ok(Report::of(run, journal.run())),
+                Ok(Err(DriveError::Owned(node))) => Err(RunnerError::DrivenElsewhere { run, node }),
+                Ok(Err(error @ (DriveError::Store(_) | DriveError::Corrupt { .. }))) => Err(error.into()),
+                Err(_panic) => Err(RunnerError::Lost(run)),
+            });
         });
         Execution { run, updates, rest }
     }
@@ -201,6 +225,14 @@ impl AgentRunner {
             refusals.push(invalid(id, "the edited arguments", &problems));
         }
         if refusals.is_empty() { Ok(()) } else { Err(RunnerError::Refused(refusals)) }
+    }
+}
+
+/// Whether the input brings something to write.
+fn gives(input: &Input) -> bool {
+    match input {
+        Input::Resume(resume) => !resume.results.is_empty() || !resume.decisions.is_empty(),
+        Input::Message(_) | Input::Cancel { .. } => true,
     }
 }
 
@@ -250,5 +282,5 @@ fn at_rest(journal: &Journal) -> Execution {
     let run = journal.id().clone();
     let _ = done.send(Ok(Report::of(run.clone(), journal.run())));
     let updates = Hub::closed();
-    Execution { run, updates, rest }
+    Execution { run, updates, rest: rest.shared() }
 }

@@ -6,6 +6,7 @@
 mod builder;
 mod context;
 mod drive;
+mod driving;
 mod error;
 mod fork;
 mod lease;
@@ -15,9 +16,8 @@ mod system;
 mod watch;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use builder::Builder;
@@ -33,11 +33,12 @@ pub use crate::core::run::Resume;
 pub use crate::driver::Agent;
 
 use crate::core::id::{AgentName, RunId};
-use crate::core::run::{Event, Input, Recorded, Run};
+use crate::core::run::{Event, Input, Recorded, Run, Status};
 use crate::core::tool::Toolset;
 use crate::core::trace::Trace;
-use crate::driver::{DriveError, Hint, Journal, Ports, Progress};
-use crate::ports::{Ids, RunFilter, RunRow};
+use crate::driver::{DriveError, Journal, Ports, Progress};
+use crate::ports::{EventSink, Ids, RunFilter, RunRow};
+use driving::Driving;
 use watch::Hub;
 
 /// Runs agents. Cheap to clone; clones share everything.
@@ -51,10 +52,8 @@ struct Inner {
     ids: Arc<dyn Ids>,
     agents: BTreeMap<AgentName, Arc<Agent>>,
     hub: Arc<Hub>,
-    /// The runs this process drives, each with the hint that wakes its driver.
-    driving: Mutex<BTreeMap<RunId, Hint>>,
+    driving: Driving,
     tasks: TaskTracker,
-    closing: CancellationToken,
 }
 
 impl AgentRunner {
@@ -133,7 +132,6 @@ impl AgentRunner {
     pub async fn close(&self) {
         self.inner.tasks.close();
         self.inner.tasks.wait().await;
-        self.inner.closing.cancel();
     }
 
     fn agent(&self, name: &AgentName) -> Result<Arc<Agent>, RunnerError> {
@@ -152,18 +150,24 @@ impl AgentRunner {
         loop {
             let mut journal = self.open(run).await?.0;
             let events = journal.run().accept(input).map_err(RunnerError::Refused)?;
-            let driven_here = self.hint(run);
+            // A driver that is at work tells the watchers, in order; one that is about to rest looks no more.
+            let is_running = journal.run().status() == Status::Running;
+            let driven_here = self.inner.driving.driven(run).filter(|_| is_running);
             if driven_here.is_some() {
-                // Its driver tells the watchers, in order.
                 journal.mute();
             }
             journal.stage_all(events)?;
-            if journal.post().await? == Progress::Committed {
-                if let Some(hint) = driven_here {
-                    hint.wake();
-                }
-                return Ok(Report::of(run.clone(), journal.run()));
+            if journal.post().await? == Progress::CaughtUp {
+                continue;
             }
+            match driven_here {
+                Some(driven) => driven.hint.wake(),
+                None if journal.run().ending().is_some() => {
+                    self.inner.hub.laid_down(run, self.inner.ports.clock.now());
+                }
+                None => {}
+            }
+            return Ok(Report::of(run.clone(), journal.run()));
         }
     }
 
@@ -171,10 +175,6 @@ impl AgentRunner {
         let ports = &self.inner.ports;
         let opened = Journal::open(run, ports.store.clone(), ports.clock.clone(), ports.sinks.clone()).await?;
         opened.ok_or_else(|| RunnerError::NoSuchRun(run.clone()))
-    }
-
-    fn hint(&self, run: &RunId) -> Option<Hint> {
-        self.inner.driving.lock().unwrap_or_else(PoisonError::into_inner).get(run).cloned()
     }
 
     /// A trace for an execution: the caller's, continued, or a fresh one.
