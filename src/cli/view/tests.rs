@@ -12,7 +12,7 @@ use crate::core::tool::{Annotations, Arguments, LeftOut, Origin, Problem, ToolNa
 use crate::core::trace::TraceId;
 use crate::ports::{Delta, Progress};
 use crate::telemetry::LifecycleEvent;
-use crate::telemetry::lifecycle::{Asked, Fact};
+use crate::telemetry::lifecycle::{CallRef, Fact};
 
 const LOOK: Look = Look { paint: Paint::Plain, width: 100 };
 
@@ -20,9 +20,9 @@ fn event(fact: Fact) -> LifecycleEvent {
     LifecycleEvent { seq: None, run_id: "run_1".into(), at: Some(Timestamp::UNIX_EPOCH), iteration: 1, fact }
 }
 
-fn call(name: &str) -> Asked {
+fn call(name: &str) -> CallRef {
     let arguments = Some(json!({"customer_id": "C-1001", "text": "x".repeat(200)}));
-    Asked { call_id: "call_1".into(), name: name.into(), tool: None, priority: None, arguments }
+    CallRef { call_id: "call_1".into(), name: name.into(), tool: None, priority: None, arguments }
 }
 
 fn text(text: &str) -> Fact {
