@@ -89,7 +89,6 @@ impl Seat {
         drop(self);
         // Callers that went away do not want the report.
         if let Some(done) = done {
-            // Nobody may be waiting any more.
             let _ = done.send(report);
         }
     }

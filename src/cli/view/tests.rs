@@ -29,7 +29,7 @@ fn text(text: &str) -> Fact {
     Fact::Fragment(Delta::Text { text: text.into() })
 }
 
-fn replied(text: &str, tool_calls: Vec<Asked>) -> Fact {
+fn replied(text: &str, tool_calls: Vec<CallRef>) -> Fact {
     let usage = Usage { input_tokens: Some(120), output_tokens: Some(30), cost_usd: Some(0.0012), ..Usage::default() };
     let (model, first_token_ms) = (None, None);
     Fact::ModelReplied {
