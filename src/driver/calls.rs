@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::interrupt::Waited;
 use super::{DriveError, Driver, Journal, Ports, Progress};
 use crate::core::id::{CallId, RunId};
+use crate::core::policy::Verdict;
 use crate::core::run::{Event, Run};
 use crate::core::tool::{FailureKind, Origin, Outcome, Tool, Toolset};
 use crate::core::trace::SpanContext;
@@ -94,9 +95,14 @@ async fn send(ports: &Ports, run: &RunId, call: &Outgoing) -> Outcome {
     ports.servers.call(request, &show).await
 }
 
-/// A tool that is gone, or is no longer what the model was shown, is not called: it might do something else.
+/// A tool that is gone, is denied by now, or is no longer what the model was shown, is not called: it might do something
+/// else.
 fn drift(tool: &Tool, live: &Toolset) -> Option<Outcome> {
     match live.get(tool.name.as_str()) {
+        Some(now) if now.verdict == Verdict::Deny => Some(Outcome::failed(
+            FailureKind::Unavailable,
+            "Not run: the policy has come to deny this tool since the call was allowed.",
+        )),
         Some(now) if now.hash == tool.hash => None,
         Some(_) => Some(Outcome::failed(
             FailureKind::Changed,

@@ -87,8 +87,8 @@ impl Seat {
     pub(super) fn leave(mut self, report: Result<Report, RunnerError>) {
         let done = self.done.take();
         drop(self);
-        // Callers that went away do not want the report.
         if let Some(done) = done {
+            // Callers that went away do not want the report.
             let _ = done.send(report);
         }
     }
