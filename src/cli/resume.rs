@@ -112,7 +112,7 @@ impl ResumeRun {
         self.changes.apply(&mut settings, None)?;
         let app = setup::open(settings).await?;
         let ended = self.go_on(&app, answers, out).await;
-        super::close(app, out).await;
+        super::close_after(&ended, app, out).await;
         ended
     }
 

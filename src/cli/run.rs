@@ -87,7 +87,7 @@ impl Run {
         let request = self.request(&agent, &settings)?;
         let app = setup::open(settings).await?;
         let ended = self.start(&app, request, out).await;
-        super::close(app, out).await;
+        super::close_after(&ended, app, out).await;
         ended
     }
 

@@ -12,7 +12,7 @@ use crate::core::tool::{Annotations, Arguments, LeftOut, Origin, Problem, ToolNa
 use crate::core::trace::TraceId;
 use crate::ports::{Delta, Progress};
 use crate::telemetry::LifecycleEvent;
-use crate::telemetry::lifecycle::{Asked, Fact};
+use crate::telemetry::lifecycle::{CallRef, Fact};
 
 const LOOK: Look = Look { paint: Paint::Plain, width: 100 };
 
@@ -20,16 +20,16 @@ fn event(fact: Fact) -> LifecycleEvent {
     LifecycleEvent { seq: None, run_id: "run_1".into(), at: Some(Timestamp::UNIX_EPOCH), iteration: 1, fact }
 }
 
-fn call(name: &str) -> Asked {
+fn call(name: &str) -> CallRef {
     let arguments = Some(json!({"customer_id": "C-1001", "text": "x".repeat(200)}));
-    Asked { call_id: "call_1".into(), name: name.into(), tool: None, priority: None, arguments }
+    CallRef { call_id: "call_1".into(), name: name.into(), tool: None, priority: None, arguments }
 }
 
 fn text(text: &str) -> Fact {
     Fact::Fragment(Delta::Text { text: text.into() })
 }
 
-fn replied(text: &str, tool_calls: Vec<Asked>) -> Fact {
+fn replied(text: &str, tool_calls: Vec<CallRef>) -> Fact {
     let usage = Usage { input_tokens: Some(120), output_tokens: Some(30), cost_usd: Some(0.0012), ..Usage::default() };
     let (model, first_token_ms) = (None, None);
     Fact::ModelReplied {
