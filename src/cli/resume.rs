@@ -32,8 +32,9 @@ A file of answers:
    \"decisions\": [{\"call_id\": \"call_2\", \"decision\": \"approve\", \"scope\": \"session\"}],
    \"partial\": false, \"expected_version\": 17}
 
-Without answers a run that a dead process left behind is driven on; a pending one is asked about in a terminal, and
-listed elsewhere. Saying the same twice changes nothing. Exit codes are those of `toolgate run`.";
+Without answers a run that a dead process left behind is driven on; a pending one is asked about in
+a terminal, and listed elsewhere. Saying the same twice changes nothing. Exit codes are those of
+`toolgate run`.";
 
 /// Answer what a run waits for, and drive it on
 #[derive(Args, Debug)]
