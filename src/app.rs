@@ -22,10 +22,6 @@ use crate::validation::SchemaValidator;
 /// How long a grant that was found may be used without asking the store again.
 const GRANT_TTL: Duration = Duration::from_secs(30);
 
-/// How long a run belongs to a process that stopped renewing. Short, because a local store has one machine's processes:
-/// whoever takes up the run of a killed process waits so long.
-const LEASE: Duration = Duration::from_secs(5);
-
 /// A runner with everything it needs, opened from settings.
 pub struct App {
     /// Runs the agents.
@@ -107,7 +103,7 @@ impl App {
             .inputs(validator.clone())
             .outputs(validator.clone())
             .sampler(sampler)
-            .lease(LEASE);
+            .lease(settings.lease);
         builder = builder.sink(Arc::new(LogSink::new()));
         for sink in spans.iter().map(|spans| spans.clone() as Arc<dyn EventSink>).chain(sinks) {
             builder = builder.sink(sink);

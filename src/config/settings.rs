@@ -24,6 +24,8 @@ pub struct Settings {
     pub folder: PathBuf,
     /// Where runs are kept.
     pub store: StoreSettings,
+    /// How long a run belongs to a process that stopped showing signs of life.
+    pub lease: Duration,
     /// The models, by name. Every agent's model is in here.
     pub models: BTreeMap<ModelName, ModelSettings>,
     /// The MCP servers, by id. Every agent's servers are in here.

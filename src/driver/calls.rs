@@ -2,6 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
@@ -10,6 +11,7 @@ use serde_json::{Map, Value};
 use super::interrupt::Waited;
 use super::{DriveError, Driver, Journal, Ports, Progress};
 use crate::core::id::{CallId, RunId};
+use crate::core::policy::Verdict;
 use crate::core::run::{Event, Run};
 use crate::core::tool::{FailureKind, Origin, Outcome, Tool, Toolset};
 use crate::core::trace::SpanContext;
@@ -21,6 +23,8 @@ struct Outgoing {
     tool: Arc<Tool>,
     arguments: Map<String, Value>,
     trace: SpanContext,
+    /// What is left of the run's own deadline.
+    deadline: Option<Duration>,
 }
 
 impl Driver<'_> {
@@ -30,7 +34,8 @@ impl Driver<'_> {
         if journal.commit().await? == Progress::CaughtUp {
             return Ok(());
         }
-        let outgoing: Vec<Outgoing> = calls.iter().filter_map(|id| outgoing(journal.run(), id)).collect();
+        let deadline = self.time_left(journal);
+        let outgoing: Vec<Outgoing> = calls.iter().filter_map(|id| outgoing(journal.run(), id, deadline)).collect();
         let run = journal.id().clone();
         let mut flight: FuturesUnordered<_> =
             outgoing.into_iter().map(|call| make(self.ports, &run, &live, call)).collect();
@@ -53,10 +58,10 @@ impl Driver<'_> {
     }
 }
 
-fn outgoing(run: &Run, id: &CallId) -> Option<Outgoing> {
+fn outgoing(run: &Run, id: &CallId, deadline: Option<Duration>) -> Option<Outgoing> {
     let call = run.call(id)?;
     let arguments = call.arguments().as_object()?.clone();
-    Some(Outgoing { id: id.clone(), tool: call.tool.clone()?, arguments, trace: run.call_context(id) })
+    Some(Outgoing { id: id.clone(), tool: call.tool.clone()?, arguments, trace: run.call_context(id), deadline })
 }
 
 /// A result that was overtaken (the run was ended meanwhile) is dropped.
@@ -89,14 +94,26 @@ async fn send(ports: &Ports, run: &RunId, call: &Outgoing) -> Outcome {
         let update = Update::Delta(Delta::Progress { call: call.id.clone(), progress });
         ports.sinks.iter().for_each(|sink| sink.observe(run, &update));
     };
-    let request =
-        McpCall { run, call: &call.id, server, tool, arguments: &call.arguments, trace: &call.trace, deadline: None };
+    let request = McpCall {
+        run,
+        call: &call.id,
+        server,
+        tool,
+        arguments: &call.arguments,
+        trace: &call.trace,
+        deadline: call.deadline,
+    };
     ports.servers.call(request, &show).await
 }
 
-/// A tool that is gone, or is no longer what the model was shown, is not called: it might do something else.
+/// A tool that is gone, is denied by now, or is no longer what the model was shown, is not called: it might do something
+/// else.
 fn drift(tool: &Tool, live: &Toolset) -> Option<Outcome> {
     match live.get(tool.name.as_str()) {
+        Some(now) if now.verdict == Verdict::Deny => Some(Outcome::failed(
+            FailureKind::Unavailable,
+            "Not run: the policy has come to deny this tool since the call was allowed.",
+        )),
         Some(now) if now.hash == tool.hash => None,
         Some(_) => Some(Outcome::failed(
             FailureKind::Changed,

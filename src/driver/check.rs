@@ -41,7 +41,8 @@ impl Driver<'_> {
     fn check_policy(&self, run: &Run, tool: &Tool) -> CallVerdict {
         let agent = &run.started().spec.agent;
         let judgement = self.agent.policy.judge(&Subject { tool, agent: Some(agent) });
-        match judgement.verdict {
+        // A tool that was renamed, because another server took its name, keeps the verdict on its own name.
+        match judgement.verdict.max(tool.verdict) {
             Verdict::Allow => CallVerdict::Run { by: Right::Policy { rule: judgement.rule } },
             Verdict::Ask if run.is_granted(&tool.name) => CallVerdict::Run { by: Right::Grant },
             Verdict::Ask => CallVerdict::Ask { rule: judgement.rule, why: judgement.why },

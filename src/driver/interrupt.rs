@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::{Driver, Journal};
-use crate::core::run::Event;
+use crate::core::run::{Event, Recorded};
 
 /// Wakes the driver of a run when somebody in this process writes to its journal. Only a hint: polling is the truth.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +24,7 @@ impl Hint {
 pub(super) enum Waited<T> {
     /// It finished.
     Done(T),
-    /// The run was ended by somebody else, or its time is up; the step was dropped, which cancels it.
+    /// The run was ended or taken over by somebody else, or its time is up; the step was dropped, which cancels it.
     Interrupted,
 }
 
@@ -47,7 +47,9 @@ impl Driver<'_> {
             }
             // A store that does not answer is found out by the next commit.
             let tail = self.ports.store.runs.load(journal.id(), journal.committed()).await.unwrap_or_default();
-            if tail.iter().any(|recorded| matches!(recorded.event, Event::Ended { .. })) {
+            // Only a driver writes that it took the run up: ours lost it, and whatever it waits for is in doubt to the other.
+            let lost = |recorded: &Recorded| matches!(recorded.event, Event::Ended { .. } | Event::Resumed { .. });
+            if tail.iter().any(lost) {
                 return;
             }
         }

@@ -131,6 +131,26 @@ impl Journal {
         events.into_iter().try_for_each(|event| self.stage(event))
     }
 
+    /// What is not appended yet.
+    pub fn staged(&self) -> &[Recorded] {
+        &self.staged
+    }
+
+    /// The commit by which an execution begins: it makes the run ours. Only then are watchers told, of `history` first,
+    /// and then of what is new in it.
+    pub async fn take(&mut self, history: &[Recorded]) -> Result<Progress, DriveError> {
+        let sinks = std::mem::replace(&mut self.sinks, Arc::from([]));
+        let mut fresh = self.staged.clone();
+        fresh.retain(|recorded| recorded.seq >= history.len() as u64);
+        let progress = self.commit().await;
+        self.sinks = sinks;
+        if matches!(progress, Ok(Progress::Committed)) {
+            self.sinks.iter().for_each(|sink| sink.took_up(&self.id, history));
+            self.announce(fresh);
+        }
+        progress
+    }
+
     /// Appends what is staged, as the run's owner. Durable when it returns.
     pub async fn commit(&mut self) -> Result<Progress, DriveError> {
         let owner = Some(self.store.node.clone());

@@ -46,6 +46,9 @@ impl Driver<'_> {
             Waited::Interrupted => return journal.catch_up().await,
             Waited::Done(answer) => answer,
         };
+        if answer.is_ok() {
+            self.conversation = Some(conversation);
+        }
         let event = match answer {
             Ok(Ok(reply)) => Event::ModelReplied { reply: journal.run().with_unique_ids(reply).into() },
             Ok(Err(error)) => Event::ModelFailed { error, usage: Usage::default() },
@@ -55,7 +58,6 @@ impl Driver<'_> {
                 Event::ModelFailed { error, usage: Usage::default() }
             }
         };
-        self.conversation = Some(conversation);
         journal.stage(event)
     }
 

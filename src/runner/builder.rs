@@ -1,15 +1,15 @@
 //! Putting a runner together: a store is enough; everything else has a default that does nothing harmful.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
-use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
 
 use super::context::Transcript;
+use super::driving::Driving;
 use super::system::{SystemClock, UuidIds};
 use super::watch::Hub;
 use super::{Agent, AgentRunner, Inner, RunnerError};
@@ -147,16 +147,8 @@ impl Builder {
             clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock)),
             poll: self.poll.unwrap_or(Duration::from_millis(500)),
         };
-        let inner = Inner {
-            sampler: self.sampler.unwrap_or_else(|| Arc::new(|_, parent| parent.unwrap_or(true))),
-            ports,
-            ids,
-            agents,
-            hub,
-            driving: Mutex::default(),
-            idle: Notify::new(),
-            tasks: TaskTracker::new(),
-        };
+        let sampler = self.sampler.unwrap_or_else(|| Arc::new(|_, parent| parent.unwrap_or(true)));
+        let inner = Inner { ports, ids, sampler, agents, hub, driving: Driving::default(), tasks: TaskTracker::new() };
         let runner = AgentRunner { inner: Arc::new(inner) };
         Ok(runner)
     }

@@ -1,17 +1,19 @@
 //! Starting a run and taking one up again. Every execution is a task of its own, owned by the runner.
 
-use std::pin::Pin;
-use std::sync::{Arc, PoisonError};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
-use tokio::sync::{oneshot, watch as watch_channel};
+use futures::FutureExt;
+use tokio::sync::oneshot;
 
+use super::driving::{Driven, Rest, Seat};
 use super::watch::Hub;
-use super::{AgentRunner, Driving, Report, Request, RunnerError, Watch};
+use super::{AgentRunner, Report, Request, RunnerError, Watch};
 use crate::core::id::{CallId, RunId, SessionId};
-use crate::core::run::{Event, Input, Recorded, Refusal, Resume, Started, Trigger};
+use crate::core::run::{Event, Input, Recorded, Refusal, Resume, Started, Status, Trigger};
 use crate::core::tool::{Arguments, Outcome, Problem};
 use crate::core::trace::Trace;
-use crate::driver::{Agent, DriveError, Driver, Hint, Journal, Progress};
+use crate::driver::{Agent, DriveError, Driver, Journal, Progress};
 use crate::ports::{Claim, Grant, InputFindings};
 
 /// A run under way in this process. Dropping it changes nothing for the run.
@@ -21,7 +23,7 @@ pub struct Execution {
     pub run: RunId,
     /// What happens in it, from the first event of this execution.
     pub updates: Watch,
-    rest: oneshot::Receiver<Result<Report, RunnerError>>,
+    rest: Rest,
 }
 
 impl Execution {
@@ -53,47 +55,55 @@ impl AgentRunner {
     }
 
     /// Gives a run what it is owed and drives it on. With nothing owed or given, a run that was left behind by a
-    /// process that died is simply driven on. A run that is driven already is given the input all the same; its driver
-    /// finds it.
+    /// process that died is simply driven on. A run that is driven here already hears what is given, and its execution
+    /// is joined.
     pub async fn take_up(&self, run: &RunId, input: Input, trace: Option<Trace>) -> Result<Execution, RunnerError> {
-        let mut input = input;
-        let mut given = false;
         loop {
-            if let Some(driving) = self.driving(run) {
-                self.check_and_post(run, &input).await?;
-                return Ok(self.follow(run, driving));
-            }
             let (mut journal, history) = self.open(run).await?;
             let agent = self.agent(&journal.run().started().spec.agent)?;
-            self.check(&journal, &input).await?;
+            if let Input::Resume(resume) = &input {
+                self.check(&journal, resume).await?;
+            }
             let events = journal.run().accept(&input).map_err(RunnerError::Refused)?;
             let grants = grants(&journal, &events);
             let waits = !journal.run().pending().is_empty() || journal.run().ending().is_some();
             if events.is_empty() && waits {
                 return Ok(at_rest(&journal));
             }
-            let nothing_new = events.is_empty();
+            let seat = match self.sit(run)? {
+                Ok(seat) => seat,
+                Err(driven) => match self.hand_in(run, &input, true).await? {
+                    Some(_) => {
+                        self.remember(&grants).await;
+                        return Ok(self.join(run, &driven));
+                    }
+                    None => {
+                        // It is being laid down, or being taken up by somebody who was quicker.
+                        let _ = tokio::time::timeout(self.inner.ports.poll, driven.rest).await;
+                        continue;
+                    }
+                },
+            };
             journal.stage(self.resumed(trace.clone()))?;
             journal.stage_all(events)?;
             let updates = self.watch(run);
-            match self.commit_first(&mut journal, &history).await {
+            match journal.take(&history).await {
                 Ok(Progress::Committed) => {}
                 Ok(Progress::CaughtUp) => continue,
-                Err(DriveError::Owned(_)) if given => return Ok(at_rest(&self.open(run).await?.0)),
-                Err(DriveError::Owned(node)) if nothing_new => {
+                Err(DriveError::Owned(node)) if !gives(&input) => {
                     return Err(RunnerError::DrivenElsewhere { run: run.clone(), node });
                 }
-                Err(DriveError::Owned(_)) => {
-                    // Its driver finds what is posted, unless it suspends the run first: then it is ours after all.
-                    self.post(run, &input).await?;
-                    self.remember(&grants).await?;
-                    (input, given) = (Input::Resume(Resume::default()), true);
-                    continue;
-                }
+                Err(DriveError::Owned(_)) => match self.hand_in(run, &input, false).await? {
+                    Some(journal) => {
+                        self.remember(&grants).await;
+                        return Ok(at_rest(&journal));
+                    }
+                    None => continue,
+                },
                 Err(error) => return Err(error.into()),
             }
-            self.remember(&grants).await?;
-            return Ok(self.spawn(journal, agent, updates));
+            self.remember(&grants).await;
+            return Ok(self.spawn(seat, journal, agent, updates));
         }
     }
 
@@ -112,45 +122,43 @@ impl AgentRunner {
         Ok(taken)
     }
 
-    async fn check_and_post(&self, run: &RunId, input: &Input) -> Result<(), RunnerError> {
-        let journal = self.open(run).await?.0;
-        self.check(&journal, input).await?;
-        let grants = grants(&journal, &journal.run().accept(input).map_err(RunnerError::Refused)?);
-        self.post(run, input).await?;
-        self.remember(&grants).await
+    fn sit(&self, run: &RunId) -> Result<Result<Seat, Driven>, RunnerError> {
+        if self.inner.tasks.is_closed() { Err(RunnerError::Closed) } else { Ok(self.inner.sit(run)) }
     }
 
-    async fn remember(&self, grants: &[Grant]) -> Result<(), RunnerError> {
-        for grant in grants {
-            self.inner.ports.approvals.grant(grant).await.map_err(DriveError::from)?;
+    /// Writes the input for a run that somebody else is driving. `None` if nobody is: what is written to a run that
+    /// rests would wait for ever.
+    async fn hand_in(&self, run: &RunId, input: &Input, driven_here: bool) -> Result<Option<Journal>, RunnerError> {
+        loop {
+            let mut journal = self.open(run).await?.0;
+            let events = journal.run().accept(input).map_err(RunnerError::Refused)?;
+            if journal.run().status() != Status::Running {
+                return Ok(None);
+            }
+            if driven_here {
+                journal.mute();
+            }
+            journal.stage_all(events)?;
+            if journal.post().await? == Progress::Committed {
+                return Ok(Some(journal));
+            }
         }
-        Ok(())
     }
 
-    /// The execution that is under way already.
-    fn follow(&self, run: &RunId, mut driving: Driving) -> Execution {
-        let (done, rest) = oneshot::channel();
-        let updates = self.watch(run);
-        let (runner, id) = (self.clone(), run.clone());
-        self.inner.tasks.spawn(async move {
-            // An error means that the driver is done, which is what is waited for.
-            while driving.rests.changed().await.is_ok() {}
-            // The run may have come to rest without having seen what was posted.
-            let rested = match runner.take_up_idle(&id).await {
-                Ok(execution) => execution.rest().await,
-                Err(error) => Err(error),
-            };
-            let _ = done.send(rested);
-        });
-        Execution { run: run.clone(), updates, rest }
+    /// An execution that is under way already.
+    fn join(&self, run: &RunId, driven: &Driven) -> Execution {
+        driven.hint.wake();
+        Execution { run: run.clone(), updates: self.watch(run), rest: driven.rest.clone() }
     }
 
-    /// Takes a run up if there is something to do in it.
-    fn take_up_idle<'a>(
-        &'a self,
-        run: &'a RunId,
-    ) -> Pin<Box<dyn Future<Output = Result<Execution, RunnerError>> + Send + 'a>> {
-        Box::pin(self.take_up(run, Input::Resume(Resume::default()), None))
+    /// Losing a standing approval costs a question later, and nothing else.
+    async fn remember(&self, grants: &[Grant]) {
+        for grant in grants {
+            if let Err(error) = self.inner.ports.approvals.grant(grant).await {
+                let tool = &grant.key.tool;
+                tracing::warn!(%tool, %error, "a standing approval could not be kept; it will be asked for again");
+            }
+        }
     }
 
     pub(super) async fn launch(
@@ -159,67 +167,40 @@ impl AgentRunner {
         history: &[Recorded],
         agent: Arc<Agent>,
     ) -> Result<Execution, RunnerError> {
+        let run = journal.id().clone();
+        let Ok(seat) = self.sit(&run)? else { return Err(RunnerError::Lost(run)) };
         // Whoever watches from the first event on has to be there before it is written.
-        let updates = self.watch(journal.id());
-        match self.commit_first(&mut journal, history).await? {
-            Progress::Committed => Ok(self.spawn(journal, agent, updates)),
-            Progress::CaughtUp => Err(RunnerError::Lost(journal.id().clone())),
+        let updates = self.watch(&run);
+        match journal.take(history).await? {
+            Progress::Committed => Ok(self.spawn(seat, journal, agent, updates)),
+            Progress::CaughtUp => Err(RunnerError::Lost(run)),
         }
-    }
-
-    /// The commit that makes the run ours. Watchers are told of the past first.
-    async fn commit_first(&self, journal: &mut Journal, history: &[Recorded]) -> Result<Progress, DriveError> {
-        self.inner.ports.sinks.iter().for_each(|sink| sink.took_up(journal.id(), history));
-        let committed = journal.commit().await;
-        if !matches!(committed, Ok(Progress::Committed)) {
-            self.lay_down(journal.id());
-        }
-        committed
     }
 
     /// Drives the run in a task until it rests.
-    fn spawn(&self, mut journal: Journal, agent: Arc<Agent>, updates: Watch) -> Execution {
-        let (done, rest) = oneshot::channel();
-        let run = journal.id().clone();
-        let hint = Hint::default();
-        let (rested, rests) = watch_channel::channel(());
-        let first = {
-            let mut driving = self.inner.driving.lock().unwrap_or_else(PoisonError::into_inner);
-            driving.insert(run.clone(), Driving { hint: hint.clone(), rests });
-            driving.len() == 1
-        };
-        if first {
-            self.inner.tasks.spawn(self.inner.clone().keep_leases());
-        }
+    fn spawn(&self, seat: Seat, mut journal: Journal, agent: Arc<Agent>, updates: Watch) -> Execution {
+        let (run, rest) = (journal.id().clone(), seat.driven.rest.clone());
         let runner = self.clone();
         self.inner.tasks.spawn(async move {
             let ports = &runner.inner.ports;
-            let driven = Driver::new(ports, &agent, &hint).drive(&mut journal).await;
-            ports.servers.release(journal.id()).await;
-            runner.lay_down(journal.id());
-            runner.stop_driving(journal.id());
-            drop(rested);
-            let report = driven.map(|()| Report::of(journal.id().clone(), journal.run()));
-            // A caller that went away does not want the report.
-            let _ = done.send(report.map_err(|error| match error {
-                DriveError::Owned(node) => RunnerError::DrivenElsewhere { run: journal.id().clone(), node },
-                DriveError::Store(_) | DriveError::Corrupt { .. } => error.into(),
-            }));
+            let mut driver = Driver::new(ports, &agent, &seat.driven.hint);
+            let driven = AssertUnwindSafe(driver.drive(&mut journal)).catch_unwind().await;
+            let run = journal.id().clone();
+            ports.servers.release(&run).await;
+            let now = ports.clock.now();
+            ports.sinks.iter().for_each(|sink| sink.laid_down(&run, now));
+            seat.leave(match driven {
+                Ok(Ok(())) => Ok(Report::of(run, journal.run())),
+                Ok(Err(DriveError::Owned(node))) => Err(RunnerError::DrivenElsewhere { run, node }),
+                Ok(Err(error @ (DriveError::Store(_) | DriveError::Corrupt { .. }))) => Err(error.into()),
+                Err(_panic) => Err(RunnerError::Lost(run)),
+            });
         });
         Execution { run, updates, rest }
     }
 
-    fn stop_driving(&self, run: &RunId) {
-        let mut driving = self.inner.driving.lock().unwrap_or_else(PoisonError::into_inner);
-        driving.remove(run);
-        if driving.is_empty() {
-            self.inner.idle.notify_one();
-        }
-    }
-
     /// Results have to fit their tool's result schema, edited arguments the tool's input schema.
-    async fn check(&self, journal: &Journal, input: &Input) -> Result<(), RunnerError> {
-        let Input::Resume(resume) = input else { return Ok(()) };
+    async fn check(&self, journal: &Journal, resume: &Resume) -> Result<(), RunnerError> {
         let run = journal.run();
         let mut refusals = Vec::new();
         for (id, outcome) in &resume.results {
@@ -247,9 +228,17 @@ impl AgentRunner {
     }
 }
 
+/// Whether the input brings something to write.
+fn gives(input: &Input) -> bool {
+    match input {
+        Input::Resume(resume) => !resume.results.is_empty() || !resume.decisions.is_empty(),
+        Input::Message(_) | Input::Cancel { .. } => true,
+    }
+}
+
 fn invalid(call: &CallId, what: &str, problems: &[Problem]) -> Refusal {
-    let problems = Problem::feedback("not valid:", problems).replace('\n', " ");
-    Refusal::Invalid { call_id: call.clone(), what: what.into(), problems: format!("is {problems}") }
+    let problems = Problem::feedback("cannot be used:", problems).replace('\n', " ");
+    Refusal::Invalid { call_id: call.clone(), what: what.into(), problems }
 }
 
 /// The standing approvals that decisions with a wider scope leave behind.
@@ -293,5 +282,5 @@ fn at_rest(journal: &Journal) -> Execution {
     let run = journal.id().clone();
     let _ = done.send(Ok(Report::of(run.clone(), journal.run())));
     let updates = Hub::closed();
-    Execution { run, updates, rest }
+    Execution { run, updates, rest: rest.shared() }
 }

@@ -54,6 +54,9 @@ pub enum RunnerError {
         /// The process.
         node: NodeId,
     },
+    /// The runner is being closed.
+    #[error("this runner is being closed and takes up no more runs; ask another process")]
+    Closed,
     /// The run could not be driven on.
     #[error(transparent)]
     Drive(#[from] DriveError),
@@ -70,7 +73,7 @@ impl RunnerError {
             Self::NoSuchAgent { .. } | Self::NoSuchRun(_) | Self::NoSuchPosition { .. } => ErrorCode::NotFound,
             Self::NoSuchServer { .. } | Self::DuplicateTool(_) => ErrorCode::Validation,
             Self::Refused(refusals) => refusals.first().map_or(ErrorCode::InvalidRequest, refusal_code),
-            Self::DrivenElsewhere { .. } | Self::Drive(DriveError::Owned(_)) => ErrorCode::Conflict,
+            Self::DrivenElsewhere { .. } | Self::Closed | Self::Drive(DriveError::Owned(_)) => ErrorCode::Conflict,
             Self::Drive(DriveError::Store(crate::ports::StoreError::Unavailable(_))) => ErrorCode::StoreUnavailable,
             Self::Drive(DriveError::Store(crate::ports::StoreError::Corrupt(_)) | DriveError::Corrupt { .. }) => {
                 ErrorCode::JournalCorrupt

@@ -34,10 +34,12 @@ impl AgentRunner {
             ports.sinks.clone(),
         )?;
         journal.stage_all(events.collect())?;
+        // The copied facts were told when they happened.
+        let history = journal.staged().to_vec();
         journal.stage(self.resumed(None))?;
         if let Some(message) = message {
             journal.stage(Event::MessageAdded { message })?;
         }
-        self.launch(journal, &[], agent).await
+        self.launch(journal, &history, agent).await
     }
 }

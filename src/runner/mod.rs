@@ -6,6 +6,7 @@
 mod builder;
 mod context;
 mod drive;
+mod driving;
 mod error;
 mod fork;
 mod lease;
@@ -15,9 +16,8 @@ mod system;
 mod watch;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use tokio::sync::{Notify, watch as watch_channel};
 use tokio_util::task::TaskTracker;
 
 pub use builder::{Builder, Sampler};
@@ -36,8 +36,9 @@ use crate::core::id::{AgentName, RunId};
 use crate::core::run::{Event, Input, Recorded, Run, Status};
 use crate::core::tool::Toolset;
 use crate::core::trace::Trace;
-use crate::driver::{DriveError, Hint, Journal, Ports, Progress};
-use crate::ports::{Ids, RunFilter, RunRow};
+use crate::driver::{DriveError, Journal, Ports, Progress};
+use crate::ports::{EventSink, Ids, RunFilter, RunRow};
+use driving::Driving;
 use watch::Hub;
 
 /// Runs agents. Cheap to clone; clones share everything.
@@ -52,20 +53,8 @@ struct Inner {
     sampler: Sampler,
     agents: BTreeMap<AgentName, Arc<Agent>>,
     hub: Arc<Hub>,
-    /// The runs this process drives.
-    driving: Mutex<BTreeMap<RunId, Driving>>,
-    /// Told when nothing is driven any more.
-    idle: Notify,
+    driving: Driving,
     tasks: TaskTracker,
-}
-
-/// A run that this process drives.
-#[derive(Clone)]
-struct Driving {
-    /// Wakes its driver.
-    hint: Hint,
-    /// Closed when it rests.
-    rests: watch_channel::Receiver<()>,
 }
 
 impl AgentRunner {
@@ -140,7 +129,7 @@ impl AgentRunner {
         self.inner.agents.values()
     }
 
-    /// Waits for the runs under way to rest.
+    /// Stops taking up runs and waits for those under way to rest.
     pub async fn close(&self) {
         self.inner.tasks.close();
         self.inner.tasks.wait().await;
@@ -161,26 +150,26 @@ impl AgentRunner {
     /// Writes an input into a run's journal without driving the run.
     async fn post(&self, run: &RunId, input: &Input) -> Result<Report, RunnerError> {
         loop {
-            let driving = self.driving(run);
-            let (mut journal, history) = self.open(run).await?;
+            let mut journal = self.open(run).await?.0;
             let events = journal.run().accept(input).map_err(RunnerError::Refused)?;
-            // The driver of a run tells its watchers, in order. A pending run has none.
-            let told_here = driving.is_none() && journal.run().status() == Status::Pending && !events.is_empty();
-            match told_here {
-                true => self.inner.ports.sinks.iter().for_each(|sink| sink.took_up(run, &history)),
-                false => journal.mute(),
+            // A driver that is at work tells the watchers, in order; one that is about to rest looks no more.
+            let is_running = journal.run().status() == Status::Running;
+            let driven_here = self.inner.driving.driven(run).filter(|_| is_running);
+            if driven_here.is_some() {
+                journal.mute();
             }
             journal.stage_all(events)?;
-            let posted = journal.post().await;
-            if told_here {
-                self.lay_down(run);
+            if journal.post().await? == Progress::CaughtUp {
+                continue;
             }
-            if posted? == Progress::Committed {
-                if let Some(driving) = driving {
-                    driving.hint.wake();
+            match driven_here {
+                Some(driven) => driven.hint.wake(),
+                None if journal.run().ending().is_some() => {
+                    self.inner.hub.laid_down(run, self.inner.ports.clock.now());
                 }
-                return Ok(Report::of(run.clone(), journal.run()));
+                None => {}
             }
+            return Ok(Report::of(run.clone(), journal.run()));
         }
     }
 
@@ -188,15 +177,6 @@ impl AgentRunner {
         let ports = &self.inner.ports;
         let opened = Journal::open(run, ports.store.clone(), ports.clock.clone(), ports.sinks.clone()).await?;
         opened.ok_or_else(|| RunnerError::NoSuchRun(run.clone()))
-    }
-
-    fn driving(&self, run: &RunId) -> Option<Driving> {
-        self.inner.driving.lock().unwrap_or_else(PoisonError::into_inner).get(run).cloned()
-    }
-
-    fn lay_down(&self, run: &RunId) {
-        let now = self.inner.ports.clock.now();
-        self.inner.ports.sinks.iter().for_each(|sink| sink.laid_down(run, now));
     }
 
     /// A trace for an execution: the caller's, continued, or a fresh one.

@@ -40,6 +40,8 @@ impl Watch {
 impl Hub {
     pub(super) fn watch(&self, run: &RunId) -> Watch {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        // Runs that are never driven here are never laid down here either.
+        watched.retain(|_, sender| sender.receiver_count() > 0);
         let sender = watched.entry(run.clone()).or_insert_with(|| broadcast::channel(CAPACITY).0);
         Watch { updates: sender.subscribe() }
     }

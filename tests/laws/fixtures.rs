@@ -1,6 +1,6 @@
 //! The tools, specs, replies and results the simulated world is made of.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};
 use toolgate::core::chat::{Message, Part, Reply, Stop, Usage};
@@ -75,12 +75,16 @@ pub(crate) fn rules() -> ToolsetRules {
 }
 
 pub(crate) fn toolset() -> Arc<Toolset> {
-    Arc::new(Toolset::assemble(&externals(), &servers(), &rules()))
+    static TOOLSET: LazyLock<Arc<Toolset>> =
+        LazyLock::new(|| Arc::new(Toolset::assemble(&externals(), &servers(), &rules())));
+    TOOLSET.clone()
 }
 
 /// The same, after the server `web` has gone.
 pub(crate) fn smaller_toolset() -> Arc<Toolset> {
-    Arc::new(Toolset::assemble(&externals(), &servers()[..1], &rules()))
+    static SMALLER: LazyLock<Arc<Toolset>> =
+        LazyLock::new(|| Arc::new(Toolset::assemble(&externals(), &servers()[..1], &rules())));
+    SMALLER.clone()
 }
 
 pub(crate) fn spec(limits: Limits) -> Spec {

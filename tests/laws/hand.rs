@@ -54,16 +54,16 @@ impl Hand {
         self.settled()
     }
 
-    pub(crate) fn is_given(mut self, input: Input) -> Self {
+    pub(crate) fn given(mut self, input: Input) -> Self {
         for event in self.run.accept(&input).unwrap() {
             self.record(event);
         }
         self.settled()
     }
 
-    pub(crate) fn is_resumed_with(self, id: &str, text: &str) -> Self {
+    pub(crate) fn resumed_with(self, id: &str, text: &str) -> Self {
         let results = vec![(id.into(), Outcome::Returned(ToolOutput::text(text)))];
-        self.is_given(Input::Resume(Resume { results, ..Resume::default() }))
+        self.given(Input::Resume(Resume { results, ..Resume::default() }))
     }
 
     fn settled(mut self) -> Self {

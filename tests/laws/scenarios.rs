@@ -76,7 +76,7 @@ fn row_2_28_mcp_calls_of_a_mixed_tier_finish_before_the_external_ones_are_owed()
     assert_eq!(hand.owed(), ["external_result ours"]);
     let shown = hand.run.messages();
     assert_eq!(lines(shown.last().unwrap()), ["result theirs: result of mcp_files_read"]);
-    let hand = hand.is_resumed_with("ours", "shipped");
+    let hand = hand.resumed_with("ours", "shipped");
     assert_eq!(hand.last_lines(), ["result ours: shipped", "result theirs: result of mcp_files_read"]);
 }
 
@@ -84,7 +84,7 @@ fn row_2_28_mcp_calls_of_a_mixed_tier_finish_before_the_external_ones_are_owed()
 fn rows_2_29_and_2_30_an_external_call_with_wrong_arguments_is_answered_and_never_owed() {
     let hand = Hand::with(plain()).model_calls([malformed("wrong", "ext_order"), call("right", "ext_order")]);
     assert_eq!(hand.owed(), ["external_result right"]);
-    let hand = hand.is_resumed_with("right", "shipped");
+    let hand = hand.resumed_with("right", "shipped");
     assert!(hand.last_lines()[0].starts_with("error wrong: Invalid arguments:"), "{:?}", hand.last_lines());
     assert_eq!(offered(&hand), Offer::Tools);
 }
@@ -189,7 +189,7 @@ fn row_2_45_a_transcript_that_was_handed_out_does_not_change() {
     let hand = Hand::with(validated(Limits::default()));
     let kept: Vec<Arc<Message>> = hand.run.transcript().to_vec();
     let copy: Vec<Message> = kept.iter().map(|message| Message::clone(message)).collect();
-    let hand = hand.is_given(toolgate::core::run::Input::Message(Message::user("and this")));
+    let hand = hand.given(toolgate::core::run::Input::Message(Message::user("and this")));
     assert_eq!(hand.last_lines(), ["do it", "and this"]);
     assert_eq!(kept.iter().map(|message| Message::clone(message)).collect::<Vec<_>>(), copy);
 }

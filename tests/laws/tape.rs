@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 /// Worlds per law, unless `PROPTEST_CASES` asks for fewer.
-const CASES: u32 = 128;
+const CASES: u32 = 64;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tape {

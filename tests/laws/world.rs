@@ -34,12 +34,12 @@ struct Lost;
 
 /// A journal of a tame world, ended.
 pub(crate) fn journey(tape: Tape) -> Vec<Event> {
-    World::begin(tape, 0).to_the_end()
+    World::begin(tape, 0).into_ended()
 }
 
 /// A journal with events that nobody asked for but the fold admits, ended.
 pub(crate) fn wild_journey(tape: Tape) -> Vec<Event> {
-    World::begin(tape, 4).to_the_end()
+    World::begin(tape, 4).into_ended()
 }
 
 /// The states after each event of a journal.
@@ -93,7 +93,7 @@ impl World {
         Self { journal: journal.to_vec(), run, tape, wildness: 0, executions: 1 }
     }
 
-    pub(crate) fn to_the_end(mut self) -> Vec<Event> {
+    pub(crate) fn into_ended(mut self) -> Vec<Event> {
         for _ in 0..ENOUGH {
             if self.run.ending().is_some() {
                 return self.journal;

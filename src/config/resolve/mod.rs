@@ -19,6 +19,8 @@ use super::settings::{Settings, StoreSettings, TelemetrySettings};
 use super::written::{Store, Telemetry, Written};
 use crate::core::policy::Policy;
 
+/// Short, because a local store has one machine's processes: whoever takes up the run of a killed one waits so long.
+const LEASE_SECONDS: u64 = 5;
 const DATABASE: &str = ".toolgate/toolgate.db";
 
 /// Fills in defaults, expands variables, checks references. Reports everything that is wrong at once.
@@ -31,6 +33,7 @@ pub(super) fn settings(written: &Written, file: Option<&Path>, mut scope: Scope<
         file: file.map(Path::to_owned),
         folder: scope.folder.clone(),
         store: store(written.store.as_ref(), &mut scope),
+        lease: scope.seconds(written.lease_s.as_ref(), LEASE_SECONDS),
         models,
         servers,
         policies,

@@ -21,6 +21,9 @@ use super::settings::{ContentMode, Durability};
 pub(super) struct Written {
     /// Where runs are kept. Default: SQLite at `.toolgate/toolgate.db`.
     pub(super) store: Option<Store>,
+    /// How long a run belongs to a process that stopped showing signs of life, in seconds. Default: 5.
+    #[schemars(schema_with = "seconds")]
+    pub(super) lease_s: Option<Text>,
     /// The language models, by name.
     pub(super) models: Option<BTreeMap<String, Placed<Model>>>,
     /// The MCP servers, by id. Tools are shown to the model as `mcp_<id>_<tool>`.

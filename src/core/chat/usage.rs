@@ -40,7 +40,8 @@ impl Usage {
         sum(&mut self.cache_write_tokens, other.cache_write_tokens);
         sum(&mut self.reasoning_tokens, other.reasoning_tokens);
         if let Some(cost) = other.cost_usd {
-            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
+            // A price below zero would un-reach a limit.
+            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost.max(0.0));
         }
     }
 

@@ -32,7 +32,7 @@ pub struct LeftOut {
     /// The server, for MCP tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerId>,
-    /// The tool; `None` when the whole server is missing.
+    /// The tool; `None` when the whole server, or the rest of its list, is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// What is wrong and what to do about it.

@@ -83,17 +83,8 @@ impl RequestBody {
         let tools = self.tools.render(request.tools)?;
         let tail = tail(opening, request);
 
-        let parts = [opening.json.as_slice(), self.transcript.json(), tools, tail.as_bytes()];
-        let mut body = Vec::with_capacity(parts.iter().map(|part| part.len()).sum::<usize>() + 16);
-        body.extend_from_slice(&opening.json);
-        body.extend_from_slice(self.transcript.json());
-        body.push(b']');
-        if !request.tools.is_empty() {
-            body.extend_from_slice(br#","tools":"#);
-            body.extend_from_slice(tools);
-        }
-        body.extend_from_slice(tail.as_bytes());
-        body.push(b'}');
+        let [key, tools]: [&[u8]; 2] = if request.tools.is_empty() { [b"", b""] } else { [br#","tools":"#, tools] };
+        let body = [&opening.json, self.transcript.json(), b"]", key, tools, tail.as_bytes(), b"}"].concat();
         Ok(body)
     }
 
@@ -121,4 +112,17 @@ fn tail(opening: &Opening, request: &ModelRequest<'_>) -> String {
         tail.push_str(&format!(r#","response_format":{format}"#));
     }
     tail
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_output_limit_has_the_name_that_the_server_knows() {
+        let settings = Settings { max_tokens: Some(7), ..Settings::new("http://h", "m") };
+        assert_eq!(fields(&settings, "openai").get("max_completion_tokens"), Some(&json!(7)));
+        assert_eq!(fields(&settings, "openai").get("max_tokens"), None);
+        assert_eq!(fields(&settings, "ollama").get("max_tokens"), Some(&json!(7)));
+    }
 }

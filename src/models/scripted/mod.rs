@@ -24,6 +24,9 @@ use crate::core::chat::{Message, Reply, Role};
 use crate::core::error::{ErrorCode, Failure};
 use crate::ports::{Conversation, DeltaSink, Model, ModelIdentity, ModelRequest};
 
+/// Of an unexpected message a failure shows this much.
+const SHOWN_CHARS: usize = 300;
+
 /// A model whose every reply is written down beforehand.
 #[derive(Clone, Debug)]
 pub struct ScriptedModel {
@@ -102,6 +105,7 @@ impl ScriptedConversation {
             return Ok(());
         }
         let wanted = &expectation.contains;
+        let said: String = said.chars().take(SHOWN_CHARS).collect();
         Err(self.refuse(&format!("turn {number} expects the last message to contain {wanted:?}, it is {said:?}")))
     }
 

@@ -11,8 +11,18 @@ pub(super) async fn write(store: &dyn RunStore, victim: &Append, event: Event) {
     if run.apply(&event).is_err() {
         return;
     }
-    let (seq, at) = (journal.len() as u64, journal.last().unwrap().at);
     let row = RunRow { status: run.status(), version: run.length(), ..victim.row.clone() };
+    append(store, victim, row, event).await;
+}
+
+/// Writes `event` where `victim` wants to write, whether it makes sense there or not.
+pub(super) async fn write_nonsense(store: &dyn RunStore, victim: &Append, event: Event) {
+    let row = RunRow { version: victim.at + 1, ..victim.row.clone() };
+    append(store, victim, row, event).await;
+}
+
+async fn append(store: &dyn RunStore, victim: &Append, row: RunRow, event: Event) {
+    let (seq, at) = (row.version - 1, row.updated_at);
     let events = vec![Recorded { seq, at, event }];
     let append = Append { run: victim.run.clone(), at: seq, events, row, owner: None, lease: victim.lease };
     store.append(append).await.unwrap();

@@ -105,6 +105,11 @@ impl FakeServers {
         self.behave(tool, |behaviour| behaviour.ends = Ends::Never);
     }
 
+    /// A person said that it may be called again.
+    pub(crate) fn forgive_repeats_of(&self, tool: &str) {
+        self.world().repeatable.insert(tool.into());
+    }
+
     pub(crate) fn recover(&self, tool: &str) {
         self.behave(tool, |behaviour| behaviour.ends = Ends::Well);
     }

@@ -10,7 +10,7 @@ use toolgate::ports::{Delta, EventSink, Update};
 /// What one watcher was told.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Told {
-    TookUp { run: RunId, history: usize },
+    TookUp { run: RunId, history: u64 },
     Fact(RunId, Recorded),
     Delta(RunId, Delta),
     LaidDown(RunId),
@@ -27,14 +27,24 @@ impl RecordingSink {
         self.told.lock().unwrap().clone()
     }
 
-    /// The positions of the facts of one run, in the order they were shown.
-    pub(crate) fn positions(&self, wanted: &RunId) -> Vec<u64> {
-        let told = self.told();
-        let fact = |told: &Told| match told {
-            Told::Fact(run, fact) if run == wanted => Some(fact.seq),
-            _ => None,
-        };
-        told.iter().filter_map(fact).collect()
+    /// Fails unless the sink was told every fact of the run's journal, in order and once: as history when a driver
+    /// took the run up, or else as it happened.
+    pub(crate) fn was_told_everything(&self, wanted: &RunId, length: u64) {
+        let mut next = 0;
+        for told in self.told() {
+            match told {
+                Told::TookUp { run, history } if run == *wanted => {
+                    assert!(history >= next, "position {history} is history, {next} was expected");
+                    next = history;
+                }
+                Told::Fact(run, fact) if run == *wanted => {
+                    assert_eq!(fact.seq, next, "{:?} is out of order", fact.event.name());
+                    next += 1;
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(next, length, "the last facts were not told");
     }
 
     /// All fragments, in the order they were shown.
@@ -53,7 +63,7 @@ impl RecordingSink {
 
 impl EventSink for RecordingSink {
     fn took_up(&self, run: &RunId, history: &[Recorded]) {
-        self.keep(Told::TookUp { run: run.clone(), history: history.len() });
+        self.keep(Told::TookUp { run: run.clone(), history: history.len() as u64 });
     }
 
     fn observe(&self, run: &RunId, update: &Update) {

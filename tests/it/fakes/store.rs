@@ -21,6 +21,8 @@ pub(crate) enum Fault {
     AcknowledgementLost,
     /// Somebody else writes this fact first.
     Intrusion(Box<Event>),
+    /// Somebody writes this fact first although it cannot have happened.
+    Nonsense(Box<Event>),
     /// It takes this long.
     Slow(Duration),
 }
@@ -35,6 +37,7 @@ pub(crate) struct FailingStore {
 struct Plan {
     appends: usize,
     faults: BTreeMap<usize, Fault>,
+    renews_no_more: bool,
 }
 
 impl FailingStore {
@@ -52,6 +55,11 @@ impl FailingStore {
         let mut plan = self.plan.lock().unwrap();
         let next = plan.appends;
         plan.faults.insert(next, fault);
+    }
+
+    /// From now on leases run out, as if the process had stopped.
+    pub(crate) fn stop_renewing(&self) {
+        self.plan.lock().unwrap().renews_no_more = true;
     }
 
     /// How many appends were tried.
@@ -87,6 +95,7 @@ impl RunStore for FailingStore {
                 return Err(down());
             }
             Some(Fault::Intrusion(event)) => intruder::write(&*self.inner, &append, *event).await,
+            Some(Fault::Nonsense(event)) => intruder::write_nonsense(&*self.inner, &append, *event).await,
             Some(Fault::Slow(duration)) => tokio::time::sleep(duration).await,
         }
         self.inner.append(append).await
@@ -105,6 +114,7 @@ impl RunStore for FailingStore {
     }
 
     async fn renew(&self, owner: &NodeId, lease: Duration) -> Result<(), StoreError> {
-        self.inner.renew(owner, lease).await
+        let stopped = self.plan.lock().unwrap().renews_no_more;
+        if stopped { Ok(()) } else { self.inner.renew(owner, lease).await }
     }
 }

@@ -60,7 +60,10 @@ async fn a_child_knows_only_what_it_was_given() {
     assert!(!format!("{settings:?}").contains("s3cret"), "settings can be logged");
     // Cargo gives every test this variable; it stands for a secret in the environment of toolgate.
     let canary = "CARGO_MANIFEST_DIR";
-    assert!(std::env::var_os(canary).is_some(), "the canary has to be there to be absent below");
+    assert!(
+        std::env::var_os(canary).is_some(),
+        "run the tests through cargo: the canary has to be there to be absent below"
+    );
 
     let servers = servers([("worker", settings), ("inheriting", inheriting)]);
     let clean = report(&servers, "worker").await["environment"].take();
@@ -83,7 +86,7 @@ async fn dropping_a_call_cancels_it_at_the_server() {
     let tell = |_| started.notify_one();
     tokio::select! {
         outcome = call_with(&servers, "worker", "slow", json!({}), None, &tell) => panic!("it ended: {outcome:?}"),
-        () = started.notified() => {}
+        () = soon("the call starts", started.notified()) => {}
     }
     eventually("the server hears of the cancellation", async || {
         !heard(&servers, "notifications/cancelled").await.is_empty()

@@ -1,7 +1,6 @@
 //! Servers over streamable HTTP, the good ones served in process by the SDK's own server side.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::http::StatusCode;
@@ -97,9 +96,9 @@ async fn dropping_a_call_cancels_it_at_an_http_server_too() {
     let servers = servers([("till", ServerSettings::http(url))]);
     tokio::select! {
         outcome = call(&servers, "till", "slow", json!({})) => panic!("it ended: {outcome:?}"),
-        () = till.started.notified() => {}
+        () = soon("the call starts", till.started.notified()) => {}
     }
-    tokio::time::timeout(Duration::from_secs(2), till.cancelled.notified()).await.expect("the server was told");
+    soon("the server is told", till.cancelled.notified()).await;
     servers.close().await;
 }
 

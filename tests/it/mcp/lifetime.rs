@@ -38,7 +38,7 @@ async fn what_a_server_started_itself_ends_with_it() {
 
 #[tokio::test]
 async fn closing_ends_a_server_that_is_still_starting() {
-    let servers = servers([("mute", python("mute.py", &[]))]);
+    let servers = servers([("mute", mute())]);
     let closing = async {
         eventually("it is starting", async || !status(&servers, "mute").stderr.is_empty()).await;
         assert_eq!(status(&servers, "mute").state, ServerState::Starting);
@@ -61,7 +61,7 @@ async fn servers_that_are_dropped_unclosed_still_end() {
 
 #[tokio::test]
 async fn a_start_outlives_whoever_asked_for_it_but_not_the_servers() {
-    let servers = servers([("mute", python("mute.py", &[]))]);
+    let servers = servers([("mute", mute())]);
     let asked = tokio::time::timeout(Duration::from_millis(50), list(&servers, &["mute"])).await;
     assert!(asked.is_err(), "it never answers");
     eventually("it is installing", async || !status(&servers, "mute").stderr.is_empty()).await;

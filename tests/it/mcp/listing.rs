@@ -91,7 +91,7 @@ async fn a_handshake_that_is_refused_or_garbled_is_a_short_reason() {
 
 #[tokio::test]
 async fn a_command_or_directory_that_does_not_exist_is_named() {
-    let mut nowhere = python("mute.py", &[]);
+    let mut nowhere = mute();
     if let toolgate::mcp::Transport::Stdio(stdio) = &mut nowhere.transport {
         stdio.cwd = Some("no/such/place".into());
     }
@@ -113,7 +113,7 @@ async fn a_command_or_directory_that_does_not_exist_is_named() {
 
 #[tokio::test]
 async fn a_server_that_never_answers_costs_its_own_start_budget_and_nobody_elses() {
-    let mut mute = python("mute.py", &[]);
+    let mut mute = mute();
     mute.start_timeout = Duration::from_millis(700);
     let servers = servers([("mute", mute), ("quick", python("worker.py", &[]))]);
     list(&servers, &["quick"]).await;
@@ -140,7 +140,7 @@ async fn a_server_that_never_answers_costs_its_own_start_budget_and_nobody_elses
 
 #[tokio::test]
 async fn two_who_need_a_server_that_does_not_start_wait_for_the_same_attempt() {
-    let mut mute = python("mute.py", &[]);
+    let mut mute = mute();
     mute.start_timeout = Duration::from_millis(300);
     let servers = servers([("mute", mute)]);
     let started = Instant::now();

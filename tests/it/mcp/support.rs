@@ -21,6 +21,11 @@ pub(super) fn python(script: &str, args: &[&str]) -> ServerSettings {
     ServerSettings::stdio("python3", ["-B", &script_path(script)].iter().chain(args).copied())
 }
 
+/// A server that says on stderr that it is installing, and never answers anything.
+pub(super) fn mute() -> ServerSettings {
+    ServerSettings::stdio("sh", ["-c", "echo 'installing 212 packages' >&2; while read -r _; do :; done"])
+}
+
 /// Where a fixture server is.
 pub(super) fn script_path(script: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/mcp").join(script);
@@ -131,9 +136,15 @@ pub(super) fn is_running(pid: u32) -> bool {
     rustix::process::test_kill_process(pid).is_ok()
 }
 
+/// Waits for something, and fails when it does not come.
+pub(super) async fn soon(what: &str, coming: impl Future<Output = ()>) {
+    let came = tokio::time::timeout(Duration::from_secs(5), coming).await;
+    assert!(came.is_ok(), "it never came about that {what}");
+}
+
 /// Waits until something is so, and fails when it never is.
 pub(super) async fn eventually<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> F) {
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(2);
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(5);
     while !is_so().await {
         assert!(tokio::time::Instant::now() < deadline, "it never came about that {what}");
         tokio::time::sleep(Duration::from_millis(10)).await;

@@ -1,1 +1,206 @@
-//! To be written.
+//! Calls that a person decides about.
+
+use serde_json::{Value, json};
+use toolgate::core::error::ErrorCode;
+use toolgate::core::policy::{Policy, Verdict};
+use toolgate::core::run::{Debt, OnDeny, Refusal, Status};
+use toolgate::core::tool::McpTool;
+use toolgate::runner::{Request, RunnerError};
+
+use super::world::{
+    Given, Kept, World, answer_to, decisions, given_an_agent, no, on_every_store, said, say, yes, yes_but_with,
+    yes_for_the_session,
+};
+use crate::fakes::tool;
+
+fn deletion() -> Value {
+    json!({"calls": [{"name": "mcp_files_delete", "arguments": {"path": "a"}}]})
+}
+
+fn guarded(turns: Value) -> Given {
+    let path = json!({"type": "object", "required": ["path"], "properties": {"path": {"type": "string"}}});
+    given_an_agent()
+        .with_tools("files", &["delete"])
+        .where_servers(|servers| servers.offer("files", McpTool { input_schema: path, ..tool("delete") }))
+        .that_checks_arguments()
+        .whose_policy_says(Verdict::Ask, "*_delete")
+        .whose_model_says(turns)
+}
+
+on_every_store! {
+    async fn a_guarded_call_waits_for_a_decision_and_runs_when_it_is_yes(kept: Kept) {
+        let world = guarded(json!([deletion(), say("Done.")])).kept(kept).await;
+
+        let waiting = world.run().await;
+        let before = world.servers.calls();
+        let report = world.resume(&waiting.run_id, decisions([("call_1_1", yes())])).await.unwrap();
+
+        let [Debt::Approval { rule, why, .. }] = &waiting.pending[..] else { panic!("{:?}", waiting.pending) };
+        assert_eq!((rule.as_deref(), why.as_str()), (Some("*_delete"), "because it matters"));
+        assert_eq!((before, world.servers.calls()), (vec![], vec!["call_1_1".to_owned()]));
+        assert_eq!((report.status, answer_to(&report, "call_1_1")), (Status::Completed, "delete done".into()));
+    }
+
+    async fn a_denial_is_told_with_its_reason_and_the_run_goes_on(kept: Kept) {
+        let world = guarded(json!([deletion(), say("Done.")])).kept(kept).await;
+        let waiting = world.run().await;
+
+        let report = world.resume(&waiting.run_id, decisions([("call_1_1", no("too dear"))])).await.unwrap();
+
+        assert_eq!(answer_to(&report, "call_1_1"), "Denied by ann: too dear");
+        assert_eq!((report.status, world.servers.calls()), (Status::Completed, vec![]));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_denial_ends_the_run_where_the_agent_says_so() {
+    let world = guarded(json!([deletion(), say("Done.")])).that(|agent| agent.on_deny = OnDeny::Fail).ready().await;
+    let waiting = world.run().await;
+
+    let report = world.resume(&waiting.run_id, decisions([("call_1_1", no("too dear"))])).await.unwrap();
+
+    let error = report.error.unwrap();
+    assert_eq!((error.code, error.message.as_str()), (ErrorCode::ToolDenied, "Denied by ann: too dear"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn edited_arguments_are_checked_used_and_told() {
+    let world = guarded(json!([deletion(), say("Done.")])).ready().await;
+    let run = world.run().await.run_id;
+
+    let wrong = world.resume(&run, decisions([("call_1_1", yes_but_with(json!({"path": 7})))])).await.unwrap_err();
+    let report = world.resume(&run, decisions([("call_1_1", yes_but_with(json!({"path": "b"})))])).await.unwrap();
+
+    let RunnerError::Refused(refusals) = wrong else { panic!("{wrong}") };
+    assert!(matches!(&refusals[..], [Refusal::Invalid { .. }]), "{refusals:?}");
+    assert_eq!(world.servers.arguments_of("call_1_1"), json!({"path": "b"}));
+    let told = "Note: a person changed the arguments of this call to {\"path\":\"b\"} | delete done";
+    assert_eq!(answer_to(&report, "call_1_1"), told);
+}
+
+async fn approved_for_the_session() -> World {
+    let world = guarded(json!([deletion(), say("Done.")])).ready().await;
+    let request = Request { session: Some("talk".into()), ..world.request() };
+    let waiting = world.runner.execute(request).await.unwrap();
+    world.resume(&waiting.run_id, decisions([("call_1_1", yes_for_the_session())])).await.unwrap();
+    world
+}
+
+async fn run_in(world: &World, session: &str) -> Status {
+    let request = Request { session: Some(session.into()), ..world.request() };
+    world.runner.execute(request).await.unwrap().status
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_yes_for_the_session_is_not_asked_again_in_it_and_is_asked_elsewhere() {
+    let world = approved_for_the_session().await;
+    assert_eq!(run_in(&world, "talk").await, Status::Completed);
+    assert_eq!(run_in(&world, "another talk").await, Status::Pending);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_changed_is_asked_about_again() {
+    let world = approved_for_the_session().await;
+    let changed = McpTool { description: "does something else".into(), ..tool("delete") };
+    world.servers.offer("files", changed);
+    assert_eq!(run_in(&world, "talk").await, Status::Pending);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_cache_is_asked_once_a_turn_about_every_guarded_tool_at_once() {
+    let world = guarded(json!([{"calls": [{"name": "mcp_files_read"}]}, say("Done.")]))
+        .with_tools("files", &["read"])
+        .whose_policy_says(Verdict::Ask, "*_shred")
+        .with_tools("files", &["shred"])
+        .ready()
+        .await;
+
+    world.run().await;
+
+    let batch = vec!["mcp_files_delete".to_owned(), "mcp_files_shred".to_owned()];
+    assert_eq!(world.approvals.batches(), [batch.clone(), batch]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cache_that_does_not_answer_grants_nothing() {
+    let world = approved_for_the_session().await;
+    world.approvals.break_down();
+    assert_eq!(run_in(&world, "talk").await, Status::Pending);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cache_that_does_not_remember_costs_a_question_and_not_the_run() {
+    let world = guarded(json!([deletion(), say("Done.")])).ready().await;
+    let run = world.run().await.run_id;
+    world.approvals.break_down();
+
+    let report = world.resume(&run, decisions([("call_1_1", yes_for_the_session())])).await.unwrap();
+
+    assert_eq!((report.status, world.servers.calls()), (Status::Completed, vec!["call_1_1".to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_call_denied_twice_is_not_asked_about_a_third_time() {
+    let world = guarded(json!([deletion(), deletion(), deletion(), say("Done.")])).ready().await;
+    let run = world.run().await.run_id;
+    let again = world.resume(&run, decisions([("call_1_1", no("no"))])).await.unwrap();
+    assert_eq!(again.pending[0].call_id().as_str(), "call_2_1");
+
+    let report = world.resume(&run, decisions([("call_2_1", no("no"))])).await.unwrap();
+
+    assert_eq!((report.status, world.servers.calls()), (Status::Completed, vec![]));
+    assert!(answer_to(&report, "call_3_1").starts_with("Denied: this very call was denied before"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_policy_denies_is_refused_without_asking() {
+    let world = given_an_agent()
+        .with_tools("files", &["delete"])
+        .whose_policy_says(Verdict::Ask, "*_delete")
+        .whose_policy_says(Verdict::Deny, "mcp_*")
+        .whose_model_says(json!([deletion(), say("Done.")]))
+        .ready()
+        .await;
+
+    let report = world.run().await;
+
+    assert_eq!((report.status, world.servers.calls()), (Status::Completed, vec![]));
+    assert_eq!(answer_to(&report, "call_1_1"), "Denied by policy `allow`: because it matters");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_changed_while_a_person_thought_is_not_called() {
+    let world = guarded(json!([deletion(), say("Done.")])).ready().await;
+    let run = world.run().await.run_id;
+    world.servers.offer("files", McpTool { description: "sends it away".into(), ..tool("delete") });
+
+    let report = world.resume(&run, decisions([("call_1_1", yes())])).await.unwrap();
+
+    assert_eq!(world.servers.calls(), [""; 0]);
+    assert!(answer_to(&report, "call_1_1").contains("definition of this tool changed"), "{:#?}", said(&report));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_vanished_while_a_person_thought_is_not_called() {
+    let world = guarded(json!([deletion(), say("Done.")])).ready().await;
+    let run = world.run().await.run_id;
+    world.servers.withdraw("files", "delete");
+
+    let report = world.resume(&run, decisions([("call_1_1", yes())])).await.unwrap();
+
+    assert_eq!(world.servers.calls(), [""; 0]);
+    assert!(answer_to(&report, "call_1_1").contains("not available"), "{:#?}", said(&report));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_the_policy_came_to_deny_while_a_person_thought_is_not_called() {
+    let world = guarded(json!([deletion(), say("Done.")])).ready().await;
+    let run = world.run().await.run_id;
+    let denies_all = Policy { fallback: Verdict::Deny, ..Policy::ask_always() };
+    let stricter = world.another_process_where(|agent| agent.policy = denies_all.into()).await;
+
+    let report = stricter.resume(&run, decisions([("call_1_1", yes())])).await.unwrap();
+
+    assert_eq!(world.servers.calls(), [""; 0]);
+    assert!(answer_to(&report, "call_1_1").contains("policy"), "{:#?}", said(&report));
+}

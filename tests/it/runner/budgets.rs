@@ -1,1 +1,138 @@
-//! To be written.
+//! Bounds. Soft ones let the model answer with what it has, hard ones end the run and keep what was gathered.
+
+use serde_json::{Value, json};
+use toolgate::core::error::ErrorCode;
+use toolgate::core::run::{Limits, Status};
+
+use super::world::{Given, LEASE, answer_to, given_an_agent, results, said, say};
+
+fn look() -> Value {
+    json!({"calls": [{"name": "mcp_files_read"}], "final_text": "As far as I got."})
+}
+
+fn looking_on_and_on(limits: Limits) -> Given {
+    given_an_agent().with_tools("files", &["read"]).within(limits).whose_model_says(json!([look(), look(), look()]))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_used_up_tool_budget_is_told_and_the_model_answers_with_what_it_has() {
+    let limits = Limits { max_tool_interactions: 2, ..Limits::default() };
+    let world = looking_on_and_on(limits).ready().await;
+
+    let report = world.run().await;
+
+    assert_eq!((report.status, world.servers.calls().len()), (Status::Completed, 2));
+    assert!(said(&report).iter().any(|line| line.contains("tool budget of this run is used up")));
+    assert_eq!(report.output.unwrap().text, "As far as I got.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_made_in_spite_of_a_used_up_budget_are_answered_and_not_run() {
+    let limits = Limits { max_tool_interactions: 1, ..Limits::default() };
+    let stubborn = json!({"calls": [{"name": "mcp_files_read"}]});
+    let world = given_an_agent()
+        .with_tools("files", &["read"])
+        .within(limits)
+        .whose_model_says(json!([stubborn, stubborn, say("Done.")]))
+        .ready()
+        .await;
+
+    let report = world.run().await;
+
+    assert_eq!((report.status, world.servers.calls()), (Status::Completed, vec!["call_1_1".to_owned()]));
+    assert!(answer_to(&report, "call_2_1").starts_with("Not run: the tool budget"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_of_the_turns_is_followed_by_a_last_word() {
+    let limits = Limits { max_iterations: 2, ..Limits::default() };
+    let world = looking_on_and_on(limits).ready().await;
+
+    let report = world.run().await;
+
+    assert_eq!((report.status, world.servers.calls().len()), (Status::TurnLimit, 2));
+    assert_eq!(said(&report).iter().filter(|line| line.contains("-> read done")).count(), 2);
+    assert_eq!(report.output.unwrap().text, "As far as I got.");
+    assert!(report.error.unwrap().message.contains("max_iterations"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn used_up_tokens_and_a_used_up_purse_end_the_run_with_a_last_word() {
+    let dear = json!({
+        "calls": [{"name": "mcp_files_read"}], "usage": {"input_tokens": 90, "output_tokens": 10, "cost_usd": 0.5},
+    });
+    for (limits, name) in [
+        (Limits { max_tokens: Some(100), ..Limits::default() }, "max_tokens"),
+        (Limits { max_cost_usd: Some(0.5), ..Limits::default() }, "max_cost_usd"),
+    ] {
+        let world = given_an_agent()
+            .with_tools("files", &["read"])
+            .within(limits)
+            .whose_model_says(json!([dear, say("As far as I got.")]))
+            .ready()
+            .await;
+
+        let report = world.run().await;
+
+        assert_eq!((report.status, report.output.unwrap().text.as_str()), (Status::TurnLimit, "As far as I got."));
+        assert!(report.error.unwrap().message.contains(name));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_to_servers_beyond_their_number_are_answered_and_not_made() {
+    let world = given_an_agent()
+        .with_tools("files", &["read"])
+        .within(Limits { max_mcp_calls: Some(1), ..Limits::default() })
+        .whose_model_says(json!([
+            {"calls": [{"name": "mcp_files_read"}, {"name": "mcp_files_read"}]}, say("Done."),
+        ]))
+        .ready()
+        .await;
+
+    let report = world.run().await;
+
+    assert_eq!(world.servers.calls(), ["call_1_1"]);
+    assert!(answer_to(&report, "call_1_2").contains("max_mcp_calls"));
+}
+
+fn with_a_second_to_live() -> Given {
+    given_an_agent().within(Limits { deadline_s: Some(1), ..Limits::default() })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_cuts_a_call_short_and_gives_it_up() {
+    let world = with_a_second_to_live()
+        .with_tools("files", &["read"])
+        .where_servers(|servers| servers.hang_in("read"))
+        .whose_model_says(json!([look(), say("Done.")]))
+        .ready()
+        .await;
+    let began = tokio::time::Instant::now();
+
+    let report = world.run().await;
+
+    assert_eq!(report.error.unwrap().code, ErrorCode::DeadlineExceeded);
+    assert_eq!((began.elapsed().as_millis(), world.servers.given_up()), (1000, vec!["call_1_1".to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_cuts_a_model_short() {
+    let world = with_a_second_to_live().whose_model_says(json!([{"hang": true}])).ready().await;
+    assert_eq!(world.run().await.error.unwrap().code, ErrorCode::DeadlineExceeded);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_that_comes_after_the_deadline_finds_the_run_over() {
+    let world = with_a_second_to_live()
+        .with_an_external_tool("order")
+        .whose_model_says(json!([{"calls": [{"name": "ext_order"}]}, say("Done.")]))
+        .ready()
+        .await;
+    let run = world.run().await.run_id;
+    tokio::time::sleep(LEASE * 5).await;
+
+    let report = world.resume(&run, results([("call_1_1", json!("ordered"))])).await.unwrap();
+
+    assert_eq!(report.error.unwrap().code, ErrorCode::DeadlineExceeded);
+}

@@ -1,1 +1,215 @@
-//! To be written.
+//! Processes that stop in the middle of things, and those that take over from them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::json;
+use toolgate::core::chat::Message;
+use toolgate::core::error::{ErrorCode, Failure};
+use toolgate::core::run::{Budget, Event, InDoubt, Spec, Status};
+use toolgate::core::tool::Toolset;
+use toolgate::driver::DriveError;
+use toolgate::ports::{Context, ContextBuilder, StoreError};
+use toolgate::runner::{Report, Resume, RunnerError};
+
+use super::world::{Given, Kept, LEASE, World, answer_to, decisions, given_an_agent, no, on_every_store, say, yes};
+use crate::fakes::Fault;
+
+fn reader() -> Given {
+    given_an_agent()
+        .with_tools("files", &["read"])
+        .where_servers(|servers| servers.hang_in("read"))
+        .whose_model_says(json!([{"calls": [{"name": "mcp_files_read"}]}, say("Done.")]))
+}
+
+/// A run whose process stopped, as far as anybody can tell, while a call was under way.
+async fn left_behind(given: Given, kept: Kept) -> World {
+    let world = given.kept(kept).await;
+    world.store.stop_renewing();
+    world.start().await;
+    while world.servers.calls().is_empty() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    tokio::time::sleep(LEASE * 2).await;
+    world
+}
+
+/// Another process takes over whatever is left behind.
+async fn recovered(world: &World) -> Report {
+    let other = world.another_process().await;
+    let mut taken = other.recover().await.unwrap();
+    assert_eq!(taken.len(), 1);
+    taken.remove(0).rest().await.unwrap()
+}
+
+on_every_store! {
+    async fn a_run_left_behind_is_driven_on_and_the_call_in_doubt_is_not_repeated(kept: Kept) {
+        let world = left_behind(reader(), kept).await;
+
+        let report = recovered(&world).await;
+
+        assert_eq!((report.status, world.servers.calls()), (Status::Completed, vec!["call_1_1".to_owned()]));
+        assert!(answer_to(&report, "call_1_1").starts_with("Outcome unknown"));
+    }
+
+    async fn a_call_that_is_known_to_be_harmless_is_made_again(kept: Kept) {
+        let harmless = given_an_agent()
+            .with_a_harmless_tool("files", "read")
+            .where_servers(|servers| servers.hang_in("read"))
+            .whose_model_says(json!([{"calls": [{"name": "mcp_files_read"}]}, say("Done.")]));
+        let world = left_behind(harmless, kept).await;
+        world.servers.recover("read");
+
+        let report = recovered(&world).await;
+
+        assert_eq!(answer_to(&report, "call_1_1"), "read done");
+        assert_eq!(world.servers.calls(), ["call_1_1", "call_1_1"]);
+    }
+
+    async fn a_run_whose_process_lives_is_not_recovered(kept: Kept) {
+        let world = reader().kept(kept).await;
+        world.start().await;
+        tokio::time::sleep(LEASE * 3).await;
+
+        let taken = world.another_process().await.recover().await.unwrap();
+
+        assert_eq!(taken.len(), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_may_be_asked_about_a_call_in_doubt_and_say_no() {
+    let world = left_behind(reader().that(|agent| agent.in_doubt = InDoubt::Ask), Kept::InMemory).await;
+
+    let waiting = recovered(&world).await;
+    assert_eq!((waiting.status, waiting.pending[0].kind()), (Status::Pending, "approval"));
+    let report = world.resume(&waiting.run_id, decisions([("call_1_1", no("leave it"))])).await.unwrap();
+
+    assert!(answer_to(&report, "call_1_1").starts_with("Outcome unknown"));
+    assert_eq!(world.servers.calls(), ["call_1_1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_may_be_asked_about_a_call_in_doubt_and_have_it_made_again() {
+    let world = left_behind(reader().that(|agent| agent.in_doubt = InDoubt::Ask), Kept::InMemory).await;
+    let waiting = recovered(&world).await;
+    world.servers.recover("read");
+    world.servers.forgive_repeats_of("read");
+
+    let other = world.another_process().await;
+    let report = other.resume(&waiting.run_id, decisions([("call_1_1", yes())])).await.unwrap();
+
+    assert_eq!(answer_to(&report, "call_1_1"), "read done");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_wakes_up_after_its_run_was_taken_over_writes_nothing_more() {
+    let slow = reader().where_servers(|servers| {
+        servers.recover("read");
+        servers.take_ms("read", 5000);
+    });
+    let world = slow.ready().await;
+    world.store.stop_renewing();
+    let execution = world.start().await;
+    tokio::time::sleep(LEASE * 2).await;
+    let taken_over = recovered(&world).await;
+
+    let woken = execution.rest().await.unwrap();
+
+    assert_eq!((woken.version, woken.messages), (taken_over.version, taken_over.messages));
+    assert_eq!(world.servers.calls(), ["call_1_1"]);
+}
+
+/// Panics where nobody expects it: not in an adapter that is guarded, but in the middle of a step.
+struct Trap;
+
+#[async_trait]
+impl toolgate::ports::OutputValidator for Trap {
+    async fn check(&self, _spec: &Spec, _answer: &str, _budget: &Budget) -> toolgate::core::run::OutputVerdict {
+        panic!("the validator panics on demand")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_in_the_driver_loses_the_execution_and_not_the_run() {
+    let world = given_an_agent()
+        .that(|agent| agent.validate_output = true)
+        .with_the_answers_checked_by(Arc::new(Trap))
+        .whose_model_says(json!([say("Done.")]))
+        .ready()
+        .await;
+    let execution = world.start().await;
+    let run = execution.run.clone();
+
+    let error = execution.rest().await.unwrap_err();
+
+    assert_eq!(error, RunnerError::Lost(run.clone()));
+    assert_eq!(world.servers.released(), ["run_1"]);
+    // Its lease is nobody's business any more: another process may have it.
+    tokio::time::sleep(LEASE * 2).await;
+    assert_eq!(world.another_process().await.recover().await.unwrap().len(), 1);
+    world.runner.close().await;
+}
+
+/// A context that cannot be built.
+struct NoContext;
+
+#[async_trait]
+impl ContextBuilder for NoContext {
+    async fn build<'a>(
+        &self,
+        _spec: &'a Spec,
+        _transcript: &'a [Arc<Message>],
+        _tools: &Toolset,
+        _budget: &Budget,
+    ) -> Result<Context<'a>, Failure> {
+        Err(Failure::new(ErrorCode::ContextWindow, "it does not fit"))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_context_that_cannot_be_built_fails_the_run() {
+    let world = given_an_agent().with_the_context(Arc::new(NoContext)).ready().await;
+    assert_eq!(world.run().await.error.unwrap().code, ErrorCode::ContextWindow);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_history_that_cannot_have_happened_is_named_and_not_driven_on() {
+    let world = given_an_agent().whose_model_says(json!([say("Done.")])).ready().await;
+    // A second beginning, written by somebody who does not fold.
+    let execution = world.start().await;
+    let run = execution.run.clone();
+    let first = world.runner.journal(&run).await.unwrap().remove(0);
+    let Event::Started(started) = first.event else { panic!("a run begins with its start") };
+    world.store.fail_next(Fault::Nonsense(Box::new(Event::Started(started))));
+
+    let error = execution.rest().await.unwrap_err();
+    let again = world.resume(&run, Resume::default()).await.unwrap_err();
+
+    assert!(matches!(&error, RunnerError::Drive(DriveError::Corrupt { .. })), "{error}");
+    assert!(error.to_string().contains("`execution.started` cannot be event 1"), "{error}");
+    assert_eq!((error.code(), again), (ErrorCode::JournalCorrupt, error));
+}
+
+#[tokio::test]
+async fn a_fact_of_a_later_version_is_refused_by_name() {
+    let directory = tempfile::TempDir::new().unwrap();
+    let path = directory.path().join("runs.db");
+    let store =
+        Arc::new(toolgate::stores::SqliteStore::open(&path, toolgate::stores::Durability::ProcessCrash).await.unwrap());
+    let agent = given_an_agent().whose_model_says(json!([say("Done.")])).agent();
+    let runner = toolgate::runner::AgentRunner::builder().store(store).agent(agent).build().unwrap();
+    let report = runner.execute(toolgate::runner::Request::new("clerk", "Hello")).await.unwrap();
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&path);
+    let mut db = <sqlx::SqliteConnection as sqlx::Connection>::connect_with(&options).await.unwrap();
+    sqlx::query("UPDATE journal SET event = '{\"type\":\"execution.teleported\"}' WHERE seq = 2")
+        .execute(&mut db)
+        .await
+        .unwrap();
+
+    let error = runner.report(&report.run_id).await.unwrap_err();
+
+    assert!(matches!(&error, RunnerError::Drive(DriveError::Store(StoreError::Corrupt(_)))), "{error:?}");
+    assert!(error.to_string().contains("execution.teleported"), "{error}");
+}

@@ -1,1 +1,200 @@
-//! To be written.
+//! A store that fails, at every append there is. Whatever it does, the run comes to the same ending and no call is made
+//! twice: the fake servers would complain.
+
+use serde_json::json;
+use toolgate::core::chat::Message;
+use toolgate::core::id::RunId;
+use toolgate::core::policy::Verdict;
+use toolgate::core::run::{Debt, Event, Status};
+use toolgate::core::trace::{Trace, TraceId};
+use toolgate::ports::RunFilter;
+use toolgate::runner::{AgentRunner, Report, ResultFor, Resume, RunnerError};
+
+use super::world::{Kept, LEASE, World, given_an_agent, on_every_store, said, say, yes};
+use crate::fakes::Fault;
+
+/// Two calls at once beside one of the application, then a guarded one, then an answer.
+async fn a_bit_of_everything(kept: Kept) -> World {
+    given_an_agent()
+        .with_tools("files", &["slow", "fast", "guarded"])
+        .where_servers(|servers| servers.take_ms("slow", 20))
+        .with_an_external_tool("order")
+        .whose_policy_says(Verdict::Ask, "*_guarded")
+        .whose_model_says(json!([
+            {"calls": [{"name": "mcp_files_slow"}, {"name": "ext_order"}, {"name": "mcp_files_fast"}]},
+            {"calls": [{"name": "mcp_files_guarded"}]},
+            say("Done."),
+            say("Done."),
+        ]))
+        .kept(kept)
+        .await
+}
+
+/// What the application and the people around it do.
+fn answers(report: &Report) -> Resume {
+    let mut resume = Resume::default();
+    for debt in &report.pending {
+        match debt {
+            Debt::ExternalResult { call_id, .. } => {
+                resume.results.push(ResultFor::output(call_id.clone(), json!("ordered")));
+            }
+            Debt::Approval { call_id, .. } => resume.decisions.push((call_id.clone(), yes())),
+        }
+    }
+    resume
+}
+
+/// Starts a run until it is there, even if nobody was told that it is.
+async fn begin(world: &World, runner: &AgentRunner) -> RunId {
+    loop {
+        match runner.start(world.request()).await {
+            Ok(execution) => {
+                let run = execution.run.clone();
+                let _ = execution.rest().await;
+                return run;
+            }
+            Err(_) => {
+                if let Some(row) = runner.list(&RunFilter::default()).await.unwrap().first() {
+                    return row.id.clone();
+                }
+            }
+        }
+    }
+}
+
+/// Gives the run what it is owed until it is over. After a failure `next` says which process goes on.
+async fn see_to_its_end(world: &World, next: impl AsyncFn() -> AgentRunner) -> Report {
+    let mut runner = world.runner.clone();
+    let run = begin(world, &runner).await;
+    for _ in 0..20 {
+        let report = runner.report(&run).await.unwrap();
+        if report.status.is_ended() {
+            return report;
+        }
+        if runner.resume(&run, answers(&report)).await.is_err() {
+            runner = next().await;
+        }
+    }
+    panic!("the run does not end");
+}
+
+async fn the_same_process(world: &World) -> Report {
+    see_to_its_end(world, async || world.runner.clone()).await
+}
+
+async fn undisturbed(kept: Kept) -> (usize, Vec<&'static str>) {
+    let world = a_bit_of_everything(kept).await;
+    let report = the_same_process(&world).await;
+    assert_eq!((report.status, report.output.unwrap().text.as_str()), (Status::Completed, "Done."));
+    assert_eq!(world.servers.calls(), ["call_1_1", "call_1_3", "call_2_1"]);
+    (world.store.appends(), world.journal(&report.run_id).await)
+}
+
+fn ended_well(world: &World, report: &Report, nth: usize) {
+    assert!(world.store.is_spent(), "append {nth} did not happen");
+    assert_eq!(world.servers.violations(), [""; 0], "append {nth}");
+    assert_eq!(report.status, Status::Completed, "append {nth}: {:?}", report.error);
+    assert_eq!(report.output.as_ref().unwrap().text, "Done.", "append {nth}");
+}
+
+on_every_store! {
+    async fn a_run_outlives_a_refused_append_wherever_it_is(kept: Kept) {
+        let (appends, _) = undisturbed(kept).await;
+        for nth in 0..appends {
+            let world = a_bit_of_everything(kept).await;
+            world.store.fail_at(nth, Fault::Refused);
+            let report = the_same_process(&world).await;
+            ended_well(&world, &report, nth);
+        }
+    }
+
+    async fn a_run_outlives_a_lost_acknowledgement_wherever_it_is(kept: Kept) {
+        let (appends, _) = undisturbed(kept).await;
+        for nth in 0..appends {
+            let world = a_bit_of_everything(kept).await;
+            world.store.fail_at(nth, Fault::AcknowledgementLost);
+            let report = the_same_process(&world).await;
+            ended_well(&world, &report, nth);
+        }
+    }
+
+    async fn a_message_that_gets_in_first_is_heard_once_wherever_it_is(kept: Kept) {
+        let (appends, _) = undisturbed(kept).await;
+        for nth in 1..appends {
+            let world = a_bit_of_everything(kept).await;
+            let message = Event::MessageAdded { message: Message::user("By the way.") };
+            world.store.fail_at(nth, Fault::Intrusion(Box::new(message)));
+            let report = see_to_its_end(&world, async || panic!("append {nth}: nothing fails")).await;
+            ended_well(&world, &report, nth);
+            let heard = said(&report).iter().filter(|line| line.contains("By the way.")).count();
+            assert_eq!(heard, 1, "append {nth}: {:#?}", said(&report));
+            assert_eq!(world.servers.calls(), ["call_1_1", "call_1_3", "call_2_1"]);
+            world.sink.was_told_everything(&report.run_id, report.version);
+        }
+    }
+
+    async fn a_fact_that_changes_nothing_and_gets_in_first_changes_nothing(kept: Kept) {
+        let (appends, journal) = undisturbed(kept).await;
+        for nth in 1..appends {
+            let world = a_bit_of_everything(kept).await;
+            let trace = Trace { id: TraceId([9; 16]), parent: None, sampled: true, state: None };
+            world.store.fail_at(nth, Fault::Intrusion(Box::new(Event::Resumed { trace })));
+            let report = see_to_its_end(&world, async || panic!("append {nth}: nothing fails")).await;
+            ended_well(&world, &report, nth);
+            let mut facts = world.journal(&report.run_id).await;
+            let without: Vec<_> = facts.extract_if(.., |name| *name != "execution.resumed").collect();
+            let expected: Vec<_> = journal.iter().copied().filter(|name| *name != "execution.resumed").collect();
+            assert_eq!(without, expected, "append {nth}");
+            world.sink.was_told_everything(&report.run_id, report.version);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_process_goes_on_wherever_the_store_failed() {
+    for fault in [Fault::Refused, Fault::AcknowledgementLost] {
+        let (appends, _) = undisturbed(Kept::InMemory).await;
+        for nth in 0..appends {
+            let world = a_bit_of_everything(Kept::InMemory).await;
+            world.store.fail_at(nth, fault.clone());
+            let another = async || {
+                tokio::time::sleep(LEASE * 2).await;
+                world.another_process().await
+            };
+            let report = see_to_its_end(&world, another).await;
+            ended_well(&world, &report, nth);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_intent_was_written_and_not_acknowledged_is_in_doubt_and_not_made() {
+    let world = given_an_agent()
+        .with_tools("files", &["read"])
+        .whose_model_says(json!([{"calls": [{"name": "mcp_files_read"}]}, say("Done.")]))
+        .ready()
+        .await;
+    // The run, the request to the model, the intent to call.
+    world.store.fail_at(2, Fault::AcknowledgementLost);
+
+    let execution = world.start().await;
+    let run = execution.run.clone();
+    let error = execution.rest().await.unwrap_err();
+
+    assert!(matches!(error, RunnerError::Drive(_)), "{error}");
+    assert_eq!(world.journal(&run).await.last(), Some(&"tool.started"));
+    let report = world.resume(&run, Resume::default()).await.unwrap();
+    assert_eq!((report.status, world.servers.calls()), (Status::Completed, vec![]));
+    assert!(super::world::answer_to(&report, "call_1_1").starts_with("Outcome unknown"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_store_delays_a_run_and_changes_nothing() {
+    let (appends, journal) = undisturbed(Kept::InMemory).await;
+    let world = a_bit_of_everything(Kept::InMemory).await;
+    (0..appends).for_each(|nth| world.store.fail_at(nth, Fault::Slow(LEASE / 2)));
+
+    let report = the_same_process(&world).await;
+
+    assert_eq!(world.journal(&report.run_id).await, journal);
+}

@@ -1,1 +1,140 @@
-//! To be written.
+//! `kill -9`, for real: this very binary is started again as a process that runs agents, and killed wherever it is.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use serde_json::json;
+use toolgate::core::id::{RunId, ServerId};
+use toolgate::core::run::Status;
+use toolgate::core::tool::{Outcome, ServerTools, ToolOutput};
+use toolgate::core::trace::SpanContext;
+use toolgate::ports::{McpCall, McpServers, Progress, RunFilter};
+use toolgate::runner::{AgentRunner, Request};
+use toolgate::stores::{Durability, SqliteStore};
+
+use super::world::{given_an_agent, say};
+use crate::fakes::tool;
+
+const DIRECTORY: &str = "TOOLGATE_TEST_KILL_DIRECTORY";
+const LEASE: Duration = Duration::from_millis(150);
+const ROUNDS: u64 = 20;
+
+/// A server whose every call leaves a line in a file, and takes a while.
+struct Ledger(PathBuf);
+
+#[async_trait]
+impl McpServers for Ledger {
+    async fn list(&self, servers: &[ServerId], _trace: &SpanContext) -> Vec<ServerTools> {
+        let offer = |server: &ServerId| ServerTools {
+            server: server.clone(),
+            trusted: false,
+            tools: vec![tool("enter")],
+            left_out: Vec::new(),
+        };
+        servers.iter().map(offer).collect()
+    }
+
+    async fn call(&self, call: McpCall<'_>, _progress: &(dyn Fn(Progress) + Send + Sync)) -> Outcome {
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(&self.0).unwrap();
+        file.write_all(format!("{}/{}\n", call.run, call.call).as_bytes()).unwrap();
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        Outcome::Returned(ToolOutput::text("entered"))
+    }
+
+    async fn release(&self, _run: &RunId) {}
+}
+
+async fn open(directory: &Path) -> AgentRunner {
+    let store = SqliteStore::open(&directory.join("runs.db"), Durability::ProcessCrash).await.unwrap();
+    let two = json!({"calls": [{"name": "mcp_ledger_enter"}, {"name": "mcp_ledger_enter"}]});
+    let agent = given_an_agent()
+        .that(|agent| agent.servers = vec!["ledger".into()])
+        .whose_model_says(json!([two, two, two, say("Done.")]))
+        .agent();
+    AgentRunner::builder()
+        .store(Arc::new(store))
+        .servers(Arc::new(Ledger(directory.join("ledger.txt"))))
+        .lease(LEASE)
+        .agent(agent)
+        .build()
+        .unwrap()
+}
+
+/// What the child does until it is killed: take up what others left behind, and start runs of its own.
+#[tokio::test]
+#[ignore = "this is the process that the test below kills"]
+async fn the_process_that_is_killed() {
+    let Some(directory) = std::env::var_os(DIRECTORY) else { return };
+    let runner = open(Path::new(&directory)).await;
+    loop {
+        for execution in runner.recover().await.unwrap() {
+            execution.rest().await.unwrap();
+        }
+        let (one, two) =
+            tokio::join!(runner.execute(Request::new("clerk", "one")), runner.execute(Request::new("clerk", "two")),);
+        assert_eq!((one.unwrap().status, two.unwrap().status), (Status::Completed, Status::Completed));
+    }
+}
+
+fn child(directory: &Path) -> Child {
+    let name = "runner::kill::the_process_that_is_killed";
+    Command::new(std::env::current_exe().unwrap())
+        .args([name, "--exact", "--ignored", "--test-threads=1"])
+        .env(DIRECTORY, directory)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+fn lines(directory: &Path) -> Vec<String> {
+    let text = fs::read_to_string(directory.join("ledger.txt")).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Kills the child some milliseconds after it made its first call, another time each round.
+fn kill_after_its_first_call(directory: &Path, round: u64) {
+    let before = lines(directory).len();
+    let mut child = child(directory);
+    let began = Instant::now();
+    while lines(directory).len() == before {
+        assert!(began.elapsed() < Duration::from_secs(10), "the child does nothing");
+        assert!(child.try_wait().unwrap().is_none(), "the child ended by itself");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::thread::sleep(Duration::from_millis(round * 7 % 40));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[tokio::test]
+async fn a_process_killed_anywhere_loses_no_run_and_repeats_no_call() {
+    let directory = tempfile::TempDir::new().unwrap();
+    for round in 0..ROUNDS {
+        kill_after_its_first_call(directory.path(), round);
+    }
+    let runner = open(directory.path()).await;
+    tokio::time::sleep(LEASE * 2).await;
+    for execution in runner.recover().await.unwrap() {
+        execution.rest().await.unwrap();
+    }
+
+    let rows = runner.list(&RunFilter { limit: 10_000, ..RunFilter::default() }).await.unwrap();
+    let unfinished: Vec<_> = rows.iter().filter(|row| row.status != Status::Completed).collect();
+    assert!(unfinished.is_empty(), "{unfinished:#?}");
+    let calls = lines(directory.path());
+    let distinct: BTreeSet<_> = calls.iter().collect();
+    assert_eq!(calls.len(), distinct.len(), "a call was made twice");
+    let mut resumed = 0;
+    for row in &rows {
+        let journal = runner.journal(&row.id).await.unwrap();
+        resumed += journal.iter().filter(|fact| fact.event.name() == "execution.resumed").count();
+    }
+    assert!(resumed > 0, "no kill hit a run that was under way, so nothing was shown");
+}

@@ -1,1 +1,149 @@
-//! To be written.
+//! Two who want the same run at the same time.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolgate::core::error::ErrorCode;
+use toolgate::core::run::{Refusal, Status};
+use toolgate::runner::{Resume, RunnerError};
+
+use super::world::{Given, Kept, answer_to, given_an_agent, nothing, on_every_store, partly, results, say};
+
+fn two_orders() -> Given {
+    given_an_agent()
+        .with_an_external_tool("order")
+        .whose_model_says(json!([{"calls": [{"name": "ext_order"}, {"name": "ext_order"}]}, say("Done.")]))
+}
+
+fn slow_reader() -> Given {
+    given_an_agent()
+        .with_tools("files", &["read"])
+        .where_servers(|servers| servers.take_ms("read", 300))
+        .whose_model_says(json!([{"calls": [{"name": "mcp_files_read"}]}, say("Done.")]))
+}
+
+on_every_store! {
+    async fn two_processes_settle_different_debts_and_the_run_goes_on_once(kept: Kept) {
+        let world = two_orders().kept(kept).await;
+        let run = world.run().await.run_id;
+        let other = world.another_process().await;
+
+        let (one, two) = tokio::join!(
+            world.runner.resume(&run, partly(results([("call_1_1", json!("first"))]))),
+            other.resume(&run, partly(results([("call_1_2", json!("second"))]))),
+        );
+
+        one.unwrap();
+        two.unwrap();
+        let report = the_end(&world.runner, &run).await;
+        assert_eq!((answer_to(&report, "call_1_1"), answer_to(&report, "call_1_2")), ("first".into(), "second".into()));
+        let journal = world.journal(&run).await;
+        assert_eq!(journal.iter().filter(|name| **name == "llm.call.completed").count(), 2);
+    }
+
+    async fn two_processes_settle_the_same_debt_once(kept: Kept) {
+        let world = two_orders().kept(kept).await;
+        let run = world.run().await.run_id;
+        let other = world.another_process().await;
+        let with = |value: Value| results([("call_1_1", value.clone()), ("call_1_2", value)]);
+
+        let (one, two) =
+            tokio::join!(world.runner.resume(&run, with(json!("mine"))), other.resume(&run, with(json!("yours"))));
+
+        let (won, lost) = match (one, two) {
+            (Ok(_), Err(lost)) => ("mine", lost),
+            (Err(lost), Ok(_)) => ("yours", lost),
+            both => panic!("{both:?}"),
+        };
+        let settled = |call: &str| Refusal::AlreadySettled { call_id: call.into() };
+        assert_eq!(lost, RunnerError::Refused(vec![settled("call_1_1"), settled("call_1_2")]));
+        assert_eq!(answer_to(&the_end(&world.runner, &run).await, "call_1_1"), won);
+        let journal = world.journal(&run).await;
+        assert_eq!(journal.iter().filter(|name| **name == "tool.completed").count(), 2);
+    }
+
+    async fn a_second_process_cannot_drive_a_run_that_is_driven(kept: Kept) {
+        let world = slow_reader().kept(kept).await;
+        let execution = world.start().await;
+        let other = world.another_process().await;
+
+        let error = other.take_up(&execution.run, nothing(), None).await.unwrap_err();
+
+        let node = "process_1".into();
+        assert_eq!(error, RunnerError::DrivenElsewhere { run: execution.run.clone(), node });
+        assert_eq!(error.code(), ErrorCode::Conflict);
+        assert_eq!(execution.rest().await.unwrap().status, Status::Completed);
+        assert_eq!(world.servers.calls(), ["call_1_1"]);
+    }
+
+    async fn a_second_trigger_in_the_same_process_joins_the_first(kept: Kept) {
+        let world = slow_reader().kept(kept).await;
+        let execution = world.start().await;
+        // Until the call is under way.
+        while world.servers.calls().is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+
+        let second = world.resume(&execution.run, Resume::default()).await.unwrap();
+
+        assert_eq!((second.status, answer_to(&second, "call_1_1")), (Status::Completed, "read done".into()));
+        assert_eq!(execution.rest().await.unwrap().version, second.version);
+        assert!(!world.journal(&second.run_id).await.contains(&"execution.resumed"));
+    }
+
+    async fn ten_resumes_at_once_in_one_process_are_one(kept: Kept) {
+        let world = two_orders().kept(kept).await;
+        let run = world.run().await.run_id;
+        let resume = || results([("call_1_1", json!("first")), ("call_1_2", json!("second"))]);
+
+        let all = futures::future::join_all((0..10).map(|_| world.runner.resume(&run, resume()))).await;
+
+        assert!(all.iter().all(|report| report.as_ref().unwrap().status == Status::Completed), "{all:?}");
+        let journal = world.journal(&run).await;
+        assert_eq!(journal.iter().filter(|name| **name == "execution.resumed").count(), 1);
+    }
+}
+
+/// Whoever drives it: the report of the run when it is over.
+async fn the_end(runner: &toolgate::runner::AgentRunner, run: &toolgate::core::id::RunId) -> toolgate::runner::Report {
+    for _ in 0..200 {
+        let report = runner.report(run).await.unwrap();
+        if report.status.is_ended() {
+            return report;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("the run does not end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_handed_to_the_run_of_another_process_is_heard_by_its_driver() {
+    let world = given_an_agent()
+        .with_tools("files", &["read"])
+        .where_servers(|servers| servers.take_ms("read", 300))
+        .with_an_external_tool("order")
+        .whose_model_says(json!([{"calls": [{"name": "ext_order"}, {"name": "mcp_files_read"}]}, say("Done.")]))
+        .ready()
+        .await;
+    let execution = world.start().await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+
+    let other = world.another_process().await;
+    let handed = other.resume(&execution.run, results([("call_1_1", json!("ordered"))])).await.unwrap();
+
+    assert_eq!(handed.status, Status::Running);
+    assert_eq!(execution.rest().await.unwrap().status, Status::Completed);
+    assert_eq!(world.servers.calls(), ["call_1_2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runner_that_is_closed_takes_up_nothing() {
+    let world = two_orders().ready().await;
+    let run = world.run().await.run_id;
+    world.runner.close().await;
+
+    let start = world.runner.start(world.request()).await.unwrap_err();
+    let resume = world.resume(&run, partly(results([("call_1_1", json!("first"))]))).await.unwrap_err();
+
+    assert_eq!([start, resume], [RunnerError::Closed, RunnerError::Closed]);
+}

@@ -1,1 +1,111 @@
-//! To be written.
+//! Resumes that are refused. Nothing of them is taken, and nothing is written.
+
+use serde_json::json;
+use toolgate::core::error::ErrorCode;
+use toolgate::core::run::{Input, Refusal, Status};
+use toolgate::runner::{Resume, RunnerError};
+
+use super::world::{World, decisions, given_an_agent, partly, results, say, yes};
+
+async fn two_orders() -> World {
+    let order = json!({"name": "order", "result_schema": {"type": "object", "required": ["price"]}});
+    given_an_agent()
+        .with_external(order)
+        .that_checks_arguments()
+        .whose_model_says(json!([{"calls": [{"name": "ext_order"}, {"name": "ext_order"}]}, say("Done.")]))
+        .ready()
+        .await
+}
+
+fn priced(call: &str) -> (&str, serde_json::Value) {
+    (call, json!({"price": 1}))
+}
+
+/// What the resume is refused for, after making sure that it left no trace.
+async fn refused(resume: Resume) -> Vec<Refusal> {
+    let world = two_orders().await;
+    let waiting = world.run().await;
+    let told = world.sink.told();
+
+    let error = world.resume(&waiting.run_id, resume).await.unwrap_err();
+
+    assert_eq!(world.runner.report(&waiting.run_id).await.unwrap().version, waiting.version);
+    assert_eq!(world.sink.told(), told);
+    let RunnerError::Refused(refusals) = error else { panic!("{error}") };
+    refusals
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resume_is_refused_when_it_names_a_call_nobody_made() {
+    let refusals = refused(results([priced("call_1_1"), priced("call_1_2"), priced("elsewhere")])).await;
+    assert_eq!(refusals, [Refusal::UnknownCall { call_id: "elsewhere".into() }]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resume_is_refused_when_it_decides_where_a_result_is_owed() {
+    let refusals = refused(partly(decisions([("call_1_1", yes())]))).await;
+    let (owed, given) = ("a result from the caller".into(), "a decision".into());
+    assert_eq!(refusals, [Refusal::WrongKind { call_id: "call_1_1".into(), owed, given }]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resume_is_refused_when_it_leaves_something_out_without_saying_so() {
+    let refusals = refused(results([priced("call_1_2")])).await;
+    assert_eq!(refusals, [Refusal::Incomplete { missing: vec!["call_1_1".into()] }]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resume_is_refused_when_it_answers_one_call_twice() {
+    let refusals = refused(partly(results([priced("call_1_1"), priced("call_1_1")]))).await;
+    assert_eq!(refusals, [Refusal::Twice { call_id: "call_1_1".into() }]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resume_is_refused_when_the_run_has_moved_on() {
+    let late = Resume { expected_version: Some(3), ..results([priced("call_1_1"), priced("call_1_2")]) };
+    let refusals = refused(late).await;
+    assert!(matches!(&refusals[..], [Refusal::Stale { expected: 3, .. }]), "{refusals:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resume_is_refused_when_a_result_breaks_its_schema() {
+    let refusals = refused(results([("call_1_1", json!({"price": 1})), ("call_1_2", json!({"cost": 1}))])).await;
+    let [Refusal::Invalid { call_id, what, problems }] = &refusals[..] else { panic!("{refusals:?}") };
+    assert_eq!((call_id.as_str(), what.as_str()), ("call_1_2", "the result"));
+    assert!(problems.contains("price"), "{problems}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_settled_call_takes_no_other_answer() {
+    let world = two_orders().await;
+    let run = world.run().await.run_id;
+    world.resume(&run, partly(results([priced("call_1_1")]))).await.unwrap();
+
+    let other = partly(results([("call_1_1", json!({"price": 2}))]));
+    let error = world.resume(&run, other).await.unwrap_err();
+
+    assert_eq!(error, RunnerError::Refused(vec![Refusal::AlreadySettled { call_id: "call_1_1".into() }]));
+    assert_eq!(error.code(), ErrorCode::Conflict);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_over_takes_nothing_any_more() {
+    let world = given_an_agent().whose_model_says(json!([say("Done.")])).ready().await;
+    let run = world.run().await.run_id;
+
+    let message = world.runner.message(&run, "One more thing").await.unwrap_err();
+    let cancel = world.runner.cancel(&run, None).await.unwrap_err();
+    let result = world.resume(&run, results([priced("call_1_1")])).await.unwrap_err();
+
+    let over = RunnerError::Refused(vec![Refusal::Over { status: "completed".into() }]);
+    assert_eq!([message, cancel, result], [over.clone(), over.clone(), over]);
+    let nothing = world.runner.take_up(&run, Input::Resume(Resume::default()), None).await.unwrap();
+    assert_eq!(nothing.rest().await.unwrap().status, Status::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_does_not_exist_is_not_found() {
+    let world = two_orders().await;
+    let error = world.resume(&"run_9".into(), results([priced("call_1_1")])).await.unwrap_err();
+    assert_eq!((error.code(), error), (ErrorCode::NotFound, RunnerError::NoSuchRun("run_9".into())));
+}

@@ -56,16 +56,24 @@ impl World {
     }
 
     pub(super) async fn resume(&self, run: &RunId, resume: Resume) -> Result<Report, RunnerError> {
-        self.runner.resume(run, resume).await
+        // A resume that hangs is a failure, and no reason to wait for ever.
+        let resumed = tokio::time::timeout(Duration::from_secs(60), self.runner.resume(run, resume));
+        resumed.await.expect("the resume comes to rest")
     }
 
     /// Another process with the same agent on the same store.
     pub(super) async fn another_process(&self) -> AgentRunner {
-        let store: Arc<dyn RunStore> = self.kept.open_again().await;
-        self.process(store)
+        self.another_process_where(|_| {}).await
     }
 
-    fn process(&self, store: Arc<dyn RunStore>) -> AgentRunner {
+    /// Another process whose agent is not quite the same.
+    pub(super) async fn another_process_where(&self, change: impl FnOnce(&mut Agent)) -> AgentRunner {
+        let mut agent = self.agent.clone();
+        change(&mut agent);
+        self.process(self.kept.open_again().await, agent)
+    }
+
+    fn process(&self, store: Arc<dyn RunStore>, agent: Agent) -> AgentRunner {
         let number = self.processes.get() + 1;
         self.processes.set(number);
         let builder = AgentRunner::builder()
@@ -77,7 +85,7 @@ impl World {
             .node(NodeId::from(format!("process_{number}")))
             .lease(LEASE)
             .sink(self.sink.clone())
-            .agent(self.agent.clone());
+            .agent(agent);
         self.given.add_to(builder).build().unwrap()
     }
 

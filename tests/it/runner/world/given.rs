@@ -9,7 +9,7 @@ use toolgate::core::policy::{Match, Policy, Rule, Verdict};
 use toolgate::core::run::Limits;
 use toolgate::core::tool::ExternalTool;
 use toolgate::models::scripted::{Script, ScriptedModel};
-use toolgate::ports::{ContextBuilder, Model};
+use toolgate::ports::{ContextBuilder, Model, OutputValidator};
 use toolgate::runner::{Agent, Builder};
 
 use super::World;
@@ -30,7 +30,7 @@ pub(crate) struct Given {
 #[derive(Clone, Default)]
 pub(super) struct Ports {
     checks_arguments: bool,
-    checks_answers: bool,
+    answers: Option<Arc<dyn OutputValidator>>,
     context: Option<Arc<dyn ContextBuilder>>,
     poll: Option<Duration>,
 }
@@ -117,8 +117,12 @@ impl Given {
 
     /// Its answers have to be JSON.
     pub(crate) fn that_checks_answers(mut self) -> Self {
-        self.ports.checks_answers = true;
         self.agent.validate_output = true;
+        self.with_the_answers_checked_by(Arc::new(JsonAnswers))
+    }
+
+    pub(crate) fn with_the_answers_checked_by(mut self, answers: Arc<dyn OutputValidator>) -> Self {
+        self.ports.answers = Some(answers);
         self
     }
 
@@ -130,6 +134,11 @@ impl Given {
     pub(crate) fn that_polls_every(mut self, poll: Duration) -> Self {
         self.ports.poll = Some(poll);
         self
+    }
+
+    /// The agent alone, for a world of another kind.
+    pub(crate) fn agent(self) -> Agent {
+        self.agent
     }
 
     /// The world, with its journals in memory.
@@ -155,7 +164,7 @@ impl Given {
             kept,
             processes: Cell::new(0),
         };
-        world.runner = world.process(store);
+        world.runner = world.process(store, world.agent.clone());
         world
     }
 }
@@ -165,8 +174,8 @@ impl Ports {
         if self.checks_arguments {
             builder = builder.inputs(Arc::new(StrictInputs));
         }
-        if self.checks_answers {
-            builder = builder.outputs(Arc::new(JsonAnswers));
+        if let Some(answers) = &self.answers {
+            builder = builder.outputs(answers.clone());
         }
         if let Some(context) = &self.context {
             builder = builder.context(context.clone());

@@ -1,0 +1,105 @@
+//! The runs this process drives. One driver per run: a second one would take the calls of the first for calls whose
+//! outcome nobody knows. Whoever wants to drive a run takes its seat first, and a seat is given back however it ends.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::FutureExt;
+use futures::future::Shared;
+use tokio::sync::{Notify, oneshot};
+
+use super::{Inner, Report, RunnerError};
+use crate::core::id::RunId;
+use crate::driver::Hint;
+
+/// How the execution of a run comes to rest; everybody who waits is told.
+pub(super) type Rest = Shared<oneshot::Receiver<Result<Report, RunnerError>>>;
+
+/// Who drives what.
+#[derive(Default)]
+pub(super) struct Driving {
+    seats: Mutex<Seats>,
+    /// The last seat was given back.
+    pub(super) emptied: Notify,
+}
+
+#[derive(Default)]
+struct Seats {
+    taken: BTreeMap<RunId, Driven>,
+    /// Whether a task keeps the leases.
+    kept: bool,
+}
+
+/// A run that is driven, as others see it.
+#[derive(Clone)]
+pub(super) struct Driven {
+    /// Wakes its driver.
+    pub(super) hint: Hint,
+    /// Its coming to rest.
+    pub(super) rest: Rest,
+}
+
+/// The right to drive a run in this process; given back when dropped.
+pub(super) struct Seat {
+    inner: Arc<Inner>,
+    run: RunId,
+    pub(super) driven: Driven,
+    done: Option<oneshot::Sender<Result<Report, RunnerError>>>,
+}
+
+impl Inner {
+    /// Takes the seat of a run, or tells of whoever has it.
+    pub(super) fn sit(self: &Arc<Self>, run: &RunId) -> Result<Seat, Driven> {
+        let mut seats = self.driving.seats();
+        if let Some(driven) = seats.taken.get(run) {
+            return Err(driven.clone());
+        }
+        let (done, rest) = oneshot::channel();
+        let driven = Driven { hint: Hint::default(), rest: rest.shared() };
+        seats.taken.insert(run.clone(), driven.clone());
+        if !std::mem::replace(&mut seats.kept, true) {
+            self.tasks.spawn(self.clone().keep_leases());
+        }
+        Ok(Seat { inner: self.clone(), run: run.clone(), driven, done: Some(done) })
+    }
+}
+
+impl Driving {
+    /// The run as its driver in this process has it, if there is one.
+    pub(super) fn driven(&self, run: &RunId) -> Option<Driven> {
+        self.seats().taken.get(run).cloned()
+    }
+
+    /// Whether nothing is driven any more. The leases are then nobody's business until the next seat is taken.
+    pub(super) fn has_come_to_rest(&self) -> bool {
+        let mut seats = self.seats();
+        seats.kept = !seats.taken.is_empty();
+        !seats.kept
+    }
+
+    fn seats(&self) -> MutexGuard<'_, Seats> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seat {
+    /// Gives the seat back, then tells everybody who waits how the execution came to rest.
+    pub(super) fn leave(mut self, report: Result<Report, RunnerError>) {
+        let done = self.done.take();
+        drop(self);
+        if let Some(done) = done {
+            // Callers that went away do not want the report.
+            let _ = done.send(report);
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut seats = self.inner.driving.seats();
+        seats.taken.remove(&self.run);
+        if seats.taken.is_empty() {
+            self.inner.driving.emptied.notify_one();
+        }
+    }
+}

@@ -1,0 +1,155 @@
+"""What the real binary is made to do, and exactly which spans have to come of it.
+
+`turns` is what the provider answers, `steps` are the arguments of one toolgate process each with the exit code it has to
+end with, `expect` goes to check_spans.py as it is, `outcomes` are the `toolgate.run.outcome` of the roots in order.
+In X4 (`pending`) counts each call of the model that has no TOOL span in the trace it was asked for in: because it was
+deferred, refused, waits, or runs in the trace of the resume.
+"""
+
+CUSTOMER = ("call_find", "mcp_shop_find_customer", {"name": "Ada"})
+ORDERS = ("call_orders", "mcp_shop_list_orders", {"customer_id": "C-1001"})
+POINTS = ("call_points", "mcp_shop_get_loyalty", {"customer_id": "C-1001"})
+NO_INVOICE = ("call_invoice", "mcp_shop_get_invoice", {"order_id": "A-9999"})
+REFUND = ("call_refund", "ext_issue_refund", {"order_id": "A-1077"})
+
+CASES = {
+    "two MCP calls in parallel, one of them failing": dict(
+        turns=[{"say": "I look.", "calls": [ORDERS, NO_INVOICE]}, {"say": "There is no such order."}],
+        steps=[(0, "run", "Where is order A-9999?")],
+        expect=dict(traces=1, roots=1, agents=1, llm=2, tool=2, guardrail=0, errors=1, spans=5, parallel=2),
+        outcomes=["completed"],
+    ),
+    "a plain answer": dict(
+        turns=[{"say": "We open at nine."}],
+        steps=[(0, "run", "When do you open?")],
+        expect=dict(traces=1, agents=1, llm=1, tool=0, errors=0, spans=2),
+        outcomes=["completed"],
+    ),
+    "two tiers, the lower one deferred": dict(
+        agent={"priorities": {"mcp_shop_find_customer": 10}},
+        turns=[{"calls": [CUSTOMER, ("call_early", *ORDERS[1:])]}, {"calls": [ORDERS, POINTS]}, {"say": "Done."}],
+        steps=[(0, "run", "What did Ada order?")],
+        expect=dict(traces=1, agents=1, llm=3, tool=3, errors=0, spans=7, pending=1, parallel=2),
+        outcomes=["completed"],
+    ),
+    "two tiers, the lower one elided": dict(
+        agent={"priorities": {"mcp_shop_find_customer": 10}, "tiers": "elide"},
+        turns=[{"calls": [CUSTOMER, ("call_early", *ORDERS[1:])]}, {"say": "Done."}],
+        steps=[(0, "run", "What did Ada order?")],
+        expect=dict(traces=1, agents=1, llm=2, tool=1, errors=0, spans=4, pending=1),
+        outcomes=["completed"],
+    ),
+    "pending, and resumed by another process with an external result": dict(
+        turns=[{"calls": [ORDERS, REFUND]}, {"say": "It is refunded."}],
+        steps=[(10, "run", "Refund it."), (0, "resume", "last", "--result", 'call_refund={"status":"refunded"}')],
+        expect=dict(traces=2, roots=2, agents=2, llm=2, tool=2, errors=0, spans=6, pending=1),
+        flags=["--resumed-ids", "call_refund"],
+        outcomes=["pending", "completed"],
+    ),
+    "two external results, each brought by a process of its own": dict(
+        turns=[{"calls": [REFUND, ("call_more", "ext_issue_refund", {"order_id": "A-1041"})]}, {"say": "Refunded."}],
+        steps=[
+            (10, "run", "Refund both."),
+            (10, "resume", "last", "--partial", "--result", "call_more=refunded"),
+            (0, "resume", "last", "--result", "call_refund=refunded"),
+        ],
+        expect=dict(traces=3, roots=3, agents=3, llm=2, tool=2, errors=0, spans=7, pending=2),
+        flags=["--resumed-ids", "call_refund,call_more"],
+        outcomes=["pending", "pending", "completed"],
+    ),
+    "one call approved, one denied": dict(
+        turns=[
+            {"calls": [("call_yes", "mcp_shop_add_note", {"customer_id": "C-1001", "text": "late"}),
+                       ("call_no", "mcp_shop_add_note", {"customer_id": "C-1002", "text": "rude"})]},
+            {"say": "One note is there."},
+        ],
+        steps=[(10, "run", "Note it."), (0, "resume", "last", "--approve", "call_yes", "--deny", "call_no=not nice")],
+        expect=dict(traces=2, agents=2, llm=2, tool=1, guardrail=2, errors=0, spans=7, pending=2),
+        flags=["--resumed-ids", "call_yes"],
+        outcomes=["pending", "completed"],
+    ),
+    "an answer that is rejected and mended": dict(
+        agent={"output_schema": {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}},
+        turns=[{"say": '{"m":1}'}, {"say": '{"n":1}'}],
+        steps=[(0, "run", "How many?")],
+        expect=dict(traces=1, agents=1, llm=2, tool=0, guardrail=2, errors=0, spans=5),
+        outcomes=["completed"],
+    ),
+    "a tool that does not exist, and arguments that do not fit": dict(
+        turns=[
+            {"calls": [("call_fly", "mcp_shop_fly", {}), ("call_bad", "mcp_shop_get_invoice", {"order_id": "1077"})]},
+            {"calls": [("call_torn", "mcp_shop_get_invoice", '{"order_id": "A-10')]},
+            {"say": "I give up."},
+        ],
+        steps=[(0, "run", "Fly!")],
+        expect=dict(traces=1, agents=1, llm=3, tool=0, errors=0, spans=4, pending=3, unknown_tools=1),
+        outcomes=["completed"],
+    ),
+    "a streamed answer": dict(
+        model={"stream": True},
+        turns=[{"say": "One moment, please.", "calls": [ORDERS]}, {"say": "The grinder is late, the machine is there."}],
+        steps=[(0, "run", "What is late?")],
+        expect=dict(traces=1, agents=1, llm=2, tool=1, errors=0, spans=4),
+        outcomes=["completed"],
+        every_llm_span_has=["gen_ai.response.time_to_first_chunk"],
+    ),
+    "a provider that is not there at first": dict(
+        turns=[{"status": 503}, {"say": "Here I am."}],
+        steps=[(0, "run", "Hello?")],
+        expect=dict(traces=1, agents=1, llm=1, tool=0, errors=0, spans=2),
+        outcomes=["completed"],
+    ),
+    "the tool budget used up": dict(
+        agent={"limits": {"max_tool_interactions": 1}},
+        turns=[{"calls": [ORDERS]}, {"say": "That is all I know."}],
+        steps=[(0, "run", "What else?")],
+        expect=dict(traces=1, agents=1, llm=2, tool=1, errors=0, spans=4),
+        outcomes=["completed"],
+    ),
+    "two runs of one session": dict(
+        turns=[{"calls": [ORDERS]}, {"say": "Two orders."}, {"say": "As I said: two."}],
+        steps=[(0, "run", "--session", "s1", "How many?"), (0, "run", "--session", "s1", "Sure?")],
+        expect=dict(traces=2, agents=2, llm=3, tool=1, errors=0, spans=6),
+        outcomes=["completed", "completed"],
+    ),
+    "a run forked where its first turn was over": dict(
+        turns=[{"calls": [ORDERS]}, {"say": "Two orders."}, {"say": "Two, again."}],
+        steps=[(0, "run", "How many?"), (0, "runs", "fork", "last", "--at", "7")],
+        expect=dict(traces=2, roots=2, agents=2, llm=3, tool=1, errors=0, spans=6),
+        outcomes=["completed", "completed"],
+    ),
+    "a trace that the caller began": dict(
+        turns=[{"calls": [ORDERS]}, {"say": "Two."}],
+        steps=[(0, "run", "--traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "How many?")],
+        expect=dict(traces=1, agents=1, llm=2, tool=1, errors=0, spans=4),
+        flags=["--allow-remote-parent"],
+        outcomes=["completed"],
+    ),
+    "content that stays at home": dict(
+        telemetry={"content": "none"},
+        turns=[{"say": "Hush!", "calls": [ORDERS, NO_INVOICE]}, {"say": "It is a secret."}],
+        steps=[(0, "run", "Whisper!")],
+        expect=dict(traces=1, agents=1, llm=2, tool=2, errors=1, spans=5),
+        flags=["--hidden", "inputs,outputs"] + [
+            word for said in ["Whisper!", "Hush!", "secret", "C-1001", "A-9999", "A-1077", "grinder", "the desk"]
+            for word in ("--must-not-contain", said)
+        ],
+        outcomes=["completed"],
+    ),
+    "a process that is killed while a tool is at work": dict(
+        delay_ms=1500,
+        turns=[{"calls": [POINTS]}, {"say": "She has some."}],
+        steps=[("killed", "run", "How many points?"), (0, "resume", "last")],
+        # Of the first process only what its successor can see in the journal is told: that it was cut off, and in what.
+        # The call is read-only, so it is made again; O4 sees both, and the first never came to an answer that counts.
+        expect=dict(traces=2, roots=2, agents=2, llm=1, tool=2, errors=2, spans=5),
+        flags=["--resumed-ids", "call_points", "--off", "O1,O2,O3,O4"],
+        outcomes=["interrupted", "completed"],
+    ),
+    "the demonstration": dict(
+        demo=True,
+        steps=[(0, "demo")],
+        expect=dict(traces=3, roots=3, agents=3, llm=6, tool=8, guardrail=1, errors=1, spans=18),
+        outcomes=["pending", "pending", "completed"],
+    ),
+}

@@ -1,0 +1,58 @@
+"""recorder.py LOG DELAY_MS COMMAND ARG... - an MCP server over stdio that keeps what it was asked.
+
+Runs COMMAND and passes everything on in both directions. Each tools/call becomes one line of LOG when its answer goes
+back: what was asked, when, with which trace context, and whether it failed. That is what rule O4 of check_spans.py
+compares the spans with. Each answer is held back for DELAY_MS first, so that calls of one tier are seen to overlap.
+"""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+
+log, delay, command = sys.argv[1], int(sys.argv[2]) / 1000, sys.argv[3:]
+server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+asked = {}
+speaking = threading.Lock()
+
+
+def ask():
+    for line in sys.stdin.buffer:
+        message = json.loads(line)
+        if message.get("method") == "tools/call":
+            asked[message["id"]] = time.time_ns(), message["params"]
+        server.stdin.write(line)
+        server.stdin.flush()
+    server.stdin.close()
+
+
+def say(line):
+    with speaking:
+        sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+
+
+def answer(line, message):
+    start, call = asked.pop(message["id"])
+    time.sleep(delay)
+    result = message.get("result") or {}
+    record = {
+        "kind": "tool", "start": start, "end": time.time_ns(),
+        "name": call["name"], "arguments": call.get("arguments") or {},
+        "traceparent": (call.get("_meta") or {}).get("traceparent"),
+        "is_error": "error" in message or bool(result.get("isError")),
+    }
+    with open(log, "a") as file:
+        file.write(json.dumps(record) + "\n")
+    say(line)
+
+
+threading.Thread(target=ask, daemon=True).start()
+for line in server.stdout:
+    message = json.loads(line)
+    if message.get("id") in asked and "method" not in message:
+        threading.Thread(target=answer, args=(line, message)).start()
+    else:
+        say(line)
+sys.exit(server.wait())
