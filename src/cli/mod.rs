@@ -1,7 +1,7 @@
 //! The command line. One file per command: its names, its help, its flags and what it does, together.
 //!
 //! Standard output carries what was asked for, standard error what is said about it. No command panics, and none prints
-//! but through [`output::Output`].
+//! but through `output::Output`.
 
 mod answers;
 mod completions;

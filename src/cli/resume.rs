@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 
@@ -15,8 +16,15 @@ use super::settle::settle;
 use super::setup::{self, Changes, ConfigFlag};
 use crate::app::App;
 use crate::core::chat::Message;
+use crate::core::id::RunId;
 use crate::core::run::{Input, Resume};
-use crate::runner::ResultFor;
+use crate::runner::{Execution, ResultFor, RunnerError};
+
+/// How often a run of another process is looked at again.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
+
+/// How much longer than a lease is waited for its end.
+const LEASE_MARGIN: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -117,26 +125,50 @@ impl ResumeRun {
         ended
     }
 
-    async fn go_on(&self, app: &App, answers: Resume, out: &mut Output) -> Result<Exit, CliError> {
+    async fn go_on(&self, app: &App, mut answers: Resume, out: &mut Output) -> Result<Exit, CliError> {
         let run = find(app, &self.run).await?;
         let known = app.runner.journal(&run).await?;
+        if !answers.decisions.is_empty() {
+            // A yes is to what is shown now, also where the same yes was given to something before it.
+            answers.expected_version.get_or_insert(known.len() as u64);
+        }
         if let Some(text) = &self.message {
             // Said first, so that the turn that follows the answers hears it.
             let message = Input::Message(Message::user(text.clone()));
             if answers.results.is_empty() && answers.decisions.is_empty() {
-                let execution = app.runner.take_up(&run, message, None).await?;
+                let execution = self.take_up(app, &run, message, out).await?;
                 return self.settle(app, execution, &known, out).await;
             }
             app.runner.message(&run, text).await?;
         }
-        let execution = app.runner.take_up(&run, Input::Resume(answers), None).await?;
+        let execution = self.take_up(app, &run, Input::Resume(answers), out).await?;
         self.settle(app, execution, &known, out).await
+    }
+
+    /// Takes the run up. One that belongs to another process is waited for as long as the lease of a dead one lasts.
+    async fn take_up(&self, app: &App, run: &RunId, input: Input, out: &mut Output) -> Result<Execution, CliError> {
+        let patience = app.settings.lease + LEASE_MARGIN;
+        let began = Instant::now();
+        loop {
+            match app.runner.take_up(run, input.clone(), None).await {
+                Err(RunnerError::DrivenElsewhere { .. }) if began.elapsed() < patience => {
+                    if !self.quiet && !self.json && began.elapsed() < LOOK_AGAIN {
+                        let seconds = patience.as_secs();
+                        out.note(format!(
+                            "another process drives the run; if it died, the run is free within {seconds} s"
+                        ));
+                    }
+                    tokio::time::sleep(LOOK_AGAIN).await;
+                }
+                other => return Ok(other?),
+            }
+        }
     }
 
     async fn settle(
         &self,
         app: &App,
-        execution: crate::runner::Execution,
+        execution: Execution,
         known: &[crate::core::run::Recorded],
         out: &mut Output,
     ) -> Result<Exit, CliError> {

@@ -5,6 +5,7 @@ mod desk;
 mod shop;
 
 use rmcp::ServiceExt;
+use rmcp::service::ServerInitializeError;
 
 use desk::Desk;
 
@@ -16,6 +17,11 @@ pub struct DemoError(String);
 /// Serves the shop on stdin and stdout until stdin is closed.
 pub async fn serve_stdio() -> Result<(), DemoError> {
     let stopped = |error: &dyn std::fmt::Display| DemoError(error.to_string());
-    let running = Desk::open().serve(rmcp::transport::stdio()).await.map_err(|error| stopped(&error))?;
+    let running = match Desk::open().serve(rmcp::transport::stdio()).await {
+        Ok(running) => running,
+        // Somebody looked whether it starts, and left.
+        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+        Err(error) => return Err(stopped(&error)),
+    };
     running.waiting().await.map(drop).map_err(|error| stopped(&error))
 }

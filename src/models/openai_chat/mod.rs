@@ -1,7 +1,7 @@
 //! Models behind the OpenAI Chat Completions API: OpenAI itself and every server that speaks the same format.
 //!
-//! The translation is pure and apart from the network: [`request`] turns a conversation into bytes, [`Answer`] turns
-//! bytes into a reply, and only [`conversation`] sends and waits. So every recorded answer of a provider is a test
+//! The translation is pure and apart from the network: `request` turns a conversation into bytes, [`Answer`] turns
+//! bytes into a reply, and only `conversation` sends and waits. So every recorded answer of a provider is a test
 //! without a network, cut into whatever pieces. One call is one attempt: nothing here retries.
 
 mod answer;
