@@ -12,7 +12,7 @@ use super::exit::Exit;
 use super::find::find;
 use super::follow::Display;
 use super::output::Output;
-use super::settle::settle;
+use super::settle::{ResultLine, settle};
 use super::setup::{self, Changes, ConfigFlag};
 use crate::app::App;
 use crate::core::chat::Message;
@@ -141,8 +141,16 @@ impl ResumeRun {
             }
             app.runner.message(&run, text).await?;
         }
-        let execution = self.take_up(app, &run, Input::Resume(answers), out).await?;
-        self.settle(app, execution, &known, out).await
+        match self.take_up(app, &run, Input::Resume(answers), out).await {
+            Ok(execution) => self.settle(app, execution, &known, out).await,
+            Err(error) if self.json => {
+                // Refused answers do a run no harm: the last line says how it stands.
+                super::report::error(&error, out);
+                out.json(&ResultLine::refused(&app.runner.report(&run).await?, &error));
+                Ok(Exit::Code(error.code().exit_code()))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Takes the run up. One that belongs to another process is waited for as long as the lease of a dead one lasts.

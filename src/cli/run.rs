@@ -85,6 +85,7 @@ impl Run {
         let mut settings = setup::settings(&self.config)?;
         let agent = setup::agent(&settings, self.agent.as_deref())?;
         self.changes.apply(&mut settings, Some(&agent))?;
+        setup::require_model(&settings, &agent)?;
         let request = self.request(&agent, &settings)?;
         let app = setup::open(settings).await?;
         let ended = self.start(&app, request, out).await;

@@ -123,6 +123,11 @@ impl<'a> ResultLine<'a> {
         }
     }
 
+    /// How a run stands that did not take what it was given.
+    pub(super) fn refused(report: &'a Report, error: &CliError) -> Self {
+        Self { error: Some(error.failure()), ..Self::of(report) }
+    }
+
     /// A command that came to no run.
     pub(super) fn failed(error: &CliError) -> Self {
         Self {

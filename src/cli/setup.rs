@@ -55,7 +55,10 @@ pub(super) fn settings(flag: &ConfigFlag) -> Result<Settings, CliError> {
 
 /// Opens the program: its log first, on standard error, then everything the settings name.
 pub(super) async fn open(settings: Settings) -> Result<App, CliError> {
-    match logging::init(&settings.log, logging::Format::Text, environment) {
+    // By default the story and the result line say it; the log only says what they do not.
+    let level =
+        if settings.log == "warn" { "warn,toolgate::run=off,rmcp=off,opentelemetry=off" } else { &settings.log };
+    match logging::init(level, logging::Format::Text, environment) {
         // A command that opens the program a second time has its log already.
         Ok(()) | Err(logging::LoggingError::Taken(_)) => {}
         Err(error @ logging::LoggingError::Filter { .. }) => {
@@ -107,6 +110,17 @@ impl Changes {
             added.extend(config::mcp_servers_file(file, &environment)?);
         }
         Ok(added)
+    }
+}
+
+/// Refuses an agent whose model nobody has named, before a run is begun.
+pub(super) fn require_model(settings: &Settings, agent: &AgentName) -> Result<(), CliError> {
+    let model = settings.agents.get(agent).and_then(|agent| settings.models.get(&agent.model));
+    match model {
+        Some(config::ModelSettings::Missing { remedy }) => {
+            Err(CliError::told(ErrorCode::Configuration, "no model is configured").with_remedy(remedy.clone()))
+        }
+        Some(config::ModelSettings::OpenAiChat(_) | config::ModelSettings::Scripted { .. }) | None => Ok(()),
     }
 }
 

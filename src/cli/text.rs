@@ -14,16 +14,23 @@ pub(super) const COMPACT: usize = 120;
 pub(super) fn one_line(text: &str, max: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     // Control characters of a tool's answer have no business in a terminal.
-    let line: String = words.join(" ").chars().map(|c| if c.is_control() { '·' } else { c }).collect();
+    let line: String = words.join(" ").chars().map(|c| if is_unseemly(c) { '·' } else { c }).collect();
     match line.char_indices().nth(max) {
         None => line,
         Some(_) => line.chars().take(max.saturating_sub(1)).chain(['…']).collect(),
     }
 }
 
+/// Whether a character moves the cursor, or makes text look like other text: controls, and marks that are not seen or
+/// turn the direction of what follows.
+fn is_unseemly(c: char) -> bool {
+    let hidden = ['\u{200b}'..='\u{200f}', '\u{202a}'..='\u{202e}', '\u{2060}'..='\u{2069}', '\u{feff}'..='\u{feff}'];
+    c.is_control() || hidden.iter().any(|range| range.contains(&c))
+}
+
 /// Text of somebody else, fit for a terminal: line breaks stay, other control characters do not.
 pub(super) fn harmless(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '·' } else { c }).collect()
+    text.chars().map(|c| if is_unseemly(c) && c != '\n' && c != '\t' { '·' } else { c }).collect()
 }
 
 /// A JSON value in one short line.

@@ -110,7 +110,7 @@ fn with_schemas(tools: &Toolset, out: &mut Output) {
 
 fn origin(tool: &Tool) -> String {
     match &tool.origin {
-        Origin::Mcp { server, tool } => format!("{server}/{tool}"),
+        Origin::Mcp { server, tool } => one_line(&format!("{server}/{tool}"), DESCRIPTION),
         Origin::External { .. } => "your application".into(),
     }
 }

@@ -20,13 +20,13 @@ pub(super) enum Fault {
     },
     /// It was silent for too long.
     #[error(
-        "gave neither an answer nor progress for {} s; the request was cancelled. Raise its `call_timeout` if it needs \
+        "gave neither an answer nor progress for {} s; the request was cancelled. Raise its `call_timeout_s` if it needs \
          longer", .0.as_secs_f64()
     )]
     Silent(Duration),
     /// It took too long in all.
     #[error(
-        "gave no answer within {} s; the request was cancelled. Raise its `total_timeout` if it needs longer",
+        "gave no answer within {} s; the request was cancelled. Raise its `total_timeout_s` if it needs longer",
         .0.as_secs_f64()
     )]
     Late(Duration),

@@ -207,7 +207,7 @@ impl Server {
         let stderr = self.stderr_tail().map(|tail| quoted(&tail)).unwrap_or_default();
         format!(
             "the MCP server `{}` did not answer the handshake within {} s; is it still installing? Install it \
-             beforehand, or raise its `start_timeout`{stderr}",
+             beforehand, or raise its `start_timeout_s`{stderr}",
             self.id,
             budget.as_secs_f64()
         )

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use comfy_table::presets::NOTHING;
-use comfy_table::{ContentArrangement, Table};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table};
 
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
@@ -71,9 +71,16 @@ impl List {
 fn table(rows: &[RunRow], out: &mut Output) {
     let now = jiff::Timestamp::now();
     let mut table = Table::new();
-    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(u16::try_from(out.width()).unwrap_or(u16::MAX)).force_no_tty();
+    table.load_style(NOTHING).force_no_tty();
+    if out.is_terminal() {
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_width(u16::try_from(out.width()).unwrap_or(u16::MAX));
+    }
     table.set_header(["RUN", "STATUS", "AGE", "AGENT", "MESSAGE"]);
+    // An id in two lines cannot be copied.
+    for column in table.column_iter_mut().take(2) {
+        column.set_constraint(ColumnConstraint::ContentWidth);
+    }
     for row in rows {
         let age = u64::try_from(now.duration_since(row.created_at).as_millis()).unwrap_or(0);
         let title = one_line(&row.title, 60);

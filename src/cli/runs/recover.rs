@@ -6,7 +6,7 @@ use crate::app::App;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
-use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::setup::{self, Changes, ConfigFlag};
 use crate::cli::text::count;
 
 /// Drive on every run that a dead process left behind
@@ -14,11 +14,16 @@ use crate::cli::text::count;
 pub(super) struct Recover {
     #[command(flatten)]
     config: ConfigFlag,
+
+    #[command(flatten)]
+    changes: Changes,
 }
 
 impl Recover {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
-        let app = setup::open(setup::settings(&self.config)?).await?;
+        let mut settings = setup::settings(&self.config)?;
+        self.changes.apply(&mut settings, None)?;
+        let app = setup::open(settings).await?;
         let recovered = recover(&app, out).await;
         crate::cli::close(app, out).await;
         recovered

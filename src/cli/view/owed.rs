@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 
 use super::Look;
-use crate::cli::text::{compact, count, shell_word};
+use crate::cli::text::{compact, count, harmless, shell_word};
 use crate::core::id::RunId;
 use crate::core::run::Debt;
+use crate::core::tool::Arguments;
 
 /// The flags that a further command on the same run needs, as they were given to this one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,11 +51,15 @@ fn owed(debt: &Debt, look: Look) -> Vec<String> {
         }
         Debt::Approval { call_id, name, arguments, rule, why, .. } => {
             let head = format!("  decision on {call_id}  {name}");
-            let arguments = shown(&arguments.to_value(), head.chars().count() + 1);
             let rule = rule.as_ref().map(|rule| format!(" (rule {rule})")).unwrap_or_default();
-            vec![format!("{head} {arguments}"), format!("              because: {why}{rule}")]
+            vec![format!("{head} {}", whole(arguments)), format!("              because: {}{rule}", harmless(why))]
         }
     }
+}
+
+/// Nobody decides about arguments they cannot see: nothing is cut off.
+fn whole(arguments: &Arguments) -> String {
+    harmless(&arguments.to_value().to_string())
 }
 
 /// The flag and the value that settle a debt.

@@ -40,11 +40,12 @@ pub(super) enum Cut {
 impl Calls {
     /// Takes a piece of a streamed call; `position` is its place within the chunk.
     pub(super) fn push_piece(&mut self, position: usize, piece: CallPiece) -> Result<(), TooManyCalls> {
-        let index = piece.index.unwrap_or(position as u64);
+        let named = piece.index;
+        let index = named.unwrap_or(position as u64);
         let id = piece.id.unwrap_or_default();
         let FunctionPiece { name, arguments } = piece.function.unwrap_or_default();
         let name = name.unwrap_or_default();
-        let place = match self.growing(index, &id, &name) {
+        let place = match self.growing(named, index, &id, &name) {
             Some(place) => place,
             None => self.begin(Draft { index, ..Draft::default() })?,
         };
@@ -96,9 +97,12 @@ impl Calls {
         Ok(place)
     }
 
-    /// The call that a piece continues: the one with its id, or the latest one at its index that it does not replace.
-    fn growing(&self, index: u64, id: &str, name: &str) -> Option<usize> {
-        let known = self.0.iter().position(|draft| !id.is_empty() && draft.id == id);
+    /// The call that a piece continues: the one with its id (unless the piece names another index: some servers give all
+    /// calls one id), or the latest one at its index that it does not replace.
+    fn growing(&self, named: Option<u64>, index: u64, id: &str, name: &str) -> Option<usize> {
+        let same_id =
+            |draft: &Draft| !id.is_empty() && draft.id == id && named.is_none_or(|named| draft.index == named);
+        let known = self.0.iter().position(same_id);
         let at_index = || {
             let latest = self.0.iter().rposition(|draft| draft.index == index)?;
             self.0.get(latest).is_some_and(|draft| !draft.is_replaced_by(id, name)).then_some(latest)
