@@ -75,7 +75,7 @@ async fn closing_writes_what_is_queued_and_leaves_one_file() {
     }
     let closed = Err(StoreError::Unavailable("it is closed".to_owned()));
     assert_eq!(store.load(&run(0), 0).await, closed);
-    assert_eq!(store.renew(&node("node_a"), LONG).await, closed.map(|_| ()));
+    assert_eq!(store.renew(&node("node_a"), &[run(0)], LONG).await, closed.map(|_| ()));
 
     let files: Vec<_> = std::fs::read_dir(file(&directory).parent().unwrap()).unwrap().collect();
     assert_eq!(files.len(), 1, "{files:?}");
