@@ -6,7 +6,8 @@ use std::sync::Arc;
 use sqlx::Connection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use tempfile::TempDir;
-use toolgate::core::run::Status;
+use toolgate::core::json;
+use toolgate::core::run::{Event, OutputVerdict, Status};
 use toolgate::core::tool::ToolName;
 use toolgate::ports::{AppendError, ApprovalCache, ApprovalKey, Grant, RunFilter, RunStore, StoreError};
 use toolgate::stores::{Durability, SqliteStore};
@@ -51,6 +52,33 @@ async fn a_store_reopened_from_its_file_has_everything() {
     assert_eq!(store.granted(&[key]).await.unwrap(), [true]);
     let other = store.append(append(run(1), 3, 1).by("node_b")).await;
     assert_eq!(other, Err(AppendError::Owned(node("node_a"))));
+}
+
+#[tokio::test]
+async fn an_event_that_could_be_written_and_never_read_again_is_refused() {
+    let directory = TempDir::new().unwrap();
+    let store = open(&file(&directory)).await;
+    let nested = |levels: usize| {
+        let value = (0..levels).fold(serde_json::json!("]\\\"["), |inner, _| serde_json::json!([inner]));
+        let mut append = append(run(1), 0, 2);
+        append.events[1].event = Event::OutputValidated { verdict: OutputVerdict::Valid { value: Some(value) } };
+        append
+    };
+    let refused = store.append(nested(125)).await;
+    assert!(
+        matches!(&refused, Err(AppendError::Store(StoreError::Corrupt(why))) if why.contains("nested")),
+        "{refused:?}"
+    );
+    assert_eq!(store.load(&run(1), 0).await.unwrap(), []);
+    // What is accepted up to the last level comes back.
+    for levels in json::MAX_DEPTH..125 {
+        let mut append = nested(levels);
+        append.run = run(levels);
+        append.row.id = run(levels);
+        let Ok(()) = store.append(append.clone()).await else { continue };
+        assert_eq!(store.load(&run(levels), 0).await.as_deref(), Ok(append.events.as_slice()), "{levels} levels");
+    }
+    assert_eq!(store.load(&run(json::MAX_DEPTH), 0).await.unwrap().len(), 2);
 }
 
 #[tokio::test]
