@@ -63,6 +63,26 @@ fn a_second_approval_that_means_something_else_is_refused_and_one_in_other_words
 }
 
 #[test]
+fn an_id_that_would_upset_a_terminal_or_a_log_is_replaced_and_any_other_is_kept() {
+    let long = "x".repeat(300);
+    let longest = "y".repeat(256);
+    let ids = ["a\u{1b}[2J", long.as_str(), longest.as_str(), "call-\u{e9}"];
+    let reply = Reply::calling(ids.map(|id| call(id, "ext_order")));
+    // Given twice: what is usable and taken gets a suffix, however long it is.
+    let hand = Hand::with(plain()).model_says(reply.clone());
+    let given: Vec<String> = hand.owed().into_iter().collect();
+    assert_eq!(given.len(), 4, "{given:?}");
+    let ids = |reply: &Reply| reply.calls().map(|call| call.id.to_string()).collect::<Vec<_>>();
+    assert_eq!(
+        ids(&Hand::with(plain()).run.with_unique_ids(reply.clone())),
+        ["call_1_0", "call_1_1", &longest, "call-\u{e9}"]
+    );
+    let again = ids(&hand.run.with_unique_ids(reply));
+    assert_eq!(again.len(), 4);
+    assert!(again[2].starts_with(&longest) && again[2] != longest, "{again:?}");
+}
+
+#[test]
 fn a_result_nested_too_deeply_to_be_read_again_is_refused() {
     let hand = Hand::with(plain()).model_calls([call("b", "ext_order")]);
     let result = |levels: usize| {
