@@ -144,6 +144,13 @@ async fn close(app: App, out: &mut Output) {
     }
 }
 
+/// The same after a run was followed. Whoever pressed Ctrl-C twice does not want to wait for anything.
+async fn close_after<T>(ended: &Result<T, CliError>, app: App, out: &mut Output) {
+    if !matches!(ended, Err(CliError::Interrupted)) {
+        close(app, out).await;
+    }
+}
+
 /// The command line as clap knows it.
 fn command() -> clap::Command {
     Cli::command()

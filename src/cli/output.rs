@@ -33,7 +33,8 @@ impl Output {
         let (out, err) = (io::stdout(), io::stderr());
         let (out_terminal, err_terminal) = (out.is_terminal(), err.is_terminal());
         let columns = env("COLUMNS").and_then(|columns| columns.parse().ok());
-        let asked = || comfy_table::Table::new().width().map(usize::from);
+        // A terminal that knows no size says 0.
+        let asked = || comfy_table::Table::new().width().filter(|width| *width > 0).map(usize::from);
         Self {
             stdout: Stream::new(Box::new(out), out_terminal, Paint::choose(out_terminal, env)),
             stderr: Stream::new(Box::new(err), err_terminal, Paint::choose(err_terminal, env)),

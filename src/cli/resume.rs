@@ -32,8 +32,9 @@ A file of answers:
    \"decisions\": [{\"call_id\": \"call_2\", \"decision\": \"approve\", \"scope\": \"session\"}],
    \"partial\": false, \"expected_version\": 17}
 
-Without answers a run that a dead process left behind is driven on; a pending one is asked about in a terminal, and
-listed elsewhere. Saying the same twice changes nothing. Exit codes are those of `toolgate run`.";
+Without answers a run that a dead process left behind is driven on; a pending one is asked about in
+a terminal, and listed elsewhere. Saying the same twice changes nothing. Exit codes are those of
+`toolgate run`.";
 
 /// Answer what a run waits for, and drive it on
 #[derive(Args, Debug)]
@@ -112,7 +113,7 @@ impl ResumeRun {
         self.changes.apply(&mut settings, None)?;
         let app = setup::open(settings).await?;
         let ended = self.go_on(&app, answers, out).await;
-        super::close(app, out).await;
+        super::close_after(&ended, app, out).await;
         ended
     }
 

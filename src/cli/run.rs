@@ -26,10 +26,11 @@ Examples:
   toolgate run \"Which orders of Ada are late?\"
   git diff | toolgate run --agent reviewer -
   toolgate run --mcp-config ~/.cursor/mcp.json --policy bypass \"List the open issues\"
-  toolgate run --external-tools tools.json --json \"Refund order A-1077\"     (exits with 10 when it is your turn)
+  toolgate run --external-tools tools.json --json \"Refund order A-1077\"
 
-In a terminal the run is shown live, and you are asked for approvals and for the results of external tools. Elsewhere the
-story goes to standard error, the answer to standard output, and what is pending is listed with the command that answers it.
+In a terminal the run is shown live, and you are asked for approvals and for the results of
+external tools. Elsewhere the story goes to standard error, the answer to standard output, and what
+is pending is listed with the command that answers it.
 
 Exit codes: 0 completed, 10 pending, 1 failed, 2 wrong usage or configuration, 130 cancelled.";
 
@@ -87,7 +88,7 @@ impl Run {
         let request = self.request(&agent, &settings)?;
         let app = setup::open(settings).await?;
         let ended = self.start(&app, request, out).await;
-        super::close(app, out).await;
+        super::close_after(&ended, app, out).await;
         ended
     }
 

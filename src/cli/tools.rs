@@ -23,8 +23,8 @@ Examples:
   toolgate tools --mcp-config ~/.cursor/mcp.json --policy accept-edits
   toolgate tools --schema --json | jq '.tools[].input_schema'
 
-ASKS: `allow` runs, `ask` waits for a person, `deny` is refused. Of the calls in one reply only those of the highest
-priority run.";
+ASKS: `allow` runs, `ask` waits for a person, `deny` is refused. Of the calls in one reply only those
+of the highest priority run.";
 
 /// List the tools an agent is offered, and what was left out and why
 #[derive(Args, Debug)]

@@ -221,9 +221,10 @@ impl AgentRunner {
         let mut refusals = Vec::new();
         for (id, outcome) in &resume.results {
             let (Some(call), Outcome::Returned(output)) = (run.call(id), outcome) else { continue };
-            let (Some(tool), Some(value), false) = (&call.tool, &output.structured, output.is_error) else { continue };
+            let (Some(tool), false) = (&call.tool, output.is_error) else { continue };
+            let value = output.structured.clone().unwrap_or_else(|| output.joined_text().into());
             if tool.output_schema.is_some()
-                && let InputFindings::Invalid(problems) = self.inner.ports.inputs.check_result(tool, value).await
+                && let InputFindings::Invalid(problems) = self.inner.ports.inputs.check_result(tool, &value).await
             {
                 refusals.push(invalid(id, "the result", &problems));
             }

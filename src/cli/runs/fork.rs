@@ -56,7 +56,7 @@ impl Fork {
         self.changes.apply(&mut settings, None)?;
         let app = setup::open(settings).await?;
         let ended = self.fork(&app, out).await;
-        crate::cli::close(app, out).await;
+        crate::cli::close_after(&ended, app, out).await;
         ended
     }
 

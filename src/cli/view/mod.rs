@@ -6,10 +6,12 @@ mod show;
 mod story;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub(super) use owed::{Again, what_is_owed};
 pub(super) use picture::Picture;
-pub(super) use story::{Answer, Shown, Story, left_out_line};
+pub(super) use story::{Answer, Shown, Story};
+pub(super) use words::left_out_line;
 
 use super::paint::Paint;
 

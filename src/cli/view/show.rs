@@ -2,7 +2,7 @@
 
 use super::Look;
 use super::picture::{Call, Picture, Turn};
-use super::story::why_rejected;
+use super::words::{left_out_line, why_rejected};
 use crate::cli::text::{COMPACT, compact, count, duration, harmless, one_line, usage};
 use crate::core::chat::Part;
 use crate::core::run::{CallVerdict, Offer, Status};
@@ -38,7 +38,7 @@ impl Picture {
         let executions = if self.executions > 1 { format!(", {} executions", self.executions) } else { String::new() };
         lines.push(format!("{turns}, {calls}{executions}{spent}"));
         lines.extend(self.origin());
-        lines.extend(self.left_out.iter().map(|left| paint.yellow(super::left_out_line(left))));
+        lines.extend(self.left_out.iter().map(|left| paint.yellow(left_out_line(left))));
         lines
     }
 

@@ -250,14 +250,6 @@ pub struct Decision {
     pub edited_arguments: Option<Arguments>,
 }
 
-impl Decision {
-    /// Whether one stands for the other: who said it, and in which words, may differ; what becomes of it may not.
-    pub(super) fn does_the_same_as(&self, other: &Self) -> bool {
-        let Self { answer, scope, edited_arguments, by: _, reason: _ } = self;
-        *answer == other.answer && *scope == other.scope && *edited_arguments == other.edited_arguments
-    }
-}
-
 /// Yes or no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

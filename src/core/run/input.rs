@@ -150,7 +150,7 @@ impl Run {
             answered.push(call);
         }
         for (call, decision) in &resume.decisions {
-            let known = self.decisions.get(call).map(|before| before.does_the_same_as(decision));
+            let known = self.decisions.get(call).map(|before| before == decision);
             match self.judge(&owed, call, "approval", known) {
                 Ok(Taken::New) if self.repeats_what_led_to_the_doubt(call, decision, resume) => {}
                 Ok(Taken::New) => match unusable_edit(call, decision) {

@@ -87,6 +87,11 @@ impl ToolOutput {
         Self { content: vec![Part::text(text)], ..Self::default() }
     }
 
+    /// All text parts, joined as they stand.
+    pub fn joined_text(&self) -> String {
+        self.content.iter().filter_map(Part::as_text).collect()
+    }
+
     /// An answer from any JSON value: text stays text, anything else is its JSON. Kept in both forms.
     pub fn from_value(value: Value) -> Self {
         let text = match &value {

@@ -204,3 +204,19 @@ async fn a_tool_that_the_policy_came_to_deny_while_a_person_thought_is_not_calle
     assert_eq!(world.servers.calls(), [""; 0]);
     assert!(answer_to(&report, "call_1_1").contains("policy"), "{:#?}", said(&report));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_decision_that_was_made_is_repeated_freely_and_changed_never() {
+    let world = guarded(json!([deletion(), say("Done.")])).ready().await;
+    let run = world.run().await.run_id;
+    let yes = decisions([("call_1_1", yes())]);
+    let decided = world.resume(&run, yes.clone()).await.unwrap();
+
+    let repeated = world.resume(&run, yes).await.unwrap();
+    let changed = decisions([("call_1_1", yes_but_with(json!({"path": "b"})))]);
+    let refused = world.resume(&run, changed).await.unwrap_err();
+
+    assert_eq!(repeated.version, decided.version);
+    let expected = Refusal::AlreadySettled { call_id: "call_1_1".into() };
+    assert!(matches!(&refused, RunnerError::Refused(refusals) if *refusals == [expected]), "{refused}");
+}

@@ -3,6 +3,7 @@
 use serde_json::json;
 use toolgate::core::error::ErrorCode;
 use toolgate::core::run::{Input, Refusal, Status};
+use toolgate::core::tool::{Outcome, ToolOutput};
 use toolgate::runner::{Resume, RunnerError};
 
 use super::world::{World, decisions, given_an_agent, partly, results, say, yes};
@@ -108,4 +109,13 @@ async fn a_run_that_does_not_exist_is_not_found() {
     let world = two_orders().await;
     let error = world.resume(&"run_9".into(), results([priced("call_1_1")])).await.unwrap_err();
     assert_eq!((error.code(), error), (ErrorCode::NotFound, RunnerError::NoSuchRun("run_9".into())));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_in_plain_words_is_refused_where_a_schema_asks_for_more() {
+    let words = Outcome::Returned(ToolOutput::text("it costs 1"));
+    let refusals =
+        refused(Resume { results: vec![("call_1_1".into(), words)], partial: true, ..Resume::default() }).await;
+    let [Refusal::Invalid { call_id, what, .. }] = &refusals[..] else { panic!("{refusals:?}") };
+    assert_eq!((call_id.as_str(), what.as_str()), ("call_1_1", "the result"));
 }

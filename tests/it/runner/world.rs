@@ -56,7 +56,9 @@ impl World {
     }
 
     pub(super) async fn resume(&self, run: &RunId, resume: Resume) -> Result<Report, RunnerError> {
-        self.runner.resume(run, resume).await
+        // A resume that hangs is a failure, and no reason to wait for ever.
+        let resumed = tokio::time::timeout(Duration::from_secs(60), self.runner.resume(run, resume));
+        resumed.await.expect("the resume comes to rest")
     }
 
     /// Another process with the same agent on the same store.
