@@ -4,6 +4,19 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+/// How deep a value from outside may be nested. JSON readers, ours among them, stop at 128 levels, and a value stands
+/// some levels deep in the event that records it: a fact that can be written but not read would end its run.
+pub const MAX_DEPTH: usize = 100;
+
+/// Whether arrays and objects are nested in each other more than that many levels deep.
+pub fn is_deeper_than(value: &Value, levels: usize) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        Value::Array(items) => levels == 0 || items.iter().any(|item| is_deeper_than(item, levels - 1)),
+        Value::Object(members) => levels == 0 || members.values().any(|member| is_deeper_than(member, levels - 1)),
+    }
+}
+
 /// SHA-256 of the canonical form, as `sha256:` and lower-case hex.
 pub fn hash(value: &Value) -> String {
     format!("sha256:{}", hex(&Sha256::digest(canonical(value).as_bytes())))

@@ -29,7 +29,7 @@ struct Outgoing {
 
 impl Driver<'_> {
     pub(super) async fn run_tier(&mut self, journal: &mut Journal, calls: Vec<CallId>) -> Result<(), DriveError> {
-        let live = self.live_tools(journal).await;
+        let Waited::Done(live) = self.live_tools(journal).await else { return journal.catch_up().await };
         journal.stage(Event::CallsStarted { calls: calls.clone() })?;
         if journal.commit().await? == Progress::CaughtUp {
             return Ok(());

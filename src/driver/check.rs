@@ -1,8 +1,11 @@
 //! Step: settle for each call of the tier whether it may run. Arguments first, so that no person is asked about a call
 //! that cannot run anyway; then the policy and what was granted before.
 
+use serde_json::{Map, Value};
+
 use super::{DriveError, Driver, Journal};
 use crate::core::id::CallId;
+use crate::core::json;
 use crate::core::policy::{Subject, Verdict};
 use crate::core::run::{Call, CallVerdict, Event, Rejection, Right, Run};
 use crate::core::tool::{Arguments, Problem, Tool};
@@ -26,7 +29,7 @@ impl Driver<'_> {
         let problems = match call.arguments() {
             Arguments::Malformed(text) => {
                 let shown: String = text.chars().take(200).collect();
-                vec![Problem::whole("json", format!("the arguments are not a JSON object: {shown}"))]
+                vec![Problem::whole("json", format!("{}: {shown}", what_is_wrong_with(text)))]
             }
             Arguments::Object(arguments) => match self.ports.inputs.check(tool, arguments, run.budget()).await {
                 InputFindings::Valid => return None,
@@ -51,5 +54,13 @@ impl Driver<'_> {
                 message: format!("Denied by policy `{}`: {}", self.agent.policy.name, judgement.why),
             },
         }
+    }
+}
+
+/// Why text that should have been arguments is none.
+fn what_is_wrong_with(text: &str) -> String {
+    match serde_json::from_str::<Map<String, Value>>(text) {
+        Ok(_) => format!("the arguments are nested deeper than {} levels", json::MAX_DEPTH),
+        Err(_) => "the arguments are not a JSON object".to_owned(),
     }
 }

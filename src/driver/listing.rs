@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::interrupt::Waited;
 use super::{DriveError, Driver, Journal};
 use crate::core::run::Event;
 use crate::core::tool::Toolset;
@@ -10,13 +11,17 @@ impl Driver<'_> {
     pub(super) async fn list_tools(&mut self, journal: &mut Journal) -> Result<(), DriveError> {
         // The first fact is durable before anything runs, also before a server is started.
         journal.commit().await?;
-        let toolset = self.live_tools(journal).await;
+        let Waited::Done(toolset) = self.live_tools(journal).await else { return journal.catch_up().await };
         if journal.run().is_between_turns() { journal.stage(Event::ToolsListed { toolset }) } else { Ok(()) }
     }
 
-    /// Between turns, a toolset that changed since it was last shown to the model is shown anew.
+    /// Between turns, a toolset that changed since it was last shown to the model is shown anew. True if the run moved
+    /// on, so that it has to be asked anew what is next.
     pub(super) async fn refresh_tools(&mut self, journal: &mut Journal) -> Result<bool, DriveError> {
-        let live = self.live_tools(journal).await;
+        let Waited::Done(live) = self.live_tools(journal).await else {
+            journal.catch_up().await?;
+            return Ok(true);
+        };
         if !journal.run().is_between_turns() || journal.run().tools().is_some_and(|shown| **shown == *live) {
             return Ok(false);
         }
@@ -24,11 +29,19 @@ impl Driver<'_> {
         Ok(true)
     }
 
-    /// What servers and caller offer now; asked once an execution.
-    pub(super) async fn live_tools(&mut self, journal: &Journal) -> Arc<Toolset> {
+    /// What servers and caller offer now; asked once an execution. A server that starts slowly must not keep the run from
+    /// being ended.
+    pub(super) async fn live_tools(&mut self, journal: &Journal) -> Waited<Arc<Toolset>> {
         if let Some(live) = &self.live {
-            return live.clone();
+            return Waited::Done(live.clone());
         }
+        match self.unless_ended(journal, self.find_tools(journal)).await {
+            Waited::Done(found) => Waited::Done(self.live.insert(Arc::new(found)).clone()),
+            Waited::Interrupted => Waited::Interrupted,
+        }
+    }
+
+    async fn find_tools(&self, journal: &Journal) -> Toolset {
         let spec = &journal.run().started().spec;
         let context = journal.run().execution_context();
         let offers = match spec.servers.is_empty() {
@@ -37,8 +50,6 @@ impl Driver<'_> {
         };
         let rules = self.agent.toolset_rules(spec);
         let inputs = &self.ports.inputs;
-        let toolset =
-            Toolset::assemble(&spec.external_tools, &offers, &rules).without(|tool| inputs.accepts(tool).err());
-        self.live.insert(Arc::new(toolset)).clone()
+        Toolset::assemble(&spec.external_tools, &offers, &rules).without(|tool| inputs.accepts(tool).err())
     }
 }

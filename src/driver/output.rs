@@ -1,12 +1,16 @@
 //! Step: check the final answer.
 
+use super::interrupt::Waited;
 use super::{DriveError, Driver, Journal};
 use crate::core::run::Event;
 
 impl Driver<'_> {
     pub(super) async fn validate_output(&self, journal: &mut Journal, answer: &str) -> Result<(), DriveError> {
         let run = journal.run();
-        let verdict = self.ports.outputs.check(&run.started().spec, answer, run.budget()).await;
-        journal.stage(Event::OutputValidated { verdict })
+        let checked = self.ports.outputs.check(&run.started().spec, answer, run.budget());
+        match self.unless_ended(journal, checked).await {
+            Waited::Done(verdict) => journal.stage(Event::OutputValidated { verdict }),
+            Waited::Interrupted => journal.catch_up().await,
+        }
     }
 }

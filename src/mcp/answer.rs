@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use crate::core::chat::{Media, Part};
+use crate::core::json;
 use crate::core::tool::ToolOutput;
 
 /// Reads a result. The error says what is wrong with it.
@@ -24,6 +25,9 @@ pub(super) fn read(result: Value) -> Result<ToolOutput, String> {
         Some(other) => return Err(format!("`isError` is {}, not a boolean", excerpt(other))),
     };
     let structured = result.remove("structuredContent");
+    if structured.as_ref().is_some_and(|value| json::is_deeper_than(value, json::MAX_DEPTH)) {
+        return Err(format!("`structuredContent` is nested deeper than {} levels", json::MAX_DEPTH));
+    }
     let mut content: Vec<Part> = match result.remove("content") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(blocks)) => blocks.into_iter().map(part).collect(),
@@ -152,6 +156,10 @@ mod tests {
         assert_eq!((output.structured, output.is_error), (Some(json!({"sum": 3})), true));
     }
 
+    fn nested(levels: usize) -> Value {
+        (0..levels).fold(Value::Null, |inner, _| json!([inner]))
+    }
+
     #[test]
     fn what_is_no_result_is_refused_with_what_is_wrong() {
         for (result, complaint) in [
@@ -160,6 +168,7 @@ mod tests {
             (json!({"content": [], "isError": "no"}), "`isError` is \"no\""),
             (json!({"resultType": "input_required", "content": []}), "`input_required`"),
             (json!([1]), "expected an object, got [1]"),
+            (json!({"structuredContent": nested(json::MAX_DEPTH + 1)}), "nested deeper than 100 levels"),
         ] {
             let error = read(result).expect_err("refused");
             assert!(error.contains(complaint), "{error}");

@@ -16,6 +16,12 @@ use crate::core::tool::{Annotations, McpTool};
 /// No server has that many pages; one that says so repeats itself.
 const MAX_PAGES: usize = 100;
 
+/// More tools than this no model is offered; every one of them is journaled, named and compiled.
+const MAX_TOOLS: usize = 1000;
+/// The longest name and the longest description that are passed on, in bytes.
+const MAX_NAME: usize = 256;
+const MAX_DESCRIPTION: usize = 64 * 1024;
+
 /// What a server listed.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Listing {
@@ -37,6 +43,10 @@ pub(super) async fn list(connection: &Connection, meta: &Map<String, Value>, lim
         let Some(next) = listing.add_page(page)? else {
             return Ok(listing);
         };
+        if listing.is_full() {
+            listing.overflowed();
+            return Ok(listing);
+        }
         if !seen.insert(next.clone()) {
             listing.stopped(&format!("it gave the cursor `{next}` twice"));
             return Ok(listing);
@@ -57,11 +67,16 @@ impl Listing {
             return Err(Fault::Unreadable(format!("`tools` is no list in {}", excerpt(&Value::Object(page)))));
         };
         for tool in tools {
+            if self.is_full() {
+                self.overflowed();
+                return Ok(None);
+            }
             let name = tool.get("name").and_then(Value::as_str).map(str::to_owned);
             match read(tool) {
                 Ok(tool) => self.tools.push(tool),
                 Err(wrong) => {
-                    let name = name.unwrap_or_else(|| format!("#{}", self.tools.len() + self.left_out.len() + 1));
+                    let place = self.tools.len() + self.left_out.len() + 1;
+                    let name = name.filter(|name| name.len() <= MAX_NAME).unwrap_or_else(|| format!("#{place}"));
                     let reason = format!("its definition is malformed: {wrong}. Correct it in the server");
                     self.left_out.push((Some(name), reason));
                 }
@@ -71,6 +86,14 @@ impl Listing {
             Some(Value::String(cursor)) if !cursor.is_empty() => Ok(Some(cursor)),
             _ => Ok(None),
         }
+    }
+
+    fn is_full(&self) -> bool {
+        self.tools.len() + self.left_out.len() >= MAX_TOOLS
+    }
+
+    fn overflowed(&mut self) {
+        self.stopped(&format!("it has more than {MAX_TOOLS} tools"));
     }
 
     fn stopped(&mut self, why: &str) {
@@ -94,6 +117,12 @@ fn read(tool: Value) -> Result<McpTool, String> {
     let definition: Definition = serde_json::from_value(tool).map_err(|error| error.to_string())?;
     if definition.name.is_empty() {
         return Err("`name` is empty".into());
+    }
+    if definition.name.len() > MAX_NAME {
+        return Err(format!("`name` is longer than {MAX_NAME} bytes"));
+    }
+    if definition.description.as_ref().is_some_and(|text| text.len() > MAX_DESCRIPTION) {
+        return Err(format!("`description` is longer than {} KiB", MAX_DESCRIPTION / 1024));
     }
     let input_schema = definition.input_schema.ok_or("`inputSchema` is missing")?;
     if !input_schema.is_object() {
@@ -134,6 +163,28 @@ mod tests {
         let left_out: Vec<Option<&str>> = listing.left_out.iter().map(|(name, _)| name.as_deref()).collect();
         assert_eq!(left_out, [Some("bare"), Some("permissive"), Some("#4"), Some("odd")]);
         assert!(listing.left_out[1].1.contains("`inputSchema` is true, not an object"), "{:?}", listing.left_out);
+    }
+
+    #[test]
+    fn a_server_that_lists_without_measure_is_cut_to_one() {
+        let mut listing = Listing::default();
+        let many: Vec<Value> = (0..MAX_TOOLS + 5).map(|number| tool(&format!("t{number}"))).collect();
+        assert_eq!(listing.add_page(json!({"tools": many, "nextCursor": "2"})), Ok(None));
+        assert_eq!(listing.tools.len(), MAX_TOOLS);
+        let cut = "its list of tools does not end (it has more than 1000 tools); the 1000 tools up to there are used";
+        assert_eq!(listing.left_out, [(None, cut.to_owned())]);
+    }
+
+    #[test]
+    fn a_name_or_a_description_as_long_as_a_book_leaves_its_tool_out() {
+        let mut listing = Listing::default();
+        let mut wordy = tool("wordy");
+        wordy["description"] = "x".repeat(MAX_DESCRIPTION + 1).into();
+        let page = json!({"tools": [tool(&"x".repeat(MAX_NAME + 1)), wordy, tool(&"x".repeat(MAX_NAME))]});
+        assert_eq!(listing.add_page(page), Ok(None));
+        let told: Vec<(Option<&str>, bool)> =
+            listing.left_out.iter().map(|(name, why)| (name.as_deref(), why.contains("is longer than"))).collect();
+        assert_eq!((told, listing.tools.len()), (vec![(Some("#1"), true), (Some("wordy"), true)], 1));
     }
 
     #[test]

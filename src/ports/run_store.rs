@@ -120,6 +120,7 @@ pub trait RunStore: Send + Sync {
     /// A run the asker owns already is given again when asked for by name.
     async fn claim(&self, claim: &Claim) -> Result<Vec<RunId>, StoreError>;
 
-    /// Prolongs every lease of that owner.
-    async fn renew(&self, owner: &NodeId, lease: Duration) -> Result<(), StoreError>;
+    /// Prolongs that owner's leases of these runs. What it does not name runs out: an owner that lives, but has given a
+    /// run up, must not keep it from others.
+    async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError>;
 }

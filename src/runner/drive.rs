@@ -1,5 +1,6 @@
 //! Starting a run and taking one up again. Every execution is a task of its own, owned by the runner.
 
+use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -15,6 +16,9 @@ use crate::core::tool::{Arguments, Outcome, Problem};
 use crate::core::trace::Trace;
 use crate::driver::{Agent, DriveError, Driver, Journal, Progress};
 use crate::ports::{Claim, Grant, InputFindings};
+
+/// How many runs are claimed together after a crash.
+const RECOVERED_AT_ONCE: usize = 64;
 
 /// A run under way in this process. Dropping it changes nothing for the run.
 #[derive(Debug)]
@@ -107,16 +111,28 @@ impl AgentRunner {
         }
     }
 
-    /// Takes up every run that was left behind by a process that died. Returns those it drives now.
+    /// Takes up runs that were left behind by a process that died, oldest first, a batch at a time. Returns
+    /// those it drives now; none when nothing is left that it could drive.
     pub async fn recover(&self) -> Result<Vec<Execution>, RunnerError> {
         let store = &self.inner.ports.store;
-        let claim = Claim { owner: store.node.clone(), run: None, lease: store.lease, limit: 64 };
-        let mut taken = Vec::new();
-        for run in store.runs.claim(&claim).await.map_err(DriveError::from)? {
-            match self.take_up(&run, Input::Resume(Resume::default()), None).await {
-                Ok(execution) => taken.push(execution),
-                // Its agent is not configured here, or its journal is unreadable: another process may know better.
-                Err(error) => tracing::warn!(%run, %error, "a run that was left behind cannot be taken up here"),
+        let claim = Claim { owner: store.node.clone(), run: None, lease: store.lease, limit: RECOVERED_AT_ONCE };
+        let (mut taken, mut refused) = (Vec::new(), BTreeSet::new());
+        while taken.is_empty() {
+            let mut claimed = store.runs.claim(&claim).await.map_err(DriveError::from)?;
+            claimed.retain(|run| !refused.contains(run));
+            if claimed.is_empty() {
+                break;
+            }
+            for run in claimed {
+                match self.take_up(&run, Input::Resume(Resume::default()), None).await {
+                    Ok(execution) => taken.push(execution),
+                    // Its agent is not configured here, or its journal is unreadable. Nobody renews the lease, so another
+                    // process that may know better claims it soon; those behind it have their turn now.
+                    Err(error) => {
+                        tracing::warn!(%run, %error, "a run that was left behind cannot be taken up here");
+                        refused.insert(run);
+                    }
+                }
             }
         }
         Ok(taken)

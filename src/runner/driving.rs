@@ -70,6 +70,11 @@ impl Driving {
         self.seats().taken.get(run).cloned()
     }
 
+    /// Every run that is driven here.
+    pub(super) fn runs(&self) -> Vec<RunId> {
+        self.seats().taken.keys().cloned().collect()
+    }
+
     /// Whether nothing is driven any more. The leases are then nobody's business until the next seat is taken.
     pub(super) fn has_come_to_rest(&self) -> bool {
         let mut seats = self.seats();

@@ -1,26 +1,27 @@
 //! Watching runs of this process: every fact in order, and the fragments in between.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::broadcast;
 
 use crate::core::id::RunId;
 use crate::ports::{EventSink, Update};
 
-/// How far a watcher may fall behind before it misses something.
-const CAPACITY: usize = 4096;
+/// How far a watcher may fall behind before it misses something. Every execution makes room for so many, whether it is
+/// watched or not, so the room is one of pointers.
+const CAPACITY: usize = 1024;
 
-/// Hands updates to whoever watches; runs that nobody watches cost nothing.
+/// Hands updates to whoever watches.
 #[derive(Debug, Default)]
 pub(super) struct Hub {
-    watched: Mutex<BTreeMap<RunId, broadcast::Sender<Update>>>,
+    watched: Mutex<BTreeMap<RunId, broadcast::Sender<Arc<Update>>>>,
 }
 
 /// A running view of one run.
 #[derive(Debug)]
 pub struct Watch {
-    updates: broadcast::Receiver<Update>,
+    updates: broadcast::Receiver<Arc<Update>>,
 }
 
 impl Watch {
@@ -29,7 +30,7 @@ impl Watch {
     pub async fn next(&mut self) -> Option<Update> {
         loop {
             match self.updates.recv().await {
-                Ok(update) => return Some(update),
+                Ok(update) => return Some(Arc::unwrap_or_clone(update)),
                 Err(broadcast::error::RecvError::Lagged(_)) => {}
                 Err(broadcast::error::RecvError::Closed) => return None,
             }
@@ -57,7 +58,7 @@ impl EventSink for Hub {
         let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = watched.get(run) {
             // Nobody listening any more is no error.
-            let _ = sender.send(update.clone());
+            let _ = sender.send(Arc::new(update.clone()));
         }
     }
 

@@ -102,10 +102,12 @@ impl RunStore for MemoryStore {
         Ok(claimed.collect())
     }
 
-    async fn renew(&self, owner: &NodeId, lease: Duration) -> Result<(), StoreError> {
+    async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError> {
         let renewed = Lease::new(owner, lease);
-        for lease in self.kept().runs.values_mut().filter_map(|run| run.lease.as_mut()) {
-            if lease.owner == *owner {
+        let mut kept = self.kept();
+        for run in runs {
+            let lease = kept.runs.get_mut(run).and_then(|run| run.lease.as_mut());
+            if let Some(lease) = lease.filter(|lease| lease.owner == *owner) {
                 *lease = renewed.clone();
             }
         }

@@ -3,13 +3,18 @@
 use serde_json::Value;
 
 use super::problems::shortened;
+use crate::core::json::{MAX_DEPTH, is_deeper_than};
 
 /// The JSON the answer consists of. A code fence around the whole answer is habit, not content, and is taken off;
 /// JSON that stands between prose is refused, because picking it out would be guessing what was meant.
 pub(super) fn parse(answer: &str) -> Result<Value, String> {
     let text = answer.trim();
     let body = fenced(text).unwrap_or(text);
-    serde_json::from_str(body).map_err(|error| complaint(text, &error))
+    let value = serde_json::from_str(body).map_err(|error| complaint(text, &error))?;
+    match is_deeper_than(&value, MAX_DEPTH) {
+        true => Err(format!("the answer is nested deeper than {MAX_DEPTH} levels; make it flatter")),
+        false => Ok(value),
+    }
 }
 
 fn complaint(text: &str, error: &serde_json::Error) -> String {

@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::problems::shortened;
 use super::weight;
+use crate::core::json::{MAX_DEPTH, is_deeper_than};
 
 const MAX_BYTES: usize = 256 * 1024;
-const MAX_DEPTH: usize = 128;
 const MAX_WEIGHT: u64 = 200_000;
 const BACKTRACK_LIMIT: usize = 50_000;
 const PATTERN_SIZE_LIMIT: usize = 1 << 20;
@@ -98,14 +98,6 @@ fn broken(error: &ValidationError<'_>) -> SchemaError {
     let pointer = error.instance_path().as_str();
     let at = if pointer.is_empty() { "#".to_owned() } else { pointer.to_owned() };
     SchemaError::Broken { at, reason: shortened(&error.to_string()) }
-}
-
-fn is_deeper_than(value: &Value, levels: usize) -> bool {
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
-        Value::Array(items) => levels == 0 || items.iter().any(|item| is_deeper_than(item, levels - 1)),
-        Value::Object(members) => levels == 0 || members.values().any(|member| is_deeper_than(member, levels - 1)),
-    }
 }
 
 fn is_larger_than(value: &Value, bytes: usize) -> bool {

@@ -198,7 +198,7 @@ fn huge_and_deep_schemas_are_refused_quickly() {
     let huge = refusal(json!({"type": "object", "description": "x".repeat(300_000)}));
     assert_eq!(huge, "its input schema is larger than 256 KiB; describe the arguments more briefly");
     let deep = (0..200).fold(json!({}), |inner, _| json!({"properties": {"a": inner}}));
-    assert_eq!(refusal(deep), "its input schema is nested deeper than 128 levels");
+    assert_eq!(refusal(deep), "its input schema is nested deeper than 100 levels");
     assert!(begun.elapsed() < Duration::from_secs(5));
 }
 
@@ -239,6 +239,16 @@ fn references_that_multiply_are_refused_however_they_are_written() {
     assert!(begun.elapsed() < Duration::from_secs(5));
     let harmless = chain(20, nothing, &[&pointer]);
     assert_eq!(SchemaValidator::new().accepts(&tool(harmless)), Ok(()));
+}
+
+#[test]
+fn ids_and_references_that_multiply_are_refused_before_they_are_looked_up() {
+    let ids: Vec<Value> = (0..3000).map(|n| json!({"$id": format!("i{n}")})).collect();
+    let references: Vec<Value> = (0..3000).map(|n| json!({"$ref": format!("#/x{n}")})).collect();
+    let begun = Instant::now();
+    let reason = refusal(json!({"type": "object", "enum": ids, "allOf": references}));
+    assert!(reason.contains("refers to itself so often"), "{reason}");
+    assert!(begun.elapsed() < Duration::from_secs(5));
 }
 
 #[tokio::test]

@@ -65,6 +65,8 @@ impl<'a> Weigher<'a> {
             return known.unwrap_or(1);
         }
         self.known.insert(reference, None);
+        // Looking it up in every resource is work as well.
+        self.steps = self.steps.saturating_add(u32::try_from(self.resources.len()).unwrap_or(MAX_STEPS));
         let targets = self.targets(reference);
         let weight = targets.into_iter().map(|target| self.weigh(target)).max().unwrap_or(1);
         self.known.insert(reference, Some(weight));

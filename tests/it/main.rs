@@ -7,6 +7,7 @@ mod config;
 mod fakes;
 mod mcp;
 mod models;
+mod ownership;
 mod runner;
 mod stores;
 mod telemetry;

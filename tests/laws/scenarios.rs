@@ -5,11 +5,14 @@ use std::sync::Arc;
 use serde_json::json;
 use toolgate::core::chat::{Message, Reply, Role};
 use toolgate::core::id::CallId;
-use toolgate::core::run::{Ending, Limit, Limits, Offer, Spec, Status, Step};
-use toolgate::core::tool::{Arguments, Problem, TierMode, ToolCall};
+use toolgate::core::run::{
+    Answer, Decision, Ending, Event, Input, Limit, Limits, Offer, Refusal, Resume, Scope, Spec, Status, Step,
+};
+use toolgate::core::tool::{Arguments, Outcome, Problem, TierMode, ToolCall, ToolName, ToolOutput};
 
-use crate::fixtures::{call, problem, spec};
+use crate::fixtures::{call, problem, smaller_toolset, spec};
 use crate::hand::{Hand, lines};
+use crate::world::decision;
 
 const DEFERRED: &str = "deferred: calls of higher priority ran first; call again if still needed";
 const EXHAUSTED: &str =
@@ -25,6 +28,68 @@ fn bounded(max_tool_interactions: u32, max_iterations: u32) -> Spec {
 
 fn validated(limits: Limits) -> Spec {
     Spec { validate_output: true, ..spec(limits) }
+}
+
+#[test]
+fn a_grant_does_not_outlive_the_toolset_it_was_given_for() {
+    let mut hand = Hand::with(plain());
+    let tool = ToolName::parse("mcp_files_ask_write").unwrap();
+    hand.record(Event::ApprovalsResolved { granted: vec![tool.clone()] });
+    assert!(hand.run.is_granted(&tool));
+    hand.record(Event::ToolsListed { toolset: smaller_toolset() });
+    assert!(!hand.run.is_granted(&tool));
+}
+
+#[test]
+fn a_second_approval_that_means_something_else_is_refused() {
+    let approval = |decision: Decision| {
+        Input::Resume(Resume { decisions: vec![("a".into(), decision)], partial: true, ..Resume::default() })
+    };
+    let yes = || decision(Answer::Approve);
+    let hand = Hand::with(plain()).model_calls([call("a", "ext_ask_order"), call("b", "ext_order")]);
+    assert_eq!(hand.owed().len(), 2);
+    let hand = hand.given(approval(yes()));
+    let edited = Arguments::from_value(json!({"amount": 1}));
+    for other in [
+        Decision { edited_arguments: Some(edited), ..yes() },
+        Decision { scope: Scope::Session, ..yes() },
+        decision(Answer::Deny),
+    ] {
+        // The call waits for its result by now: a decision is of the wrong kind, or late, and either way is not taken.
+        assert!(hand.run.accept(&approval(other)).is_err());
+    }
+}
+
+#[test]
+fn an_id_that_would_upset_a_terminal_or_a_log_is_replaced_and_any_other_is_kept() {
+    let long = "x".repeat(300);
+    let longest = "y".repeat(256);
+    let ids = ["a\u{1b}[2J", long.as_str(), longest.as_str(), "call-\u{e9}"];
+    let reply = Reply::calling(ids.map(|id| call(id, "ext_order")));
+    // Given twice: what is usable and taken gets a suffix, however long it is.
+    let hand = Hand::with(plain()).model_says(reply.clone());
+    let given: Vec<String> = hand.owed().into_iter().collect();
+    assert_eq!(given.len(), 4, "{given:?}");
+    let ids = |reply: &Reply| reply.calls().map(|call| call.id.to_string()).collect::<Vec<_>>();
+    assert_eq!(
+        ids(&Hand::with(plain()).run.with_unique_ids(reply.clone())),
+        ["call_1_0", "call_1_1", &longest, "call-\u{e9}"]
+    );
+    let again = ids(&hand.run.with_unique_ids(reply));
+    assert_eq!(again.len(), 4);
+    assert!(again[2].starts_with(&longest) && again[2] != longest, "{again:?}");
+}
+
+#[test]
+fn a_result_nested_too_deeply_to_be_read_again_is_refused() {
+    let hand = Hand::with(plain()).model_calls([call("b", "ext_order")]);
+    let result = |levels: usize| {
+        let value = (0..levels).fold(json!(1), |inner, _| json!([inner]));
+        let results = vec![("b".into(), Outcome::Returned(ToolOutput::from_value(value)))];
+        hand.run.accept(&Input::Resume(Resume { results, ..Resume::default() }))
+    };
+    assert!(result(100).is_ok());
+    assert!(matches!(result(101).unwrap_err().as_slice(), [Refusal::Invalid { .. }]));
 }
 
 fn malformed(id: &str, name: &str) -> ToolCall {

@@ -65,6 +65,8 @@ impl Run {
             Event::Resumed { trace } => self.execution = (self.length, trace.clone()),
             Event::ToolsListed { toolset } => {
                 self.tools = Some(toolset.clone());
+                // Granted was a tool of that name as it was defined then.
+                self.granted.clear();
                 self.phase = Phase::Ready { resolved: false };
             }
             Event::ApprovalsResolved { granted } => {

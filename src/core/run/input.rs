@@ -7,7 +7,8 @@ use super::state::Phase;
 use super::{Answer, Debt, Decision, Ending, Event, Run};
 use crate::core::chat::Message;
 use crate::core::id::CallId;
-use crate::core::tool::{Arguments, Outcome};
+use crate::core::json;
+use crate::core::tool::{Arguments, Outcome, ToolOutput};
 
 /// Something for a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -139,9 +140,10 @@ impl Run {
         for (call, outcome) in &resume.results {
             let known = self.external_results.get(call).map(|before| **before == *outcome);
             match self.judge(&owed, call, "external_result", known) {
-                Ok(Taken::New) => {
-                    events.push(Event::CallCompleted { call: call.clone(), outcome: outcome.clone().into() })
-                }
+                Ok(Taken::New) => match unusable_result(call, outcome) {
+                    None => events.push(Event::CallCompleted { call: call.clone(), outcome: outcome.clone().into() }),
+                    Some(refusal) => refusals.push(refusal),
+                },
                 Ok(Taken::Before) => {}
                 Err(refusal) => refusals.push(refusal),
             }
@@ -227,6 +229,14 @@ impl Run {
 enum Taken {
     New,
     Before,
+}
+
+/// A result that no journal could give back.
+fn unusable_result(call: &CallId, outcome: &Outcome) -> Option<Refusal> {
+    let Outcome::Returned(ToolOutput { structured: Some(value), .. }) = outcome else { return None };
+    let problems = format!("is nested deeper than {} levels", json::MAX_DEPTH);
+    let refusal = Refusal::Invalid { call_id: call.clone(), what: "the result".into(), problems };
+    json::is_deeper_than(value, json::MAX_DEPTH).then_some(refusal)
 }
 
 /// Edited arguments that no call could be made with.

@@ -202,15 +202,17 @@ impl Run {
         self.execution.1.context(&super::labels::tool_call(call))
     }
 
-    /// The reply with ids that are unique in this run: providers repeat ids from turn to turn, or leave them out.
+    /// The reply with ids that are unique in this run: providers repeat ids from turn to turn, or leave them out. An id
+    /// goes into logs, terminals and the traffic with servers, so one that does not look like one is replaced too.
     pub fn with_unique_ids(&self, mut reply: Reply) -> Reply {
         let mut taken: BTreeSet<CallId> = BTreeSet::new();
         for (index, part) in reply.content.iter_mut().enumerate() {
             let Part::ToolUse { id, .. } = part else { continue };
-            let is_free = |id: &CallId| !id.as_str().is_empty() && !self.calls_seen.contains(id);
-            let stem = if id.as_str().is_empty() { "call".to_owned() } else { id.to_string() };
+            let mut is_refused = !is_usable(id);
+            let stem = if is_refused { "call".to_owned() } else { id.to_string() };
             let mut turn = self.budget.iterations + 1;
-            while !is_free(id) || taken.contains(id) {
+            while is_refused || self.calls_seen.contains(id) || taken.contains(id) {
+                is_refused = false;
                 *id = CallId::from(format!("{stem}_{turn}_{index}"));
                 turn += 1;
             }
@@ -229,4 +231,12 @@ impl Run {
     pub(super) fn calls_in(turn: &Turn, wanted: fn(&CallState) -> bool) -> impl Iterator<Item = &Call> {
         turn.calls.iter().filter(move |call| wanted(&call.state))
     }
+}
+
+/// Longer ids than this nobody gives; a suffix that makes one unique has room beyond it.
+const LONGEST_ID: usize = 256;
+
+fn is_usable(id: &CallId) -> bool {
+    let id = id.as_str();
+    !id.is_empty() && id.len() <= LONGEST_ID && !id.contains(char::is_control)
 }

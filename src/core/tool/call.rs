@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::core::chat::Part;
 use crate::core::id::CallId;
+use crate::core::json;
 
 /// Id, name and arguments. The name may not exist and the arguments may not be JSON: both are mended by feedback.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,7 +18,7 @@ pub struct ToolCall {
     pub arguments: Arguments,
 }
 
-/// Arguments are a JSON object, or text that is none and therefore never runs.
+/// Arguments are a JSON object of at most [`json::MAX_DEPTH`] levels, or text that is none and therefore never runs.
 /// In JSON an object stands for itself and malformed text is a string.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arguments {
@@ -61,6 +62,7 @@ impl Arguments {
             return Self::Object(Map::new());
         }
         match serde_json::from_str(text) {
+            Ok(value) if json::is_deeper_than(&value, json::MAX_DEPTH) => Self::Malformed(text.to_owned()),
             Ok(Value::Object(object)) => Self::Object(object),
             Ok(Value::Null) => Self::Object(Map::new()),
             Ok(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) | Err(_) => {
@@ -72,6 +74,7 @@ impl Arguments {
     /// Arguments that arrived as a JSON value.
     pub fn from_value(value: Value) -> Self {
         match value {
+            Value::Object(_) if json::is_deeper_than(&value, json::MAX_DEPTH) => Self::Malformed(value.to_string()),
             Value::Object(object) => Self::Object(object),
             Value::Null => Self::Object(Map::new()),
             Value::String(text) => Self::parse(&text),
@@ -113,6 +116,30 @@ impl<'de> Deserialize<'de> for Arguments {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
                 Err(D::Error::custom("tool arguments are an object, or a string that could not be parsed as one"))
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::chat::Reply;
+    use crate::core::run::Event;
+
+    fn nested(levels: usize) -> String {
+        format!("{}null{}", r#"{"a":"#.repeat(levels), "}".repeat(levels))
+    }
+
+    #[test]
+    fn arguments_that_no_journal_could_give_back_are_malformed() {
+        for levels in [json::MAX_DEPTH, json::MAX_DEPTH + 1, 126] {
+            let arguments = Arguments::parse(&nested(levels));
+            assert_eq!(arguments.as_object().is_some(), levels <= json::MAX_DEPTH, "{levels}");
+            let call = ToolCall { id: "c".into(), name: "t".into(), arguments };
+            let reply = Reply { content: vec![call.into_part()], ..Reply::text("") };
+            let event = Event::ModelReplied { reply: reply.into() };
+            let written = serde_json::to_string(&event).expect("written");
+            assert_eq!(serde_json::from_str::<Event>(&written).expect("read"), event);
         }
     }
 }

@@ -79,7 +79,7 @@ pub(in crate::mcp) fn spawn(
         return Err(SpawnError::Failed { command: name(), source: io::Error::other("it has no pipes") });
     };
 
-    let tail = StderrTail::default();
+    let tail = StderrTail::without(settings.env.values());
     let (exited, exit) = watch::channel(None);
     let wind_down = CancellationToken::new();
     let keeper = Keeper { process, group: Group::led_by(pid), stderr: tail.clone(), exited };

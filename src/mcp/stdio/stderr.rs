@@ -1,17 +1,23 @@
 //! What a child wrote to stderr last: the one place where a server that failed says why. Bounded, because some servers
-//! log without end; never taken for a failure, because some print banners.
+//! log without end; never taken for a failure, because some print banners. It is quoted in journals and to models, so
+//! the secrets the child was given are taken out: a server that starts badly likes to print its environment.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use secrecy::{ExposeSecret, SecretString};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 const MAX_LINES: usize = 64;
 const MAX_BYTES: usize = 8 * 1024;
+const SHORTEST_SECRET: usize = 8;
 
 /// The last lines, shared between the task that reads and those who explain.
 #[derive(Clone, Debug, Default)]
-pub(in crate::mcp) struct StderrTail(Arc<Mutex<Tail>>);
+pub(in crate::mcp) struct StderrTail {
+    tail: Arc<Mutex<Tail>>,
+    secrets: Arc<[SecretString]>,
+}
 
 #[derive(Debug, Default)]
 struct Tail {
@@ -21,6 +27,12 @@ struct Tail {
 }
 
 impl StderrTail {
+    /// Of a child that was given these values. Those that are too short to be secrets (`1`, `debug`) are shown.
+    pub(super) fn without<'a>(secrets: impl IntoIterator<Item = &'a SecretString>) -> Self {
+        let is_secret = |value: &&SecretString| value.expose_secret().len() >= SHORTEST_SECRET;
+        Self { secrets: secrets.into_iter().filter(is_secret).cloned().collect(), tail: Arc::default() }
+    }
+
     /// Reads to the end of the stream.
     pub(super) async fn fill_from(self, mut stderr: impl AsyncRead + Unpin) {
         let mut chunk = [0u8; 2048];
@@ -33,12 +45,16 @@ impl StderrTail {
     pub(in crate::mcp) fn lines(&self) -> Vec<String> {
         self.with(|tail| {
             let unfinished = (!tail.unfinished.is_empty()).then(|| text(&tail.unfinished));
-            tail.lines.iter().cloned().chain(unfinished).collect()
+            tail.lines.iter().cloned().chain(unfinished).map(|line| self.redacted(line)).collect()
         })
     }
 
+    fn redacted(&self, line: String) -> String {
+        self.secrets.iter().fold(line, |line, secret| line.replace(secret.expose_secret(), "[redacted]"))
+    }
+
     fn with<T>(&self, look: impl FnOnce(&mut Tail) -> T) -> T {
-        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&mut self.tail.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -83,6 +99,14 @@ mod tests {
     #[tokio::test]
     async fn the_last_lines_are_kept_and_an_unfinished_one_is_among_them() {
         assert_eq!(tail_of(b"one\r\ntwo\nthree").await, ["one", "two", "three"]);
+    }
+
+    #[tokio::test]
+    async fn what_the_child_was_given_in_confidence_is_not_repeated() {
+        let given: Vec<SecretString> = ["sk-0123456789", "debug"].map(SecretString::from).into();
+        let tail = StderrTail::without(&given);
+        tail.clone().fill_from(&b"KEY=sk-0123456789 LEVEL=debug\nunfinished sk-0123456789"[..]).await;
+        assert_eq!(tail.lines(), ["KEY=[redacted] LEVEL=debug", "unfinished [redacted]"]);
     }
 
     #[tokio::test]

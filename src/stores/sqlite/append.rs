@@ -44,9 +44,14 @@ impl Appending {
     /// Renders the events; outside the writing task, which has other things to do.
     pub(super) fn new(append: Append) -> Result<Self, StoreError> {
         let json = append.events.iter().map(|recorded| serde_json::to_string(&recorded.event));
-        let events = json.collect::<Result<_, _>>().map_err(|error| {
+        let events: Vec<String> = json.collect::<Result<_, _>>().map_err(|error| {
             StoreError::Corrupt(format!("an event for run {} has no JSON form: {error}", append.run))
         })?;
+        if let Some((recorded, _)) = append.events.iter().zip(&events).find(|(_, json)| !can_be_read(json)) {
+            let (run, seq) = (&append.run, recorded.seq);
+            let why = "is nested so deeply that it could be written, and never read again";
+            return Err(StoreError::Corrupt(format!("event {seq} for run {run} {why}")));
+        }
         Ok(Self { append, events, commit: Uuid::now_v7() })
     }
 
@@ -133,6 +138,26 @@ impl Write for Appending {
         self.record(db).await?;
         Ok(Ok(()))
     }
+}
+
+/// Whether a reader of this JSON stays within its limit of nesting, which a writer does not have.
+fn can_be_read(json: &str) -> bool {
+    const LIMIT: usize = 127;
+    let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_string,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => depth += 1,
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > LIMIT {
+            return false;
+        }
+    }
+    true
 }
 
 /// A position as SQLite keeps it. No journal comes near the limit.

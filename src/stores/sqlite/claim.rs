@@ -39,7 +39,11 @@ const CLAIM_ONE: &str = concat!(
     ") RETURNING id"
 );
 
-const RENEW: &str = concat!("UPDATE run SET lease_until = ", now_ms!(), " + ?2 WHERE owner = ?1");
+const RENEW: &str = concat!(
+    "UPDATE run SET lease_until = ",
+    now_ms!(),
+    " + ?2 WHERE owner = ?1 AND id IN (SELECT value FROM json_each(?3))"
+);
 
 #[async_trait]
 impl Write for Claim {
@@ -63,10 +67,12 @@ impl Write for Claim {
     }
 }
 
-/// Every lease of one owner, from now on.
+/// An owner's leases of some runs, from now on.
 pub(super) struct Renewal {
     /// The owner.
     pub(super) owner: NodeId,
+    /// The runs.
+    pub(super) runs: Vec<RunId>,
     /// How long they last.
     pub(super) lease: Duration,
 }
@@ -76,7 +82,8 @@ impl Write for Renewal {
     type Answer = ();
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
-        sqlx::query(RENEW).bind(self.owner.as_str()).bind(millis(self.lease)).execute(db).await?;
+        let runs = serde_json::json!(self.runs).to_string();
+        sqlx::query(RENEW).bind(self.owner.as_str()).bind(millis(self.lease)).bind(runs).execute(db).await?;
         Ok(())
     }
 }

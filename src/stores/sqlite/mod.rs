@@ -103,8 +103,8 @@ impl RunStore for SqliteStore {
         self.writer.make(claim.clone()).await
     }
 
-    async fn renew(&self, owner: &NodeId, lease: Duration) -> Result<(), StoreError> {
-        self.writer.make(Renewal { owner: owner.clone(), lease }).await
+    async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError> {
+        self.writer.make(Renewal { owner: owner.clone(), runs: runs.to_vec(), lease }).await
     }
 }
 

@@ -113,8 +113,8 @@ impl RunStore for FailingStore {
         self.inner.claim(claim).await
     }
 
-    async fn renew(&self, owner: &NodeId, lease: Duration) -> Result<(), StoreError> {
+    async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError> {
         let stopped = self.plan.lock().unwrap().renews_no_more;
-        if stopped { Ok(()) } else { self.inner.renew(owner, lease).await }
+        if stopped { Ok(()) } else { self.inner.renew(owner, runs, lease).await }
     }
 }

@@ -17,7 +17,7 @@ enum Request {
     Load(RunId, u64),
     List(RunFilter),
     Claim(Claim),
-    Renew(NodeId, Duration),
+    Renew(NodeId, Vec<RunId>, Duration),
 }
 
 proptest! {
@@ -61,7 +61,7 @@ async fn answer(store: &dyn RunStore, request: Request) -> String {
         Request::Load(run, from) => format!("{:?}", store.load(&run, from).await),
         Request::List(filter) => format!("{:?}", store.list(&filter).await),
         Request::Claim(claim) => format!("{:?}", store.claim(&claim).await),
-        Request::Renew(owner, lease) => format!("{:?}", store.renew(&owner, lease).await),
+        Request::Renew(owner, runs, lease) => format!("{:?}", store.renew(&owner, &runs, lease).await),
     }
 }
 
@@ -72,7 +72,8 @@ fn requests() -> impl Strategy<Value = Request> {
         1 => (runs(), 0..6u64).prop_map(|(run, from)| Request::Load(run, from)),
         1 => filters().prop_map(Request::List),
         2 => claims().prop_map(Request::Claim),
-        1 => (owners(), leases()).prop_map(|(owner, lease)| Request::Renew(owner, lease)),
+        1 => (owners(), prop::collection::vec(runs(), 0..3), leases())
+            .prop_map(|(owner, runs, lease)| Request::Renew(owner, runs, lease)),
     ]
 }
 

@@ -49,6 +49,7 @@ macro_rules! conforms {
             a_claim_takes_no_more_than_it_asks_for
             a_lease_that_ran_out_is_anybodys
             a_renewed_lease_holds
+            a_run_that_its_owner_does_not_name_is_not_renewed
             two_workers_claim_no_run_twice
             a_grant_covers_exactly_its_key
             granting_twice_is_granting_once

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use sqlx::Connection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use tempfile::TempDir;
-use toolgate::core::run::Status;
+use toolgate::core::json;
+use toolgate::core::run::{Event, OutputVerdict, Status};
 use toolgate::core::tool::ToolName;
 use toolgate::ports::{AppendError, ApprovalCache, ApprovalKey, Grant, RunFilter, RunStore, StoreError};
 use toolgate::stores::{Durability, SqliteStore};
@@ -54,6 +55,33 @@ async fn a_store_reopened_from_its_file_has_everything() {
 }
 
 #[tokio::test]
+async fn an_event_that_could_be_written_and_never_read_again_is_refused() {
+    let directory = TempDir::new().unwrap();
+    let store = open(&file(&directory)).await;
+    let nested = |levels: usize| {
+        let value = (0..levels).fold(serde_json::json!("]\\\"["), |inner, _| serde_json::json!([inner]));
+        let mut append = append(run(1), 0, 2);
+        append.events[1].event = Event::OutputValidated { verdict: OutputVerdict::Valid { value: Some(value) } };
+        append
+    };
+    let refused = store.append(nested(125)).await;
+    assert!(
+        matches!(&refused, Err(AppendError::Store(StoreError::Corrupt(why))) if why.contains("nested")),
+        "{refused:?}"
+    );
+    assert_eq!(store.load(&run(1), 0).await.unwrap(), []);
+    // What is accepted up to the last level comes back.
+    for levels in json::MAX_DEPTH..125 {
+        let mut append = nested(levels);
+        append.run = run(levels);
+        append.row.id = run(levels);
+        let Ok(()) = store.append(append.clone()).await else { continue };
+        assert_eq!(store.load(&run(levels), 0).await.as_deref(), Ok(append.events.as_slice()), "{levels} levels");
+    }
+    assert_eq!(store.load(&run(json::MAX_DEPTH), 0).await.unwrap().len(), 2);
+}
+
+#[tokio::test]
 async fn closing_writes_what_is_queued_and_leaves_one_file() {
     let directory = TempDir::new().unwrap();
     let store = Arc::new(open(&file(&directory)).await);
@@ -75,7 +103,7 @@ async fn closing_writes_what_is_queued_and_leaves_one_file() {
     }
     let closed = Err(StoreError::Unavailable("it is closed".to_owned()));
     assert_eq!(store.load(&run(0), 0).await, closed);
-    assert_eq!(store.renew(&node("node_a"), LONG).await, closed.map(|_| ()));
+    assert_eq!(store.renew(&node("node_a"), &[run(0)], LONG).await, closed.map(|_| ()));
 
     let files: Vec<_> = std::fs::read_dir(file(&directory).parent().unwrap()).unwrap().collect();
     assert_eq!(files.len(), 1, "{files:?}");

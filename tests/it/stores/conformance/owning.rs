@@ -110,16 +110,26 @@ pub(crate) async fn a_renewed_lease_holds<S: Store>(store: Arc<S>) {
         let owner = ["node_a", "node_b"][number / 3];
         store.append(append(run(number), 0, 1).by(owner).leased(Duration::ZERO)).await.unwrap();
     }
-    store.renew(&node("node_a"), LONG).await.unwrap();
-    store.renew(&node("node_nobody"), LONG).await.unwrap();
+    let all = [run(1), run(2), run(3)];
+    store.renew(&node("node_a"), &all, LONG).await.unwrap();
+    store.renew(&node("node_nobody"), &all, LONG).await.unwrap();
     assert_eq!(store.claim(&any("node_c")).await.unwrap(), [run(3)]);
     let other = store.append(append(run(2), 1, 1).by("node_c")).await;
     assert_eq!(other, Err(AppendError::Owned(node("node_a"))));
 
     // For ever is a long time, and no overflow.
-    store.renew(&node("node_a"), Duration::MAX).await.unwrap();
+    store.renew(&node("node_a"), &all, Duration::MAX).await.unwrap();
     assert_eq!(store.claim(&Claim { lease: Duration::MAX, ..named("node_a", run(1)) }).await.unwrap(), [run(1)]);
     assert_eq!(store.claim(&any("node_c")).await.unwrap(), []);
+}
+
+pub(crate) async fn a_run_that_its_owner_does_not_name_is_not_renewed<S: Store>(store: Arc<S>) {
+    for number in [1, 2] {
+        store.append(append(run(number), 0, 1).by("node_a").leased(Duration::ZERO)).await.unwrap();
+    }
+    store.renew(&node("node_a"), &[run(2), run(7)], LONG).await.unwrap();
+    store.renew(&node("node_a"), &[], LONG).await.unwrap();
+    assert_eq!(store.claim(&any("node_b")).await.unwrap(), [run(1)]);
 }
 
 pub(crate) async fn two_workers_claim_no_run_twice<S: Store>(store: Arc<S>) {
