@@ -80,24 +80,11 @@ impl Lifecycle {
             }
             (None, _) => {} // told from outside, about a run nobody drives here
         }
-        match &recorded.event {
-            Event::CallsStarted { calls } => self.sent.extend(calls.iter().map(|id| (id.clone(), recorded.at))),
-            Event::CallCompleted { call, .. } => {
-                self.sent.remove(call);
-            }
-            Event::Started(_)
-            | Event::Resumed { .. }
-            | Event::ToolsListed { .. }
-            | Event::ApprovalsResolved { .. }
-            | Event::ModelCalled { .. }
-            | Event::ModelReplied { .. }
-            | Event::ModelFailed { .. }
-            | Event::OutputValidated { .. }
-            | Event::TierSelected { .. }
-            | Event::CallChecked { .. }
-            | Event::ApprovalDecided { .. }
-            | Event::MessageAdded { .. }
-            | Event::Ended { .. } => {}
+        if let Event::CallsStarted { calls } = &recorded.event {
+            self.sent.extend(calls.iter().map(|id| (id.clone(), recorded.at)));
+        }
+        if let Event::CallCompleted { call, .. } = &recorded.event {
+            self.sent.remove(call);
         }
     }
 

@@ -150,7 +150,8 @@ fn a_run_that_several_processes_give_one_result_each_has_every_root_once() {
     let mut told = told_after(&journal, &[], &events[..first]);
     told.extend(told_after(&journal, &events[..first], &events[first..second]));
     told.extend(told_after(&journal, &events[..second], &events[second..]));
-    assert_eq!(told, spans(&journal, SpanContent::default()));
+    let ids = |spans: &[Span]| spans.iter().map(|span| (span.trace, span.id)).collect::<Vec<_>>();
+    assert_eq!(ids(&told), ids(&spans(&journal, SpanContent::default())));
     let outcomes = told.iter().filter(|span| span.parent.is_none()).map(|root| text(root, "toolgate.run.outcome"));
     assert_eq!(outcomes.collect::<Vec<_>>(), ["pending", "pending", "completed"]);
 }

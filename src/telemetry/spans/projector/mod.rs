@@ -21,7 +21,7 @@ use crate::core::id::{ModelName, RunId};
 use crate::core::run::{Debt, Event, Recorded, Run, Started, Trigger, labels};
 use crate::core::trace::Trace;
 use crate::ports::ModelIdentity;
-use crate::telemetry::lifecycle::{Content, Lifecycle, LifecycleEvent};
+use crate::telemetry::lifecycle::{Content, Lifecycle};
 
 /// What a configured model is called; a journal knows only its configured name.
 pub type IdentityOf = Arc<dyn Fn(&ModelName) -> Option<ModelIdentity> + Send + Sync>;
@@ -76,10 +76,9 @@ impl Projector {
             return Vec::new();
         }
         self.next_seq = recorded.seq + 1;
-        let told = self.lifecycle.tell(recorded);
         let spans = match self.is_copied(recorded) {
             true => self.pass_over(recorded),
-            false => self.tell(recorded, &told),
+            false => self.tell(recorded),
         };
         self.lifecycle.take_in(recorded);
         spans
@@ -122,7 +121,7 @@ impl Projector {
     }
 
     /// The spans that a fact finishes. The run is still as it was before the fact.
-    fn tell(&mut self, recorded: &Recorded, told: &[LifecycleEvent]) -> Vec<Span> {
+    fn tell(&mut self, recorded: &Recorded) -> Vec<Span> {
         let mut spans = Vec::new();
         let comes_from_outside = self.hold(recorded);
         let goes_on = !comes_from_outside && !matches!(recorded.event, Event::Resumed { .. });
@@ -133,6 +132,7 @@ impl Projector {
             let owed = execution.owed.take();
             execution.owed = (!goes_on).then(|| owed.unwrap_or_else(|| pending(&self.lifecycle)));
         }
+        let told = self.lifecycle.tell(recorded);
         spans.extend(self.advance(recorded));
         if let Some(execution) = &mut self.execution {
             if !comes_from_outside {
@@ -245,6 +245,7 @@ impl Projector {
 
     /// Takes note of a copied fact: the fork links back to the execution it was copied from.
     fn pass_over(&mut self, recorded: &Recorded) -> Vec<Span> {
+        self.lifecycle.tell(recorded);
         let trace = match &recorded.event {
             Event::Started(started) => {
                 self.identify(started);
