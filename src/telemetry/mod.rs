@@ -8,8 +8,6 @@ pub mod lifecycle;
 pub mod logging;
 mod per_run;
 pub mod spans;
-mod transcript;
-mod view;
 
 pub use export::{Export, ExportError, ExportSettings, Sampler, SpanSink};
 pub use lifecycle::{Lifecycle, LifecycleEvent};

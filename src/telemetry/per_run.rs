@@ -23,6 +23,11 @@ impl<T> PerRun<T> {
         change(&mut lock(&fold))
     }
 
+    /// Gives a run this fold, whatever it had before.
+    pub(super) fn put(&self, run: &RunId, fold: T) {
+        lock(&self.0).insert(run.clone(), Arc::new(Mutex::new(fold)));
+    }
+
     /// Forgets a run.
     pub(super) fn forget(&self, run: &RunId) {
         lock(&self.0).remove(run);

@@ -1,4 +1,7 @@
-//! Journal in, lifecycle events out.
+//! Journal in, lifecycle events out. What a run is, the core's fold knows; kept besides is only what it does not tell:
+//! when things were asked for.
+
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
@@ -6,48 +9,93 @@ use super::{CallRef, Content, Fact, LifecycleEvent};
 use crate::core::chat::{Part, Reply};
 use crate::core::error::Failure;
 use crate::core::id::{CallId, ModelName, RunId};
-use crate::core::run::{Answer, CallVerdict, Decision, Ending, Event, Offer, OutputVerdict, Recorded, Rejection};
-use crate::core::tool::{Outcome, Problem};
+use crate::core::run::{
+    Answer, Budget, Call, CallVerdict, Decision, Ending, Event, Offer, OutputVerdict, Recorded, Rejection, Run,
+};
+use crate::core::tool::{Arguments, Outcome, Problem, ToolCall};
 use crate::ports::Delta;
-use crate::telemetry::view::{Call, RunView};
 
 /// The fold of one run's journal into its lifecycle events.
 #[derive(Clone, Debug)]
 pub struct Lifecycle {
-    run: RunId,
+    id: RunId,
     content: Content,
-    view: RunView,
+    /// The run before the fact that is being told; `None` before the first.
+    run: Option<Run>,
+    /// Model turns begun; 0 before the first.
+    iteration: u32,
+    asked: Option<Asked>,
+    sent: BTreeMap<CallId, Timestamp>,
+}
+
+/// The attempt at the model that is under way or was made last.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    at: Timestamp,
+    attempt: u32,
 }
 
 impl Lifecycle {
     /// A run nothing has happened to yet.
     pub fn new(run: RunId, content: Content) -> Self {
-        Self { run, content, view: RunView::default() }
+        Self { id: run, content, run: None, iteration: 0, asked: None, sent: BTreeMap::new() }
     }
 
     /// What a fact means to a viewer: usually one event, sometimes several or none. Facts come in journal order.
     pub fn observe(&mut self, recorded: &Recorded) -> Vec<LifecycleEvent> {
-        self.view.apply(recorded);
-        self.facts(&recorded.event, recorded.at)
-            .into_iter()
-            .map(|fact| LifecycleEvent {
-                seq: Some(recorded.seq),
-                run_id: self.run.clone(),
-                at: Some(recorded.at),
-                iteration: self.view.iteration,
-                fact,
-            })
-            .collect()
+        let events = self.tell(recorded);
+        self.take_in(recorded);
+        events
     }
 
     /// A fragment as an event; passed on as it is.
     pub fn delta(&self, delta: &Delta) -> LifecycleEvent {
         let fact = Fact::Fragment(delta.clone());
-        LifecycleEvent { seq: None, run_id: self.run.clone(), at: None, iteration: self.view.iteration, fact }
+        LifecycleEvent { seq: None, run_id: self.id.clone(), at: None, iteration: self.iteration, fact }
     }
 
-    pub(in crate::telemetry) fn view(&self) -> &RunView {
-        &self.view
+    /// What the next fact means, told of the run as that fact finds it.
+    pub(in crate::telemetry) fn tell(&mut self, recorded: &Recorded) -> Vec<LifecycleEvent> {
+        if let Event::ModelCalled { attempt, .. } = recorded.event {
+            self.iteration += u32::from(attempt == 1);
+            self.asked = Some(Asked { at: recorded.at, attempt });
+        }
+        let event = |fact| LifecycleEvent {
+            seq: Some(recorded.seq),
+            run_id: self.id.clone(),
+            at: Some(recorded.at),
+            iteration: self.iteration,
+            fact,
+        };
+        self.facts(&recorded.event, recorded.at).into_iter().map(event).collect()
+    }
+
+    /// Folds the fact that was told. One that cannot be is passed over, for a watcher must not fail: whoever drives the
+    /// run refuses it louder.
+    pub(in crate::telemetry) fn take_in(&mut self, recorded: &Recorded) {
+        match (&mut self.run, &recorded.event) {
+            (None, Event::Started(started)) => self.run = Some(Run::begin(started.clone())),
+            (Some(run), event) => {
+                let _ = run.apply(event);
+            }
+            (None, _) => {} // told from outside, about a run nobody drives here
+        }
+        if let Event::CallsStarted { calls } = &recorded.event {
+            self.sent.extend(calls.iter().map(|id| (id.clone(), recorded.at)));
+        }
+        if let Event::CallCompleted { call, .. } = &recorded.event {
+            self.sent.remove(call);
+        }
+    }
+
+    /// The run, with every fact that was taken in.
+    pub(in crate::telemetry) fn run(&self) -> Option<&Run> {
+        self.run.as_ref()
+    }
+
+    /// Model turns begun; 0 before the first.
+    pub(in crate::telemetry) fn iteration(&self) -> u32 {
+        self.iteration
     }
 
     fn facts(&self, event: &Event, at: Timestamp) -> Vec<Fact> {
@@ -93,10 +141,13 @@ impl Lifecycle {
 
     fn model_called(&self, attempt: u32, offer: Offer) -> Vec<Fact> {
         let model = self.model();
-        let begins_turn = self.view.asked.is_some_and(|asked| asked.begins_turn);
+        let begins_turn = attempt == 1;
         let mut facts = Vec::new();
-        if begins_turn && offer == Offer::NoTools {
-            facts.push(Fact::BudgetExhausted { used: self.view.interactions, max: self.view.max_interactions() });
+        if let Some(budget) = self.budget().filter(|_| begins_turn && offer == Offer::NoTools) {
+            facts.push(Fact::BudgetExhausted {
+                used: budget.tool_interactions,
+                max: budget.limits.max_tool_interactions,
+            });
         }
         match begins_turn {
             true => facts.extend([Fact::ContextBuildStarted, Fact::ContextBuildSuccess]),
@@ -107,6 +158,11 @@ impl Lifecycle {
     }
 
     fn model_replied(&self, reply: &Reply, at: Timestamp) -> Fact {
+        let tools = self.run.as_ref().and_then(Run::tools);
+        let call_ref = |call: &ToolCall| {
+            let tool = tools.and_then(|tools| tools.get(&call.name));
+            CallRef::new(&call.id, &call.name, tool.map(|tool| &**tool), Some(&call.arguments), self.content)
+        };
         Fact::ModelReplied {
             model: reply.model.clone(),
             attempt: self.attempt(),
@@ -114,17 +170,14 @@ impl Lifecycle {
             usage: reply.usage,
             duration_ms: self.asked_ms(at),
             first_token_ms: reply.first_token_ms,
-            tool_calls: self.view.calls.iter().map(|call| self.call_ref_of(call)).collect(),
+            tool_calls: reply.calls().map(|call| call_ref(&call)).collect(),
             text: self.said(|| reply.joined_text()),
         }
     }
 
     fn call_checked(&self, call: &CallId, verdict: &CallVerdict) -> Vec<Fact> {
         match verdict {
-            CallVerdict::Run { .. } => match self.view.call(call).is_some_and(|call| call.decision.is_some()) {
-                true => Vec::new(), // told when it was approved
-                false => self.external_requested(call),
-            },
+            CallVerdict::Run { .. } => self.external_requested(call, None),
             CallVerdict::Ask { rule, why } => {
                 vec![Fact::ApprovalRequested { call: self.call_ref(call), rule: rule.clone(), why: why.clone() }]
             }
@@ -148,42 +201,46 @@ impl Lifecycle {
     }
 
     fn approval_decided(&self, call: &CallId, decision: &Decision) -> Vec<Fact> {
+        let edited = decision.edited_arguments.as_ref();
         let mut facts = vec![Fact::ApprovalDecided {
-            call: self.call_ref(call),
+            call: self.call_ref_with(call, edited),
             answer: decision.answer,
             by: decision.by.clone(),
             scope: decision.scope,
-            edited: decision.edited_arguments.is_some(),
+            edited: edited.is_some(),
             reason: decision.reason.clone(),
         }];
         if decision.answer == Answer::Approve {
-            facts.extend(self.external_requested(call));
+            facts.extend(self.external_requested(call, edited));
         }
         facts
     }
 
-    fn external_requested(&self, call: &CallId) -> Vec<Fact> {
-        let external = self.view.call(call).filter(|call| call.is_external());
-        external.map(|call| Fact::ExternalRequested { call: self.call_ref_of(call) }).into_iter().collect()
+    fn external_requested(&self, id: &CallId, edited: Option<&Arguments>) -> Vec<Fact> {
+        match self.call(id).is_some_and(Call::is_external) {
+            true => vec![Fact::ExternalRequested { call: self.call_ref_with(id, edited) }],
+            false => Vec::new(),
+        }
     }
 
     fn call_completed(&self, id: &CallId, outcome: &Outcome, at: Timestamp) -> Fact {
-        let known = self.view.call(id);
         let call = self.call_ref(id);
         let is_error = outcome.is_error();
         let error = error_word(outcome);
         let text = text_of(&outcome.content());
         let result_bytes = text.len();
         let result = self.said(|| text);
-        if known.is_some_and(Call::is_external) {
+        if self.call(id).is_some_and(Call::is_external) {
             return Fact::ExternalCompleted { call, is_error, error, result_bytes, result };
         }
-        let duration_ms = known.and_then(|call| call.started).map(|started| elapsed_ms(started, at));
+        let duration_ms = self.sent.get(id).map(|sent| elapsed_ms(*sent, at));
         Fact::McpCompleted { call, duration_ms, is_error, error, result_bytes, result }
     }
 
     fn ended(&self, ending: &Ending) -> Fact {
-        let (tool_interactions, usage) = (self.view.interactions, self.view.usage);
+        let budget = self.budget();
+        let tool_interactions = budget.map_or(0, |budget| budget.tool_interactions);
+        let usage = budget.map(|budget| budget.usage).unwrap_or_default();
         let output = ending.output().and_then(|output| self.said(|| output.text.clone()));
         let failed = |error: Option<Failure>| match error {
             Some(error) => {
@@ -200,26 +257,38 @@ impl Lifecycle {
     }
 
     fn call_ref(&self, id: &CallId) -> CallRef {
-        match self.view.call(id) {
-            Some(call) => self.call_ref_of(call),
+        self.call_ref_with(id, None)
+    }
+
+    /// How the call is named, with the arguments that are put in the place of its own.
+    fn call_ref_with(&self, id: &CallId, edited: Option<&Arguments>) -> CallRef {
+        match self.call(id) {
+            Some(call) => {
+                let arguments = Some(edited.unwrap_or_else(|| call.arguments()));
+                CallRef::new(id, &call.asked.name, call.tool.as_deref(), arguments, self.content)
+            }
             None => CallRef::new(id, "", None, None, self.content),
         }
     }
 
-    fn call_ref_of(&self, call: &Call) -> CallRef {
-        CallRef::new(&call.call.id, &call.call.name, call.tool.as_deref(), Some(call.arguments()), self.content)
+    fn call(&self, id: &CallId) -> Option<&Call> {
+        self.run.as_ref()?.call(id)
+    }
+
+    fn budget(&self) -> Option<&Budget> {
+        self.run.as_ref().map(Run::budget)
     }
 
     fn model(&self) -> ModelName {
-        self.view.started.as_ref().map_or_else(|| ModelName::new(""), |started| started.spec.model.clone())
+        self.run.as_ref().map_or_else(|| ModelName::new(""), |run| run.started().spec.model.clone())
     }
 
     fn attempt(&self) -> u32 {
-        self.view.asked.map_or(1, |asked| asked.attempt)
+        self.asked.map_or(1, |asked| asked.attempt)
     }
 
     fn asked_ms(&self, at: Timestamp) -> u64 {
-        self.view.asked.map_or(0, |asked| elapsed_ms(asked.at, at))
+        self.asked.map_or(0, |asked| elapsed_ms(asked.at, at))
     }
 
     /// Something that was said, if the stream may quote it.

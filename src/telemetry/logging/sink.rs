@@ -45,7 +45,7 @@ impl EventSink for LogSink {
         for recorded in history {
             lifecycle.observe(recorded);
         }
-        self.runs.with_new(run, || lifecycle.clone(), |known| *known = lifecycle.clone());
+        self.runs.put(run, lifecycle);
     }
 
     fn laid_down(&self, run: &RunId, _at: Timestamp) {

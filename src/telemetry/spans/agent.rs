@@ -2,6 +2,7 @@
 //!
 //! Totals have names of our own: token counts under the published names would be added up with those of the LLM spans.
 
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::attributes::{Attributes, Value, bounded};
@@ -9,11 +10,9 @@ use super::messages::arguments_text;
 use super::span::SpanEvent;
 use super::tool::CutShort;
 use super::{SpanContent, names};
-use crate::core::error::Failure;
-use crate::core::run::{Ending, Rejection, Started};
+use crate::core::run::{Budget, CallVerdict, Debt, Ending, Event, Rejection, Started};
 use crate::ports::ModelIdentity;
 use crate::telemetry::lifecycle::{Fact, LifecycleEvent};
-use crate::telemetry::view::{Call, RunView};
 
 /// How an execution ended.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +21,8 @@ pub(super) enum Finish<'a> {
     Ended(&'a Ending),
     /// The run waits for others.
     Paused,
+    /// In the middle of something: its process died, or could not go on.
+    Interrupted,
 }
 
 impl Finish<'_> {
@@ -30,14 +31,19 @@ impl Finish<'_> {
         match self {
             Self::Ended(ending) => ending.status().as_str(),
             Self::Paused => "pending",
+            Self::Interrupted => CutShort::Interrupted.as_str(),
         }
     }
 
-    /// What went wrong, if something did.
-    pub(super) fn failure(self) -> Option<Failure> {
+    /// What went wrong, if something did: the word for `error.type`, and a sentence.
+    pub(super) fn failure(self) -> Option<(&'static str, String)> {
         match self {
-            Self::Ended(ending) => ending.failure(),
+            Self::Ended(ending) => ending.failure().map(|failure| (failure.code.as_str(), failure.message)),
             Self::Paused => None,
+            Self::Interrupted => {
+                let cut = CutShort::Interrupted;
+                Some((cut.as_str(), "the execution stopped before the run was over or had to wait".to_owned()))
+            }
         }
     }
 
@@ -45,7 +51,7 @@ impl Finish<'_> {
     pub(super) fn cuts_short(self) -> CutShort {
         match self {
             Self::Ended(_) => CutShort::Cancelled,
-            Self::Paused => CutShort::Interrupted,
+            Self::Paused | Self::Interrupted => CutShort::Interrupted,
         }
     }
 }
@@ -53,7 +59,7 @@ impl Finish<'_> {
 /// Everything but how it ended and what all spans of an execution share.
 pub(super) fn attributes(
     started: &Started,
-    view: &RunView,
+    budget: &Budget,
     identity: &ModelIdentity,
     content: SpanContent,
     to: &mut Attributes,
@@ -63,72 +69,67 @@ pub(super) fn attributes(
     to.text(names::AGENT_NAME, started.spec.agent.as_str());
     to.text(names::GEN_AI_AGENT, started.spec.agent.as_str());
     to.text(names::PROVIDER, &identity.provider);
-    to.int(names::BUDGET_USED, u64::from(view.interactions));
-    to.int(names::BUDGET_MAX, u64::from(view.max_interactions()));
-    to.int(names::MCP_CALLS, u64::from(view.mcp_calls));
-    to.int(names::TOTAL_INPUT, view.usage.input_tokens);
-    to.int(names::TOTAL_OUTPUT, view.usage.output_tokens);
-    to.float(names::TOTAL_COST, view.usage.cost_usd);
+    to.int(names::BUDGET_USED, u64::from(budget.tool_interactions));
+    to.int(names::BUDGET_MAX, u64::from(budget.limits.max_tool_interactions));
+    to.int(names::MCP_CALLS, u64::from(budget.mcp_calls));
+    to.int(names::TOTAL_INPUT, budget.usage.input_tokens);
+    to.int(names::TOTAL_OUTPUT, budget.usage.output_tokens);
+    to.float(names::TOTAL_COST, budget.usage.cost_usd);
     to.input(&started.input.text(), content.hide_inputs);
 }
 
 /// How it ended: the answer, or what a waiting run is owed.
-pub(super) fn outcome(finish: Finish<'_>, owed: &str, content: SpanContent, to: &mut Attributes) {
+pub(super) fn outcome(finish: Finish<'_>, owed: &[Debt], content: SpanContent, to: &mut Attributes) {
     to.text(names::RUN_OUTCOME, finish.outcome());
-    if let Some(failure) = finish.failure() {
-        to.text(names::ERROR_TYPE, failure.code.as_str());
-    }
+    to.text_if(names::ERROR_TYPE, finish.failure().map(|(word, _)| word));
     match finish {
         Finish::Ended(ending) => {
             if let Some(output) = ending.output() {
                 to.output(&output.text, content.hide_outputs);
             }
         }
-        Finish::Paused => to.output(owed, content.hide_outputs),
+        Finish::Paused => to.output(&owed_text(owed), content.hide_outputs),
+        Finish::Interrupted => {}
     }
 }
 
 /// What a waiting run is owed, as its output: readers list runs by the input and output of the root.
-pub(super) fn owed(view: &RunView) -> String {
-    let debt = |kind: &str, call: &Call| {
-        let arguments = arguments_text(call.arguments());
-        json!({ "kind": kind, "call_id": call.call.id, "tool": call.call.name, "arguments": arguments })
+fn owed_text(debts: &[Debt]) -> String {
+    let owed = |debt: &Debt| {
+        let (name, arguments) = match debt {
+            Debt::ExternalResult { name, arguments, .. } | Debt::Approval { name, arguments, .. } => (name, arguments),
+        };
+        let arguments = arguments_text(arguments);
+        json!({ "kind": debt.kind(), "call_id": debt.call_id(), "tool": name, "arguments": arguments })
     };
-    let open = view.calls.iter().filter(|call| call.end.is_none() && !call.deferred);
-    let owed: Vec<_> = open
-        .filter_map(|call| match (&call.asked, &call.decision) {
-            (Some(_), None) => Some(debt("approval", call)),
-            (Some(_), Some(_)) | (None, _) => call.requested.then(|| debt("external_result", call)),
-        })
-        .collect();
-    json!({ "status": "pending", "pending": owed }).to_string()
+    json!({ "status": "pending", "pending": debts.iter().map(owed).collect::<Vec<_>>() }).to_string()
 }
 
-/// The events a root carries: decisions of the loop, which have no span of their own.
-pub(super) fn events(event: &LifecycleEvent, content: SpanContent) -> Vec<SpanEvent> {
-    let Some(at) = event.at else { return Vec::new() };
-    let told = SpanEvent { name: event.name(), at, attributes: fields(event) };
-    match &event.fact {
-        Fact::Rejected { call, reason, message } => {
-            let exception = match reason {
-                Rejection::Unknown => Some(format!("Tool does not exist: {}", call.name)),
-                Rejection::InvalidArguments => Some(match message.as_deref().filter(|_| !content.hide_inputs) {
-                    Some(message) => message.to_owned(),
-                    None => format!("The arguments of {} do not fit its schema", call.name),
-                }),
-                Rejection::Denied | Rejection::Budget | Rejection::Deferred => None,
-            };
-            let exception = exception.map(|message| SpanEvent::exception(reason.as_str(), &message, at));
-            std::iter::once(told).chain(exception).collect()
+/// The exception that tells a call the model got wrong, in the words that the model reads.
+pub(super) fn mistake(event: &Event, at: Timestamp, content: SpanContent) -> Option<SpanEvent> {
+    let Event::CallChecked { verdict: CallVerdict::Rejected { reason, message }, .. } = event else { return None };
+    match reason {
+        Rejection::Unknown | Rejection::InvalidArguments if content.hide_inputs || content.hide_outputs => {
+            Some(SpanEvent::exception(reason.as_str(), "the call could not be used", at))
         }
+        Rejection::Unknown | Rejection::InvalidArguments => Some(SpanEvent::exception(reason.as_str(), message, at)),
+        Rejection::Denied | Rejection::Budget | Rejection::Deferred => None,
+    }
+}
+
+/// The event a root carries for a decision of the loop, which has no span of its own.
+pub(super) fn note(event: &LifecycleEvent) -> Option<SpanEvent> {
+    let at = event.at?;
+    match &event.fact {
         Fact::TierSelected { .. }
+        | Fact::Rejected { .. }
         | Fact::BudgetExhausted { .. }
         | Fact::ApprovalRequested { .. }
         | Fact::ApprovalDecided { .. }
         | Fact::ExternalRequested { .. }
         | Fact::ValidationFailed { .. }
         | Fact::MessageAdded { .. }
-        | Fact::Resumed { .. } => vec![told],
+        | Fact::Resumed { .. } => Some(SpanEvent { name: event.name(), at, attributes: fields(event) }),
         Fact::Started { .. }
         | Fact::Pending { .. }
         | Fact::Completed { .. }
@@ -146,12 +147,12 @@ pub(super) fn events(event: &LifecycleEvent, content: SpanContent) -> Vec<SpanEv
         | Fact::McpCompleted { .. }
         | Fact::ExternalCompleted { .. }
         | Fact::OutputValidated
-        | Fact::Fragment(_) => Vec::new(),
+        | Fact::Fragment(_) => None,
     }
 }
 
 /// The fields of a lifecycle event under our own names; what is not a scalar as JSON text.
-pub(super) fn fields(event: &LifecycleEvent) -> Vec<(String, Value)> {
+fn fields(event: &LifecycleEvent) -> Vec<(String, Value)> {
     let serde_json::Value::Object(fields) = serde_json::to_value(&event.fact).unwrap_or_default() else {
         return Vec::new();
     };

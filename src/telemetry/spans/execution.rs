@@ -7,8 +7,7 @@ use super::attributes::Attributes;
 use super::span::{Kind, Link, Parent, Span, SpanEvent, Status};
 use crate::core::chat::Usage;
 use crate::core::error::Failure;
-use crate::core::id::CallId;
-use crate::core::run::{Offer, labels};
+use crate::core::run::{Call, Debt, Offer, labels};
 use crate::core::trace::{SpanId, Trace};
 
 /// One execution of a run.
@@ -30,10 +29,10 @@ pub(super) struct Execution {
     pub(super) calls: Vec<OpenCall>,
     /// The last answer: what is checked next.
     pub(super) answer: Option<(Timestamp, String)>,
-    /// What the run was owed before anything of it came.
-    pub(super) owed: Option<String>,
-    /// Whether a driver did anything in it yet.
-    pub(super) is_driven: bool,
+    /// What the run was owed before anything of it came; `None` while its driver is at work.
+    pub(super) owed: Option<Vec<Debt>>,
+    /// Whether another driver tells what happens in it.
+    pub(super) is_anothers: bool,
     common: Vec<(String, Value)>,
     events: Vec<SpanEvent>,
 }
@@ -54,7 +53,7 @@ pub(super) struct OpenModelCall {
 /// A tool call that has no outcome yet.
 #[derive(Clone, Debug)]
 pub(super) struct OpenCall {
-    pub(super) id: CallId,
+    pub(super) call: Call,
     pub(super) start: Timestamp,
 }
 
@@ -89,7 +88,7 @@ impl Execution {
             calls: Vec::new(),
             answer: None,
             owed: None,
-            is_driven: false,
+            is_anothers: false,
             common,
             events: Vec::new(),
         }
@@ -108,7 +107,7 @@ impl Execution {
         let start = child.start.max(self.started);
         let end = child.end.max(start);
         self.last = self.last.max(end);
-        if !self.trace.sampled {
+        if !self.trace.sampled || self.is_anothers {
             return None;
         }
         let mut events = child.events;
@@ -131,15 +130,15 @@ impl Execution {
         })
     }
 
-    /// The root. `None` when nothing is recorded.
+    /// The root; `failure` is a word and a sentence. `None` when nothing is recorded.
     pub(super) fn finish(
         self,
         name: String,
         end: Timestamp,
-        failure: Option<&Failure>,
+        failure: Option<(&str, &str)>,
         build: impl FnOnce(&mut Attributes),
     ) -> Option<Span> {
-        if !self.trace.sampled {
+        if !self.trace.sampled || self.is_anothers {
             return None;
         }
         let end = end.max(self.last);
@@ -148,9 +147,9 @@ impl Execution {
         events.retain(|event| event.at <= end);
         let status = match failure {
             None => Status::Ok,
-            Some(failure) => {
-                events.push(SpanEvent::exception(failure.code.as_str(), &failure.message, end));
-                Status::error(&failure.message)
+            Some((word, message)) => {
+                events.push(SpanEvent::exception(word, message, end));
+                Status::error(message)
             }
         };
         Some(Span {

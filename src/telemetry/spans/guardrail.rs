@@ -10,9 +10,8 @@ use super::attributes::Attributes;
 use super::messages::arguments_text;
 use super::span::SpanEvent;
 use super::{SpanContent, names};
-use crate::core::run::{Decision, OutputVerdict};
+use crate::core::run::{Call, CallState, Decision, OutputVerdict};
 use crate::core::tool::Problem;
-use crate::telemetry::view::Call;
 
 /// The check of an answer.
 pub(super) fn output_check(answer: &str, verdict: &OutputVerdict, content: SpanContent, to: &mut Attributes) {
@@ -40,13 +39,18 @@ pub(super) fn output_rejected(verdict: &OutputVerdict, at: Timestamp, content: S
     }
 }
 
-/// A person's decision about a call.
+/// A person's decision about a call, which is as it was when they were asked.
 pub(super) fn approval(call: &Call, decision: &Decision, content: SpanContent, to: &mut Attributes) {
     to.text(names::SPAN_KIND, "GUARDRAIL");
     to.text(names::GUARDRAIL, "approval");
-    let (rule, why) = call.asked.clone().unwrap_or_default();
+    let (rule, why) = match &call.state {
+        CallState::Asked { rule, why, .. } => (rule.as_deref(), why.as_str()),
+        CallState::New | CallState::Selected | CallState::Cleared | CallState::Started | CallState::Settled(_) => {
+            (None, "")
+        }
+    };
     let question = json!({
-        "call_id": call.call.id, "tool": call.call.name, "arguments": arguments_text(&call.call.arguments),
+        "call_id": call.asked.id, "tool": call.asked.name, "arguments": arguments_text(&call.asked.arguments),
         "rule": rule, "why": why,
     });
     to.input(&question.to_string(), content.hide_inputs);

@@ -19,7 +19,7 @@ pub(super) struct ModelCall<'a> {
     pub(super) identity: &'a ModelIdentity,
     pub(super) system: &'a str,
     pub(super) messages: &'a [Arc<Message>],
-    pub(super) tools: &'a Toolset,
+    pub(super) tools: Option<&'a Toolset>,
     pub(super) offer: Offer,
     /// `None` if every attempt failed.
     pub(super) reply: Option<&'a Reply>,
@@ -88,7 +88,7 @@ impl ModelCall<'_> {
         if self.content.hide_inputs {
             return;
         }
-        for (index, tool) in self.tools.iter().enumerate() {
+        for (index, tool) in self.tools().enumerate() {
             let name = format!("{}.{index}.{}", names::LLM_TOOLS, names::TOOL_JSON_SCHEMA);
             to.object(name, &function_schema(tool));
         }
@@ -138,7 +138,11 @@ impl ModelCall<'_> {
     }
 
     fn schemas(&self) -> Vec<Json> {
-        self.tools.iter().map(|tool| function_schema(tool)).collect()
+        self.tools().map(function_schema).collect()
+    }
+
+    fn tools(&self) -> impl Iterator<Item = &Tool> {
+        self.tools.into_iter().flat_map(Toolset::iter).map(|tool| &**tool)
     }
 }
 

@@ -54,11 +54,8 @@ impl Said {
         };
         let mut all: Vec<Self> = Vec::new();
         for part in &message.content {
-            if let Part::ToolResult { tool_use_id, content, .. } = part {
-                let mut result = Self { role: "tool", answers: Some(tool_use_id.clone()), ..Self::default() };
-                result.name = tool_of(tool_use_id);
-                content.iter().for_each(|part| result.push(part));
-                all.push(result.never_empty());
+            if let Part::ToolResult { tool_use_id, content, is_error } = part {
+                all.push(Self::result(tool_use_id, tool_of(tool_use_id), content, *is_error));
                 continue;
             }
             match all.last_mut().filter(|said| said.role == role) {
@@ -71,6 +68,22 @@ impl Said {
             }
         }
         all.into_iter().map(Self::never_empty).collect()
+    }
+
+    /// The result of a call. There is no error flag in this form, so an error is said in the text.
+    fn result(call: &CallId, name: Option<String>, content: &[Part], is_error: bool) -> Self {
+        let mut result = Self { role: "tool", answers: Some(call.clone()), name, ..Self::default() };
+        for part in content {
+            if let Some(text) = result.text.as_mut().filter(|_| part_text(part).is_some()) {
+                text.push('\n');
+            }
+            result.push(part);
+        }
+        let mut result = result.never_empty();
+        if let Some(text) = result.text.as_mut().filter(|text| is_error && !says_error(text)) {
+            text.insert_str(0, "Error: ");
+        }
+        result
     }
 
     /// Flattens it below `prefix`.
@@ -143,8 +156,7 @@ impl Said {
 
     fn push(&mut self, part: &Part) {
         match part {
-            Part::Text { text } => self.say(text),
-            Part::Resource { uri, text, .. } => self.say(text.as_deref().unwrap_or(uri)),
+            Part::Text { .. } | Part::Resource { .. } => self.say(part_text(part).unwrap_or_default()),
             Part::Image(media) => self.other.push(Shown::Image(url(media))),
             Part::Audio(media) => {
                 self.other.push(Shown::Audio { url: url(media), media_type: media.media_type.clone() });
@@ -192,18 +204,32 @@ pub(super) fn arguments_text(arguments: &Arguments) -> String {
     }
 }
 
-/// What a model reads of some parts, as one text; media only by name.
+/// What a model reads of a result's parts, as one text; media only by name.
 pub(super) fn text_of(parts: &[Part]) -> String {
-    let mut text = String::new();
-    for part in parts {
-        match part {
-            Part::Text { text: said } => text.push_str(said),
-            Part::Resource { uri, text: said, .. } => text.push_str(said.as_deref().unwrap_or(uri)),
-            Part::Image(media) | Part::Audio(media) => text.push_str(&format!("[{}]", media.media_type)),
-            Part::Reasoning { .. } | Part::ToolUse { .. } | Part::ToolResult { .. } => {}
+    let texts = parts.iter().filter_map(|part| match part {
+        Part::Image(media) | Part::Audio(media) => Some(format!("[{}]", media.media_type)),
+        Part::Text { .. }
+        | Part::Resource { .. }
+        | Part::Reasoning { .. }
+        | Part::ToolUse { .. }
+        | Part::ToolResult { .. } => part_text(part).map(str::to_owned),
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// The text of a part that is text, or stands for one.
+fn part_text(part: &Part) -> Option<&str> {
+    match part {
+        Part::Text { text } => Some(text),
+        Part::Resource { uri, text, .. } => Some(text.as_deref().unwrap_or(uri)),
+        Part::Image(_) | Part::Audio(_) | Part::Reasoning { .. } | Part::ToolUse { .. } | Part::ToolResult { .. } => {
+            None
         }
     }
-    text
+}
+
+fn says_error(text: &str) -> bool {
+    text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("error"))
 }
 
 fn url(media: &Media) -> String {

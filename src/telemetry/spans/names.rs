@@ -96,6 +96,7 @@ pub(super) const MCP_METHOD: &str = "mcp.method.name";
 pub(super) const RUN_ID: &str = "toolgate.run.id";
 pub(super) const RUN_OUTCOME: &str = "toolgate.run.outcome";
 pub(super) const RUN_RESUMED: &str = "toolgate.run.resumed";
+pub(super) const RUN_FORKED_FROM: &str = "toolgate.run.forked_from";
 pub(super) const ITERATION: &str = "toolgate.iteration";
 pub(super) const BUDGET_USED: &str = "toolgate.budget.used";
 pub(super) const BUDGET_MAX: &str = "toolgate.budget.max";

@@ -6,9 +6,9 @@ use super::attributes::{Attributes, Value};
 use super::messages::{arguments_text, text_of};
 use super::span::{Kind, SpanEvent, Status};
 use super::{SpanContent, names};
+use crate::core::run::Call;
 use crate::core::tool::{Origin, Outcome};
 use crate::telemetry::lifecycle::error_word;
-use crate::telemetry::view::Call;
 
 /// Why a call has no outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,16 +56,16 @@ pub(super) fn kind(call: &Call) -> Kind {
 
 /// Everything but what all spans of an execution share.
 pub(super) fn attributes(call: &Call, result: CallResult<'_>, content: SpanContent, to: &mut Attributes) {
-    let id = call.call.id.as_str();
+    let id = call.asked.id.as_str();
     to.text(names::SPAN_KIND, "TOOL");
     to.text(names::OPERATION, "execute_tool");
-    to.text(names::TOOL_NAME, &call.call.name);
-    to.text(names::GEN_AI_TOOL, &call.call.name);
+    to.text(names::TOOL_NAME, &call.asked.name);
+    to.text(names::GEN_AI_TOOL, &call.asked.name);
     to.text(names::TOOL_ID, id);
     to.text(names::TOOL_CALL_ID, id);
     to.text(names::GEN_AI_CALL_ID, id);
     definition(call, content, to);
-    if call.decision.as_ref().is_some_and(|decision| decision.edited_arguments.is_some()) {
+    if call.edited.is_some() {
         to.set(names::EDITED, Value::Bool(true));
     }
     let arguments = arguments_text(call.arguments());

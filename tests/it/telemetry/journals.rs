@@ -133,6 +133,7 @@ pub(crate) fn approved_call(start: Timestamp) -> Journal {
 pub(crate) fn mended_output(start: Timestamp) -> Journal {
     let mut journal = Journal::start("mended", 5, start, |spec| {
         spec.output_schema = Some(json!({ "type": "object", "required": ["n"] }));
+        spec.validate_output = true;
     });
     journal.lists_no_tools();
     journal.model_says("{\"m\":1}");
@@ -203,6 +204,7 @@ pub(crate) fn budget_used_up(start: Timestamp) -> Journal {
         ToolCall::new("call_i", "ext_ask_user", json!({ "question": "Really?" })),
         ToolCall::new("call_j", "mcp_weather_today", json!({ "town": "Graz" })),
     ]);
+    journal.selects(0, &["call_i", "call_j"], &[]);
     journal.then(Event::CallChecked {
         call: "call_j".into(),
         verdict: CallVerdict::Rejected {
@@ -210,7 +212,6 @@ pub(crate) fn budget_used_up(start: Timestamp) -> Journal {
             message: "The arguments do not fit: {\"town\":\"Graz\"} lacks `city`".into(),
         },
     });
-    journal.selects(0, &["call_i"], &[]);
     journal.allows("call_i");
     journal.resumes();
     journal.settles("call_i", Outcome::Returned(ToolOutput::from_value(json!({ "answer": "yes" }))));
@@ -259,11 +260,11 @@ impl Journal {
         self.now += SignedDuration::from_millis(10);
     }
 
-    fn lists_no_tools(&mut self) {
+    pub(crate) fn lists_no_tools(&mut self) {
         self.then(Event::ToolsListed { toolset: Arc::default() });
     }
 
-    fn lists_tools(&mut self) {
+    pub(crate) fn lists_tools(&mut self) {
         self.then(Event::ToolsListed { toolset: Arc::new(toolset()) });
     }
 
@@ -287,12 +288,12 @@ impl Journal {
         self.then(Event::ModelReplied { reply: Arc::new(reply) });
     }
 
-    fn selects(&mut self, priority: i32, run: &[&str], deferred: &[&str]) {
+    pub(crate) fn selects(&mut self, priority: i32, run: &[&str], deferred: &[&str]) {
         let ids = |names: &[&str]| names.iter().map(|name| (*name).into()).collect();
         self.then(Event::TierSelected { priority, run: ids(run), deferred: ids(deferred) });
     }
 
-    fn allows(&mut self, call: &str) {
+    pub(crate) fn allows(&mut self, call: &str) {
         let verdict = CallVerdict::Run { by: Right::Policy { rule: None } };
         self.then(Event::CallChecked { call: call.into(), verdict });
     }

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use toolgate::core::chat::Reply;
-use toolgate::core::run::{Event, labels};
+use serde_json::json;
+use toolgate::core::chat::{Part, Reply};
+use toolgate::core::run::{Event, Offer, Recorded, Run, Trigger, labels};
+use toolgate::core::tool::{Outcome, ToolCall, ToolOutput};
 use toolgate::telemetry::spans::{IdentityOf, Kind, Projector, Span, SpanContent, Status, Value, project};
 
 use super::journals::{self, Journal};
@@ -111,13 +113,131 @@ fn telling_a_run_live_gives_the_spans_that_its_journal_gives() {
 fn another_process_that_catches_up_tells_only_its_own_execution() {
     let journal = journals::external_result(START);
     let resumed = journal.events.iter().position(|event| matches!(event.event, Event::Resumed { .. })).unwrap();
-    for past in [resumed, resumed + 1] {
-        let mut projector = Projector::new(journal.run.clone(), SpanContent::default(), identities());
-        assert_eq!(projector.catch_up(&journal.events[..past]), vec![]);
-        assert_eq!(projector.is_executing(), past > resumed, "what is open is ours only if nobody drove it");
-        let told: Vec<Span> = journal.events[past..].iter().flat_map(|recorded| projector.observe(recorded)).collect();
-        let names: Vec<&str> = told.iter().map(|span| span.name.as_str()).collect();
-        assert_eq!(names, ["execute_tool ext_ask_user", "chat gpt-5-mini", "invoke_agent assistant"]);
+    let (past, own) = journal.events.split_at(resumed);
+    let names: Vec<String> = told_after(&journal, past, own).into_iter().map(|span| span.name).collect();
+    assert_eq!(names, ["execute_tool ext_ask_user", "chat gpt-5-mini", "invoke_agent assistant"]);
+}
+
+/// What a process tells that takes the run up after `past` and drives it through `own`.
+fn told_after(journal: &Journal, past: &[Recorded], own: &[Recorded]) -> Vec<Span> {
+    let mut projector = Projector::new(journal.run.clone(), SpanContent::default(), identities());
+    assert_eq!(projector.catch_up(past), vec![]);
+    let mut told: Vec<Span> = own.iter().flat_map(|recorded| projector.observe(recorded)).collect();
+    if let Some(last) = own.last().filter(|_| projector.is_executing()) {
+        told.extend(projector.pause(last.at));
+    }
+    told
+}
+
+#[test]
+fn a_run_that_several_processes_give_one_result_each_has_every_root_once() {
+    let mut journal = Journal::start("partial", 11, START, |_| {});
+    journal.lists_tools();
+    journal.model_calls(["call_k", "call_l"].map(|id| ToolCall::new(id, "ext_ask_user", json!({}))));
+    journal.selects(0, &["call_k", "call_l"], &[]);
+    journal.allows("call_k");
+    journal.allows("call_l");
+    let first = journal.events.len();
+    journal.resumes();
+    journal.settles("call_k", Outcome::Returned(ToolOutput::text("yes")));
+    let second = journal.events.len();
+    journal.resumes();
+    journal.settles("call_l", Outcome::Returned(ToolOutput::text("no")));
+    journal.model_says("Yes and no.");
+    journal.completes("Yes and no.");
+
+    let events = &journal.events;
+    let mut told = told_after(&journal, &[], &events[..first]);
+    told.extend(told_after(&journal, &events[..first], &events[first..second]));
+    told.extend(told_after(&journal, &events[..second], &events[second..]));
+    let ids = |spans: &[Span]| spans.iter().map(|span| (span.trace, span.id)).collect::<Vec<_>>();
+    assert_eq!(ids(&told), ids(&spans(&journal, SpanContent::default())));
+    let outcomes = told.iter().filter(|span| span.parent.is_none()).map(|root| text(root, "toolgate.run.outcome"));
+    assert_eq!(outcomes.collect::<Vec<_>>(), ["pending", "pending", "completed"]);
+}
+
+#[test]
+fn who_takes_up_the_run_of_a_dead_process_tells_what_was_cut_off_and_nothing_of_what_was_finished() {
+    let mut journal = Journal::start("died", 12, START, |_| {});
+    journal.lists_tools();
+    journal.model_calls([ToolCall::new("call_m", "mcp_weather_today", json!({ "city": "Oslo" }))]);
+    journal.selects(0, &["call_m"], &[]);
+    journal.allows("call_m");
+    journal.sends(&["call_m"]);
+    let died = journal.events.len();
+    journal.resumes();
+    journal.settles("call_m", Outcome::Unknown);
+    journal.model_says("I do not know.");
+    journal.completes("I do not know.");
+
+    let (past, own) = journal.events.split_at(died);
+    let told = told_after(&journal, past, own);
+    let names: Vec<&str> = told.iter().map(|span| span.name.as_str()).collect();
+    let [call, dead, _, alive] = &told[..] else { panic!("{names:?}") };
+    assert_eq!((call.trace, call.parent.map(|parent| parent.id)), (dead.trace, Some(dead.id)));
+    assert_eq!((text(call, "error.type"), text(dead, "toolgate.run.outcome")), ("interrupted", "interrupted"));
+    assert!(matches!(dead.status, Status::Error(_)));
+    assert_eq!((alive.links[0].trace, alive.links[0].span), (dead.trace, dead.id));
+
+    let driver_that_gave_up = told_after(&journal, &[], past);
+    assert_eq!(driver_that_gave_up.iter().filter(|span| span.parent.is_none()).count(), 0, "its successor tells it");
+}
+
+#[test]
+fn a_fork_tells_nothing_of_what_it_copied_and_links_back_to_it() {
+    let source = journals::plain_answer(START);
+    let mut fork = journals::plain_answer(START);
+    let at = 3;
+    fork.events.truncate(at);
+    let Event::Started(started) = &mut fork.events[0].event else { panic!("not started") };
+    Arc::make_mut(started).trigger = Trigger::Fork { run: source.run.clone(), at: at as u64 };
+    fork.resumes();
+    fork.then(Event::ModelCalled { attempt: 2, offer: Offer::Tools });
+    fork.then(Event::ModelReplied { reply: Arc::new(Reply::text("Paris.")) });
+    fork.completes("Paris.");
+
+    let told = spans(&fork, SpanContent::default());
+    let names: Vec<&str> = told.iter().map(|span| span.name.as_str()).collect();
+    assert_eq!(names, ["chat gpt-5-mini", "invoke_agent assistant"]);
+    let copied = spans(&source, SpanContent::default());
+    let copied = named(&copied, "invoke_agent assistant");
+    assert_eq!((told[1].links[0].trace, told[1].links[0].span), (copied.trace, copied.id));
+    assert_eq!(text(&told[1], "toolgate.run.forked_from"), "run_plain");
+}
+
+#[test]
+fn a_model_call_shows_the_messages_of_the_run_as_they_were_when_it_was_made() {
+    for journal in journals::all(START) {
+        let told = spans(&journal, SpanContent::default());
+        for (index, recorded) in journal.events.iter().enumerate() {
+            let Event::ModelReplied { .. } = &recorded.event else { continue };
+            let before = journal.events[..index].iter().map(|recorded| &recorded.event);
+            let run = Run::replay(before).unwrap().unwrap();
+            let span = told.iter().find(|span| span.id == run.model_context().span).expect("its span");
+            let chat: serde_json::Value = serde_json::from_str(text(span, "input.value")).unwrap();
+            let shown = chat["messages"].as_array().unwrap().iter();
+            let shown: Vec<&str> = shown.skip(1).filter_map(|message| message["content"].as_str()).collect();
+            let parts = run.transcript().iter().flat_map(|message| &message.content);
+            let sent: Vec<String> = parts.filter_map(said).collect();
+            assert_eq!(shown.len(), sent.len(), "{}: {shown:?} {sent:?}", journal.run);
+            for (shown, sent) in shown.iter().zip(&sent) {
+                assert!(
+                    shown.trim_start_matches("Error: ") == sent.replace('\0', ""),
+                    "{}: {shown} {sent}",
+                    journal.run
+                );
+            }
+        }
+    }
+}
+
+/// The text of a part that is a message of its own in a trace.
+fn said(part: &Part) -> Option<String> {
+    match part {
+        Part::Text { text } => Some(text.clone()),
+        Part::ToolResult { content, .. } => Some(content.iter().filter_map(Part::as_text).collect()),
+        Part::Reasoning { .. } => Some(String::new()),
+        _ => None,
     }
 }
 
@@ -193,9 +313,10 @@ fn a_run_that_is_not_sampled_has_no_spans() {
 #[test]
 fn a_model_call_that_a_crash_cut_off_is_told_as_interrupted() {
     let mut journal = Journal::start("crash", 10, START, |_| {});
-    journal.then(Event::ModelCalled { attempt: 1, offer: toolgate::core::run::Offer::Tools });
+    journal.lists_no_tools();
+    journal.then(Event::ModelCalled { attempt: 1, offer: Offer::Tools });
     journal.resumes();
-    journal.then(Event::ModelCalled { attempt: 2, offer: toolgate::core::run::Offer::Tools });
+    journal.then(Event::ModelCalled { attempt: 2, offer: Offer::Tools });
     journal.then(Event::ModelReplied { reply: Arc::new(Reply::text("Hello.")) });
     journal.completes("Hello.");
     let spans = spans(&journal, SpanContent::default());

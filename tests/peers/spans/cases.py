@@ -114,7 +114,7 @@ CASES = {
     ),
     "a run forked where its first turn was over": dict(
         turns=[{"calls": [ORDERS]}, {"say": "Two orders."}, {"say": "Two, again."}],
-        steps=[(0, "run", "How many?"), (0, "runs", "fork", "last", "--at", "7")],
+        steps=[(0, "run", "How many?"), (0, "runs", "fork", "last", "--at", "9")],
         expect=dict(traces=2, roots=2, agents=2, llm=3, tool=1, errors=0, spans=6),
         outcomes=["completed", "completed"],
     ),
@@ -149,7 +149,8 @@ CASES = {
     "the demonstration": dict(
         demo=True,
         steps=[(0, "demo")],
-        expect=dict(traces=3, roots=3, agents=3, llm=6, tool=8, guardrail=1, errors=1, spans=18),
+        expect=dict(traces=3, roots=3, agents=3, llm=6, tool=6, guardrail=1, errors=0, spans=16, pending=5),
+        flags=["--resumed-ids", "call_4_1,call_5_1"],
         outcomes=["pending", "pending", "completed"],
     ),
 }

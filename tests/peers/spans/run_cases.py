@@ -104,7 +104,8 @@ def step(binary, case, log, exit_code, *words):
     if exit_code == "killed":
         # A call is on its way when the model was answered; the recorder holds its answer back much longer than this.
         wait = f"until grep -q llm {shlex.quote(log)}; do sleep 0.05; done; sleep 0.5"
-        return f"{line} & victim=$!\n{wait}\nkill -9 $victim; wait $victim || true\n"
+        lease_runs_out = "sleep 5.5"
+        return f"{line} & victim=$!\n{wait}\nkill -9 $victim; wait $victim || true; {lease_runs_out}\n"
     return f"code=0; {line} || code=$?; test $code -eq {exit_code}\n"
 
 

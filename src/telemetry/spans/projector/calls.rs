@@ -2,15 +2,14 @@
 
 use jiff::Timestamp;
 
-use super::{Projector, place};
+use super::Projector;
 use crate::core::id::CallId;
-use crate::core::run::{Decision, OutputVerdict, labels};
+use crate::core::run::{Call, Decision, OutputVerdict, labels};
 use crate::core::tool::Outcome;
 use crate::telemetry::spans::execution::{Child, OpenCall};
-use crate::telemetry::spans::guardrail;
 use crate::telemetry::spans::span::{Kind, Span, Status};
 use crate::telemetry::spans::tool::{self, CallResult};
-use crate::telemetry::view::Call;
+use crate::telemetry::spans::{guardrail, names};
 
 impl Projector {
     pub(super) fn output_checked(&mut self, seq: u64, at: Timestamp, verdict: &OutputVerdict) -> Option<Span> {
@@ -25,9 +24,9 @@ impl Projector {
             status: Status::Ok,
             events: guardrail::output_rejected(verdict, at, self.content).into_iter().collect(),
         };
-        let (view, content) = (self.lifecycle.view(), self.content);
+        let (iteration, content) = (self.lifecycle.iteration(), self.content);
         execution.child(child, |to| {
-            place(view, to);
+            to.int(names::ITERATION, u64::from(iteration));
             guardrail::output_check(&answer, verdict, content, to);
         })
     }
@@ -35,34 +34,31 @@ impl Projector {
     /// The end of a call that is with its server.
     pub(super) fn call_completed(&mut self, id: &CallId, at: Timestamp, outcome: &Outcome) -> Option<Span> {
         let calls = &mut self.execution.as_mut()?.calls;
-        let open = calls.iter().position(|call| call.id == *id)?;
+        let open = calls.iter().position(|open| open.call.asked.id == *id)?;
         let open = calls.remove(open);
         self.tool_span(&open, at, CallResult::Outcome(outcome))
     }
 
     pub(super) fn tool_span(&mut self, open: &OpenCall, end: Timestamp, result: CallResult<'_>) -> Option<Span> {
-        let view = self.lifecycle.view();
-        let call: &Call = view.call(&open.id)?;
+        let call = &open.call;
         let (status, exception) = tool::status(result, end, self.content);
         let child = Child {
-            label: labels::tool_call(&open.id),
-            name: format!("execute_tool {}", call.call.name),
+            label: labels::tool_call(&call.asked.id),
+            name: format!("execute_tool {}", call.asked.name),
             kind: tool::kind(call),
             start: open.start,
             end,
             status,
             events: exception.into_iter().collect(),
         };
-        let content = self.content;
+        let (iteration, content) = (self.lifecycle.iteration(), self.content);
         self.execution.as_mut()?.child(child, |to| {
-            place(view, to);
+            to.int(names::ITERATION, u64::from(iteration));
             tool::attributes(call, result, content, to);
         })
     }
 
-    pub(super) fn approval_span(&mut self, seq: u64, id: &CallId, at: Timestamp, decision: &Decision) -> Option<Span> {
-        let view = self.lifecycle.view();
-        let call = view.call(id)?;
+    pub(super) fn approval_span(&mut self, seq: u64, call: &Call, at: Timestamp, decision: &Decision) -> Option<Span> {
         let child = Child {
             label: labels::guardrail(seq),
             name: "approval".to_owned(),
@@ -72,9 +68,9 @@ impl Projector {
             status: Status::Ok,
             events: Vec::new(),
         };
-        let content = self.content;
+        let (iteration, content) = (self.lifecycle.iteration(), self.content);
         self.execution.as_mut()?.child(child, |to| {
-            place(view, to);
+            to.int(names::ITERATION, u64::from(iteration));
             guardrail::approval(call, decision, content, to);
         })
     }

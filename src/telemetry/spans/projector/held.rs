@@ -7,17 +7,17 @@ use jiff::Timestamp;
 
 use super::Projector;
 use crate::core::id::CallId;
-use crate::core::run::{Decision, Event, Recorded};
+use crate::core::run::{Call, Decision, Event, Recorded};
 use crate::core::tool::Outcome;
 use crate::telemetry::spans::execution::OpenCall;
 use crate::telemetry::spans::span::Span;
 use crate::telemetry::spans::tool::CallResult;
 
-/// Something that came from outside.
+/// Something that came from outside, with the call as it was then.
 #[derive(Clone, Debug)]
 pub(super) enum Held {
-    Result { call: CallId, at: Timestamp, outcome: Arc<Outcome> },
-    Decision { seq: u64, call: CallId, at: Timestamp, decision: Decision },
+    Result { call: Call, at: Timestamp, outcome: Arc<Outcome> },
+    Decision { seq: u64, call: Call, at: Timestamp, decision: Decision },
 }
 
 impl Projector {
@@ -25,18 +25,19 @@ impl Projector {
     pub(super) fn hold(&mut self, recorded: &Recorded) -> bool {
         let at = recorded.at;
         match &recorded.event {
-            Event::CallCompleted { call, outcome } if !self.is_with_server(call) => {
-                self.held.push(Held::Result { call: call.clone(), at, outcome: Arc::clone(outcome) });
+            Event::CallCompleted { call, outcome } => {
+                let Some(call) = self.call(call).filter(|call| call.is_external()) else { return false };
+                self.held.push(Held::Result { call, at, outcome: Arc::clone(outcome) });
                 true
             }
             Event::ApprovalDecided { call, decision } => {
-                let (call, decision) = (call.clone(), decision.clone());
-                self.held.push(Held::Decision { seq: recorded.seq, call, at, decision });
+                let decision = decision.clone();
+                let held = self.call(call).map(|call| Held::Decision { seq: recorded.seq, call, at, decision });
+                self.held.extend(held);
                 true
             }
             Event::MessageAdded { .. } => true,
-            Event::CallCompleted { .. }
-            | Event::Started(_)
+            Event::Started(_)
             | Event::Resumed { .. }
             | Event::ToolsListed { .. }
             | Event::ApprovalsResolved { .. }
@@ -60,14 +61,15 @@ impl Projector {
         held.into_iter()
             .filter_map(|held| match held {
                 Held::Result { call, at, outcome } => {
-                    self.tool_span(&OpenCall { id: call, start: at }, at, CallResult::Outcome(&outcome))
+                    self.tool_span(&OpenCall { call, start: at }, at, CallResult::Outcome(&outcome))
                 }
                 Held::Decision { seq, call, at, decision } => self.approval_span(seq, &call, at, &decision),
             })
             .collect()
     }
 
-    fn is_with_server(&self, call: &CallId) -> bool {
-        self.execution.as_ref().is_some_and(|execution| execution.calls.iter().any(|open| open.id == *call))
+    /// A call of the open turn, as it is now.
+    pub(super) fn call(&self, id: &CallId) -> Option<Call> {
+        self.lifecycle.run()?.call(id).cloned()
     }
 }

@@ -18,12 +18,10 @@ use super::span::{Link, Span};
 use super::tool::CallResult;
 use super::{SpanContent, Value, names};
 use crate::core::id::{ModelName, RunId};
-use crate::core::run::{Event, Recorded, Started, Trigger};
+use crate::core::run::{Debt, Event, Recorded, Run, Started, Trigger, labels};
 use crate::core::trace::Trace;
 use crate::ports::ModelIdentity;
 use crate::telemetry::lifecycle::{Content, Lifecycle};
-use crate::telemetry::transcript::Transcript;
-use crate::telemetry::view::RunView;
 
 /// What a configured model is called; a journal knows only its configured name.
 pub type IdentityOf = Arc<dyn Fn(&ModelName) -> Option<ModelIdentity> + Send + Sync>;
@@ -36,20 +34,21 @@ pub struct Projector {
     identity_of: IdentityOf,
     identity: ModelIdentity,
     lifecycle: Lifecycle,
-    transcript: Transcript,
     execution: Option<Execution>,
     previous: Option<Link>,
     /// Results and decisions that came while nothing ran: they belong to the execution that goes on with them.
     held: Vec<Held>,
     next_seq: u64,
+    /// Whether what is folded happened to another driver, which tells it.
+    is_catching_up: bool,
 }
 
-/// All spans of a journal. A run that is not over is taken to wait since its last fact.
+/// All spans of a journal. A run that is not over rests since its last fact, or was left in the middle of something.
 pub fn project(run: &RunId, journal: &[Recorded], content: SpanContent, identity_of: IdentityOf) -> Vec<Span> {
     let mut projector = Projector::new(run.clone(), content, identity_of);
     let mut spans: Vec<Span> = journal.iter().flat_map(|recorded| projector.observe(recorded)).collect();
     if let Some(last) = journal.last() {
-        spans.extend(projector.pause(last.at));
+        spans.extend(projector.stop(last.at));
     }
     spans
 }
@@ -63,11 +62,11 @@ impl Projector {
             content,
             identity_of,
             identity: unknown_model(&ModelName::new("unknown")),
-            transcript: Transcript::default(),
             execution: None,
             previous: None,
             held: Vec::new(),
             next_seq: 0,
+            is_catching_up: false,
         }
     }
 
@@ -77,11 +76,52 @@ impl Projector {
             return Vec::new();
         }
         self.next_seq = recorded.seq + 1;
-        if self.is_copied(recorded.seq) {
-            self.lifecycle.observe(recorded);
-            self.transcript.apply(&recorded.event, self.lifecycle.view());
-            return Vec::new();
+        let spans = match self.is_copied(recorded) {
+            true => self.pass_over(recorded),
+            false => self.tell(recorded),
+        };
+        self.lifecycle.take_in(recorded);
+        spans
+    }
+
+    /// Takes in the past of a run that is taken up. Each execution is told by whoever ran it, with two consequences.
+    /// One that came to rest was told then, so nothing of it is told here. One that stops in the middle of something
+    /// lost its driver, which cannot tell that; its root and what it left open are told when the next one begins, as
+    /// interrupted. What it had finished and not sent is lost: nobody knows which of it has left.
+    pub fn catch_up(&mut self, history: &[Recorded]) -> Vec<Span> {
+        if self.next_seq > 0 {
+            return history.iter().flat_map(|recorded| self.observe(recorded)).collect();
         }
+        self.is_catching_up = true;
+        history.iter().for_each(|recorded| drop(self.observe(recorded)));
+        self.is_catching_up = false;
+        if self.rests() {
+            self.execution = None;
+        }
+        if let Some(interrupted) = &mut self.execution {
+            interrupted.is_anothers = false;
+        }
+        Vec::new()
+    }
+
+    /// The spans that end because the driver stopped at `at` and the run waits for others. What has come of that already
+    /// is told by the execution that goes on with it, wherever that is. A driver that stops in the middle of something
+    /// leaves that to be told by its successor, as if it had died. So each span is told exactly once.
+    pub fn pause(&mut self, at: Timestamp) -> Vec<Span> {
+        if self.rests() {
+            return self.stop(at);
+        }
+        self.execution = None;
+        Vec::new()
+    }
+
+    /// Whether an execution is under way.
+    pub fn is_executing(&self) -> bool {
+        self.execution.is_some()
+    }
+
+    /// The spans that a fact finishes. The run is still as it was before the fact.
+    fn tell(&mut self, recorded: &Recorded) -> Vec<Span> {
         let mut spans = Vec::new();
         let comes_from_outside = self.hold(recorded);
         let goes_on = !comes_from_outside && !matches!(recorded.event, Event::Resumed { .. });
@@ -90,57 +130,34 @@ impl Projector {
         }
         if let Some(execution) = &mut self.execution {
             let owed = execution.owed.take();
-            execution.is_driven |= goes_on;
-            execution.owed = (!goes_on).then(|| owed.unwrap_or_else(|| agent::owed(self.lifecycle.view())));
+            execution.owed = (!goes_on).then(|| owed.unwrap_or_else(|| pending(&self.lifecycle)));
         }
-        let told = self.lifecycle.observe(recorded);
+        let told = self.lifecycle.tell(recorded);
         spans.extend(self.advance(recorded));
-        self.transcript.apply(&recorded.event, self.lifecycle.view());
         if let Some(execution) = &mut self.execution {
             if !comes_from_outside {
                 execution.last = execution.last.max(recorded.at);
             }
-            execution.note(told.iter().flat_map(|event| agent::events(event, self.content)));
+            execution.note(told.iter().filter_map(agent::note));
+            execution.note(agent::mistake(&recorded.event, recorded.at, self.content));
         }
         spans
-    }
-
-    /// Takes in the past of a run that is taken up. What another driver did, that driver has told: its spans are not
-    /// given again, and an execution that it left open is not ours to close.
-    pub fn catch_up(&mut self, history: &[Recorded]) -> Vec<Span> {
-        let knows_it = self.next_seq > 0;
-        let spans: Vec<Span> = history.iter().flat_map(|recorded| self.observe(recorded)).collect();
-        if knows_it {
-            return spans;
-        }
-        self.execution.take_if(|execution| execution.is_driven);
-        Vec::new()
-    }
-
-    /// The spans that end because the driver stopped at `at` and the run is not over: it waits for others. What has come
-    /// of that already is told by the execution that goes on with it, wherever that is, and so exactly once.
-    pub fn pause(&mut self, at: Timestamp) -> Vec<Span> {
-        self.finish(Finish::Paused, at)
-    }
-
-    /// Whether an execution is under way.
-    pub fn is_executing(&self) -> bool {
-        self.execution.is_some()
     }
 
     fn advance(&mut self, recorded: &Recorded) -> Vec<Span> {
         let Recorded { seq, at, event } = recorded;
         match event {
             Event::Started(started) => {
-                self.identity =
-                    (self.identity_of)(&started.spec.model).unwrap_or_else(|| unknown_model(&started.spec.model));
-                self.begin(*seq, *at, &started.trace);
+                self.identify(started);
+                self.begin(*seq, *at, &started.trace, started);
                 Vec::new()
             }
             Event::Resumed { trace } => {
                 let stopped = self.execution.as_ref().map(|execution| execution.last);
-                let spans = stopped.map(|at| self.finish(Finish::Paused, at)).unwrap_or_default();
-                self.begin(*seq, *at, trace);
+                let spans = stopped.map(|at| self.stop(at)).unwrap_or_default();
+                if let Some(started) = self.lifecycle.run().map(|run| Arc::clone(run.started())) {
+                    self.begin(*seq, *at, trace, &started);
+                }
                 spans
             }
             Event::ModelCalled { offer, attempt } => {
@@ -154,8 +171,10 @@ impl Projector {
             }
             Event::OutputValidated { verdict } => self.output_checked(*seq, *at, verdict).into_iter().collect(),
             Event::CallsStarted { calls } => {
+                let open: Vec<OpenCall> =
+                    calls.iter().filter_map(|id| Some(OpenCall { call: self.call(id)?, start: *at })).collect();
                 if let Some(execution) = &mut self.execution {
-                    execution.calls.extend(calls.iter().map(|id| OpenCall { id: id.clone(), start: *at }));
+                    execution.calls.extend(open);
                 }
                 Vec::new()
             }
@@ -170,14 +189,18 @@ impl Projector {
         }
     }
 
-    fn begin(&mut self, seq: u64, at: Timestamp, trace: &Trace) {
-        let common = match &self.lifecycle.view().started {
-            Some(started) => common(&self.run, started, self.previous.is_some()),
-            None => return,
-        };
-        let execution = Execution::begin(seq, at, trace.clone(), self.previous, common);
+    fn begin(&mut self, seq: u64, at: Timestamp, trace: &Trace, started: &Started) {
+        let common = common(&self.run, started, self.previous.is_some());
+        let mut execution = Execution::begin(seq, at, trace.clone(), self.previous, common);
+        execution.is_anothers = self.is_catching_up;
         self.previous = Some(Link { trace: trace.id, span: execution.root });
         self.execution = Some(execution);
+    }
+
+    /// Ends the execution under way, whose driver stopped before the run was over.
+    fn stop(&mut self, at: Timestamp) -> Vec<Span> {
+        let finish = if self.rests() { Finish::Paused } else { Finish::Interrupted };
+        self.finish(finish, at)
     }
 
     fn finish(&mut self, finish: Finish<'_>, at: Timestamp) -> Vec<Span> {
@@ -186,25 +209,70 @@ impl Projector {
         let open = self.execution.as_mut().map(|execution| std::mem::take(&mut execution.calls)).unwrap_or_default();
         spans.extend(open.iter().filter_map(|call| self.tool_span(call, at, CallResult::CutShort(cut))));
 
-        let (Some(execution), Some(started)) = (self.execution.take(), self.lifecycle.view().started.clone()) else {
-            return spans;
-        };
+        let (Some(mut execution), Some(run)) = (self.execution.take(), self.lifecycle.run()) else { return spans };
+        let started = run.started();
         let name = format!("invoke_agent {}", started.spec.agent);
-        let (view, identity, content) = (self.lifecycle.view(), &self.identity, self.content);
-        let owed = execution.owed.clone().unwrap_or_else(|| agent::owed(view));
-        spans.extend(execution.finish(name, at, finish.failure().as_ref(), |to| {
-            agent::attributes(&started, view, identity, content, to);
-            agent::outcome(finish, &owed, content, to);
+        let owed = execution.owed.take().unwrap_or_else(|| run.pending());
+        let failure = finish.failure();
+        let failure = failure.as_ref().map(|(word, message)| (*word, message.as_str()));
+        spans.extend(execution.finish(name, at, failure, |to| {
+            agent::attributes(started, run.budget(), &self.identity, self.content, to);
+            agent::outcome(finish, &owed, self.content, to);
         }));
         spans
     }
 
-    /// Whether the fact at that position happened to the run that this one was forked from, and was told there.
-    fn is_copied(&self, seq: u64) -> bool {
-        match self.lifecycle.view().started.as_ref().map(|started| &started.trigger) {
-            Some(Trigger::Fork { at, .. }) => seq > 0 && seq < *at,
-            Some(Trigger::Manual) | None => false,
+    /// Whether the execution under way is done with everything it can do: the run waits for others.
+    fn rests(&self) -> bool {
+        self.execution.as_ref().is_some_and(|execution| match &execution.owed {
+            Some(owed) => !owed.is_empty(),
+            None => !pending(&self.lifecycle).is_empty(),
+        })
+    }
+
+    /// Whether the fact happened to the run that this one was forked from, and was told there.
+    fn is_copied(&self, recorded: &Recorded) -> bool {
+        let trigger = match (&recorded.event, self.lifecycle.run()) {
+            (Event::Started(started), _) => &started.trigger,
+            (_, Some(run)) => &run.started().trigger,
+            (_, None) => return false,
+        };
+        match trigger {
+            Trigger::Fork { at, .. } => recorded.seq < *at,
+            Trigger::Manual => false,
         }
+    }
+
+    /// Takes note of a copied fact: the fork links back to the execution it was copied from.
+    fn pass_over(&mut self, recorded: &Recorded) -> Vec<Span> {
+        self.lifecycle.tell(recorded);
+        let trace = match &recorded.event {
+            Event::Started(started) => {
+                self.identify(started);
+                &started.trace
+            }
+            Event::Resumed { trace } => trace,
+            Event::ToolsListed { .. }
+            | Event::ApprovalsResolved { .. }
+            | Event::ModelCalled { .. }
+            | Event::ModelReplied { .. }
+            | Event::ModelFailed { .. }
+            | Event::OutputValidated { .. }
+            | Event::TierSelected { .. }
+            | Event::CallChecked { .. }
+            | Event::ApprovalDecided { .. }
+            | Event::CallsStarted { .. }
+            | Event::CallCompleted { .. }
+            | Event::MessageAdded { .. }
+            | Event::Ended { .. } => return Vec::new(),
+        };
+        self.previous = Some(Link { trace: trace.id, span: trace.span(&labels::execution(recorded.seq)) });
+        Vec::new()
+    }
+
+    fn identify(&mut self, started: &Started) {
+        let model = &started.spec.model;
+        self.identity = (self.identity_of)(model).unwrap_or_else(|| unknown_model(model));
     }
 }
 
@@ -221,6 +289,9 @@ fn common(run: &RunId, started: &Started, resumed: bool) -> Vec<(String, Value)>
     to.text(names::CONVERSATION, started.session.as_str());
     to.text(names::RUN_ID, run.as_str());
     to.set(names::RUN_RESUMED, Value::Bool(resumed));
+    if let Trigger::Fork { run, .. } = &started.trigger {
+        to.text(names::RUN_FORKED_FROM, run.as_str());
+    }
     to.text_if(names::USER_ID, started.metadata.get("user_id").and_then(Json::as_str));
     if let Some(tags) = started.metadata.get("tags").and_then(Json::as_array) {
         to.texts(names::TAGS, tags.iter().filter_map(Json::as_str).map(str::to_owned));
@@ -231,9 +302,9 @@ fn common(run: &RunId, started: &Started, resumed: bool) -> Vec<(String, Value)>
     to.into_vec()
 }
 
-/// Where in the run a span below the root is.
-fn place(view: &RunView, to: &mut Attributes) {
-    to.int(names::ITERATION, u64::from(view.iteration));
+/// What the run is owed.
+fn pending(lifecycle: &Lifecycle) -> Vec<Debt> {
+    lifecycle.run().map(Run::pending).unwrap_or_default()
 }
 
 /// What a model is called that the configuration no longer knows.

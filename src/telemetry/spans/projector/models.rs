@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Projector, place};
+use super::Projector;
 use crate::core::chat::{Reply, Usage};
 use crate::core::error::Failure;
 use crate::core::run::{Offer, labels};
@@ -42,7 +42,8 @@ impl Projector {
 
     pub(super) fn model_replied(&mut self, at: Timestamp, reply: &Reply) -> Option<Span> {
         let execution = self.execution.as_mut()?;
-        execution.answer = Some((at, reply.joined_text()));
+        let is_checked = self.lifecycle.run().is_some_and(|run| run.started().spec.validate_output);
+        execution.answer = is_checked.then(|| (at, reply.joined_text()));
         let mut open = execution.model.take()?;
         open.usage.add(&reply.usage);
         self.model_span(open, at, Some(reply), None)
@@ -68,12 +69,14 @@ impl Projector {
         reply: Option<&Reply>,
         failure: Option<(&str, &str)>,
     ) -> Option<Span> {
-        let view = self.lifecycle.view();
+        let run = self.lifecycle.run()?;
+        let iteration = self.lifecycle.iteration();
         let call = ModelCall {
             identity: &self.identity,
-            system: view.started.as_ref().map_or("", |started| started.spec.system.as_str()),
-            messages: self.transcript.messages(),
-            tools: &view.toolset,
+            system: &run.started().spec.system,
+            // Nothing is added to it while the model is asked.
+            messages: run.transcript(),
+            tools: run.tools().map(|tools| &**tools),
             offer: open.offer,
             reply,
             usage: open.usage,
@@ -90,7 +93,7 @@ impl Projector {
             events: open.events,
         };
         self.execution.as_mut()?.child(child, |to| {
-            place(view, to);
+            to.int(names::ITERATION, u64::from(iteration));
             to.text_if(names::ERROR_TYPE, failure.map(|(kind, _)| kind));
             call.attributes(to);
         })
