@@ -1,5 +1,5 @@
 //! The loop that anybody would write by hand: ask, append, call what is asked for, append. No journal, no checks, no ids,
-//! nothing to resume.
+//! nothing to resume. The tools are listed once for all runs.
 
 use std::sync::Arc;
 
@@ -13,10 +13,13 @@ use toolgate::ports::{McpCall, McpServers, Model, ModelRequest};
 
 use crate::world::Files;
 
-pub async fn run(model: Arc<dyn Model>, servers: Arc<dyn McpServers>) -> Vec<Arc<Message>> {
-    let trace = Trace { id: TraceId([7; 16]), parent: None, sampled: true, state: None }.context("floor");
-    let offers = servers.list(&[Files::id()], &trace).await;
-    let tools = Arc::new(Toolset::assemble(&[], &offers, &ToolsetRules::default()));
+pub async fn tools(servers: &dyn McpServers) -> Arc<Toolset> {
+    let offers = servers.list(&[Files::id()], &trace()).await;
+    Arc::new(Toolset::assemble(&[], &offers, &ToolsetRules::default()))
+}
+
+pub async fn run(model: Arc<dyn Model>, servers: Arc<dyn McpServers>, tools: Arc<Toolset>) -> Vec<Arc<Message>> {
+    let trace = trace();
     let run = RunId::from("floor");
     let mut conversation = model.converse();
     let mut messages = vec![Arc::new(Message::user("read everything"))];
@@ -48,6 +51,10 @@ async fn call(servers: &dyn McpServers, tools: &Toolset, run: &RunId, asked: &To
     let request = McpCall { run, call: &asked.id, server, tool, arguments, trace, deadline: None };
     let outcome = servers.call(request, &|_| {}).await;
     Part::ToolResult { tool_use_id: asked.id.clone(), content: outcome.content(), is_error: outcome.is_error() }
+}
+
+fn trace() -> SpanContext {
+    Trace { id: TraceId([7; 16]), parent: None, sampled: true, state: None }.context("floor")
 }
 
 fn said(role: Role, content: Vec<Part>) -> Arc<Message> {

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use toolgate::core::id::{ModelName, RunId};
 use toolgate::core::policy::Policy;
 use toolgate::core::run::{Limits, Status};
+use toolgate::core::tool::Toolset;
 use toolgate::driver::Agent;
 use toolgate::ports::{EventSink, McpServers, Model, RunStore, Update};
 use toolgate::runner::{AgentRunner, Request};
@@ -56,6 +57,7 @@ pub struct Ready {
     subject: Subject,
     model: Arc<dyn Model>,
     servers: Arc<dyn McpServers>,
+    tools: Arc<Toolset>,
     runner: AgentRunner,
     sqlite: Option<(Arc<SqliteStore>, TempDir)>,
 }
@@ -64,6 +66,7 @@ impl Ready {
     pub async fn set_up(subject: Subject, scenario: &Scenario, turns: Turns) -> Self {
         let model: Arc<dyn Model> = Arc::new(Loquacious::new(*scenario, turns));
         let servers: Arc<dyn McpServers> = Arc::new(Files::new(scenario));
+        let tools = floor::tools(&*servers).await;
         let sqlite = match subject {
             Subject::ProcessCrash | Subject::Whole => Some(open(Durability::ProcessCrash).await),
             Subject::PowerCut => Some(open(Durability::PowerCut).await),
@@ -87,14 +90,14 @@ impl Ready {
         if subject == Subject::Whole {
             builder = builder.inputs(Arc::new(SchemaValidator::default()));
         }
-        Self { subject, model, servers, runner: builder.build().unwrap(), sqlite }
+        Self { subject, model, servers, tools, runner: builder.build().unwrap(), sqlite }
     }
 
     /// One run from its start to its end.
     pub async fn run(&self) {
         if self.subject == Subject::Floor {
-            let (model, servers) = (self.model.clone(), self.servers.clone());
-            black_box(tokio::spawn(floor::run(model, servers)).await.unwrap());
+            let (model, servers, tools) = (self.model.clone(), self.servers.clone(), self.tools.clone());
+            black_box(tokio::spawn(floor::run(model, servers, tools)).await.unwrap());
             return;
         }
         let execution = self.runner.start(Request::new("bench", "read everything")).await.unwrap();
