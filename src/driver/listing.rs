@@ -17,7 +17,8 @@ impl Driver<'_> {
     /// Between turns, a toolset that changed since it was last shown to the model is shown anew.
     pub(super) async fn refresh_tools(&mut self, journal: &mut Journal) -> Result<bool, DriveError> {
         let live = self.live_tools(journal).await;
-        if !journal.run().is_between_turns() || journal.run().tools().is_some_and(|shown| **shown == *live) {
+        let is_shown = |shown: &Arc<Toolset>| Arc::ptr_eq(shown, &live) || **shown == *live;
+        if !journal.run().is_between_turns() || journal.run().tools().is_some_and(is_shown) {
             return Ok(false);
         }
         journal.stage(Event::ToolsListed { toolset: live })?;
