@@ -57,6 +57,7 @@ pub enum Progress {
 pub struct Journal {
     id: RunId,
     run: Run,
+    title: String,
     created_at: Timestamp,
     committed: u64,
     staged: Vec<Recorded>,
@@ -76,7 +77,8 @@ impl Journal {
     ) -> Result<Self, DriveError> {
         let first = Recorded { seq: 0, at: clock.now(), event: first };
         let run = fold(&id, std::slice::from_ref(&first))?;
-        Ok(Self { id, run, created_at: first.at, committed: 0, staged: vec![first], store, clock, sinks })
+        let (title, created_at) = (title(&run), first.at);
+        Ok(Self { id, run, title, created_at, committed: 0, staged: vec![first], store, clock, sinks })
     }
 
     /// Opens an existing journal; `None` if there is no such run. `history` is handed back for whoever wants to see it.
@@ -89,8 +91,8 @@ impl Journal {
         let history = store.runs.load(id, 0).await?;
         let Some(first) = history.first() else { return Ok(None) };
         let run = fold(id, &history)?;
-        let (id, created_at, committed) = (id.clone(), first.at, run.length());
-        Ok(Some((Self { id, run, created_at, committed, staged: Vec::new(), store, clock, sinks }, history)))
+        let (id, title, created_at, committed) = (id.clone(), title(&run), first.at, run.length());
+        Ok(Some((Self { id, run, title, created_at, committed, staged: Vec::new(), store, clock, sinks }, history)))
     }
 
     /// The run's id.
@@ -222,11 +224,16 @@ impl Journal {
             session: started.session.clone(),
             status: self.run.status(),
             version: self.run.length(),
-            title: started.input.text().chars().take(TITLE_CHARS).collect(),
+            title: self.title.clone(),
             created_at: self.created_at,
             updated_at,
         }
     }
+}
+
+/// What a listing shows of the user's message. Fixed by the first fact.
+fn title(run: &Run) -> String {
+    run.started().input.text().chars().take(TITLE_CHARS).collect()
 }
 
 /// Folds a stored journal, naming the run when it cannot be.

@@ -22,7 +22,8 @@ impl Driver<'_> {
             journal.catch_up().await?;
             return Ok(true);
         };
-        if !journal.run().is_between_turns() || journal.run().tools().is_some_and(|shown| **shown == *live) {
+        let is_shown = |shown: &Arc<Toolset>| Arc::ptr_eq(shown, &live) || **shown == *live;
+        if !journal.run().is_between_turns() || journal.run().tools().is_some_and(is_shown) {
             return Ok(false);
         }
         journal.stage(Event::ToolsListed { toolset: live })?;

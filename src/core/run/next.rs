@@ -118,10 +118,12 @@ impl Run {
     fn next_turn(&self, resolved: bool) -> Step {
         let Some(tools) = &self.tools else { return Step::ListTools };
         let offer = self.offer();
-        let guarded: Vec<ToolName> =
-            tools.iter().filter(|tool| tool.verdict == Verdict::Ask).map(|tool| tool.name.clone()).collect();
-        if !resolved && offer == Offer::Tools && !guarded.is_empty() {
-            return Step::ResolveApprovals(guarded);
+        if !resolved && offer == Offer::Tools {
+            let guarded = tools.iter().filter(|tool| tool.verdict == Verdict::Ask);
+            let guarded: Vec<ToolName> = guarded.map(|tool| tool.name.clone()).collect();
+            if !guarded.is_empty() {
+                return Step::ResolveApprovals(guarded);
+            }
         }
         Step::CallModel { attempt: 1, offer, after: None }
     }

@@ -128,10 +128,15 @@ impl Run {
 
     /// Where the run stands.
     pub fn status(&self) -> Status {
-        match (self.ending(), self.next()) {
-            (Some(ending), _) => ending.status(),
-            (None, Step::Wait(_)) => Status::Pending,
-            (None, _) => Status::Running,
+        match &self.phase {
+            Phase::Ended(ending) => ending.status(),
+            Phase::Working { .. } if matches!(self.next(), Step::Wait(_)) => Status::Pending,
+            Phase::Ready { .. }
+            | Phase::Asking { .. }
+            | Phase::Stumbled { .. }
+            | Phase::Answered { .. }
+            | Phase::Accepted { .. }
+            | Phase::Working { .. } => Status::Running,
         }
     }
 

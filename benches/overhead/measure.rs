@@ -1,0 +1,133 @@
+//! Taking the time: medians over samples, subjects taking turns, so that a busy neighbour hits all alike.
+
+use std::time::{Duration, Instant};
+
+use futures::future::join_all;
+use tokio::runtime::Runtime;
+
+use crate::scenario::Scenario;
+use crate::subject::{Ready, Subject};
+use crate::world::Turns;
+
+/// A sample goes on for at least this long.
+const SAMPLE: Duration = Duration::from_millis(60);
+
+/// How many turns at either end of a long run are compared.
+const END: usize = 50;
+
+/// What a subject cost in a scenario. Times are microseconds a turn.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub scenario: &'static str,
+    pub subject: &'static str,
+    /// From the start of a run to its end, over its turns.
+    pub wall: f64,
+    /// Of all threads of the process; `None` where the system does not tell.
+    pub cpu: Option<f64>,
+    /// From one model call to the next, the median turn: without what a run costs once.
+    pub turn: f64,
+    /// A turn at the start and one at the end, of runs that are long enough.
+    pub ends: Option<(f64, f64)>,
+    pub runs_per_second: f64,
+}
+
+impl Row {
+    /// How much dearer a turn at the end is.
+    pub fn growth(&self) -> Option<f64> {
+        self.ends.map(|(first, last)| last / first)
+    }
+}
+
+struct Sample {
+    wall: f64,
+    cpu: Option<f64>,
+    turn: f64,
+    ends: Option<(f64, f64)>,
+    runs_per_second: f64,
+}
+
+/// Every subject in this scenario.
+pub fn all(scenario: &Scenario, samples: usize) -> Vec<Row> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    for subject in Subject::ALL {
+        sample(&runtime, subject, scenario); // warms up
+    }
+    let mut taken: Vec<(Subject, Vec<Sample>)> = Subject::ALL.map(|subject| (subject, Vec::new())).into();
+    for _ in 0..samples {
+        for (subject, taken) in &mut taken {
+            taken.push(sample(&runtime, *subject, scenario));
+        }
+    }
+    taken.into_iter().map(|(subject, samples)| row(subject, scenario, &samples)).collect()
+}
+
+fn row(subject: Subject, scenario: &Scenario, samples: &[Sample]) -> Row {
+    let over = |part: fn(&Sample) -> f64| median(samples.iter().map(part).collect());
+    let cpu: Option<Vec<f64>> = samples.iter().map(|sample| sample.cpu).collect();
+    let ends: Option<Vec<(f64, f64)>> = samples.iter().map(|sample| sample.ends).collect();
+    let ends = ends.map(|ends| {
+        let (first, last) = ends.into_iter().unzip();
+        (median(first), median(last))
+    });
+    Row {
+        scenario: scenario.name,
+        subject: subject.name(),
+        wall: over(|sample| sample.wall),
+        cpu: cpu.map(median),
+        turn: over(|sample| sample.turn),
+        ends,
+        runs_per_second: over(|sample| sample.runs_per_second),
+    }
+}
+
+fn sample(runtime: &Runtime, subject: Subject, scenario: &Scenario) -> Sample {
+    let turns = Turns::default();
+    let ready = runtime.block_on(Ready::set_up(subject, scenario, turns.clone()));
+    let (begun, cpu_before) = (Instant::now(), cpu_time());
+    let mut runs = 0;
+    while begun.elapsed() < SAMPLE {
+        runtime.block_on(join_all((0..scenario.at_once).map(|_| ready.run())));
+        runs += scenario.at_once;
+    }
+    let (elapsed, cpu_after) = (begun.elapsed(), cpu_time());
+    runtime.block_on(ready.tear_down());
+
+    let count = (runs * scenario.turns) as f64;
+    let lengths = std::mem::take(&mut *turns.lock().unwrap());
+    let cpu = cpu_before.zip(cpu_after).map(|(before, after)| micros(after.saturating_sub(before)) / count);
+    Sample {
+        wall: micros(elapsed) / count,
+        cpu,
+        turn: middle(lengths.iter().flatten()),
+        ends: (scenario.turns > 2 * END).then(|| {
+            let first = middle(lengths.iter().flat_map(|run| &run[..END]));
+            let last = middle(lengths.iter().flat_map(|run| &run[run.len() - END..]));
+            (first, last)
+        }),
+        runs_per_second: runs as f64 / elapsed.as_secs_f64(),
+    }
+}
+
+/// What all living threads of this process have used so far. To be read while the threads that matter live.
+fn cpu_time() -> Option<Duration> {
+    let mut total = Duration::ZERO;
+    for task in std::fs::read_dir("/proc/self/task").ok()? {
+        // A thread that ended meanwhile has no file any more.
+        let Ok(text) = std::fs::read_to_string(task.ok()?.path().join("schedstat")) else { continue };
+        total += Duration::from_nanos(text.split_whitespace().next()?.parse().ok()?);
+    }
+    Some(total)
+}
+
+fn middle<'a>(lengths: impl Iterator<Item = &'a Duration>) -> f64 {
+    median(lengths.copied().map(micros).collect())
+}
+
+fn micros(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e6
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}

@@ -1,0 +1,30 @@
+//! What is run.
+
+/// The shape of the runs that are measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Scenario {
+    pub name: &'static str,
+    /// Turns with tools; one more, the answer, ends the run.
+    pub turns: usize,
+    /// Tool calls in each of them, in flight together.
+    pub calls: usize,
+    /// Tools offered.
+    pub tools: usize,
+    /// Runs under way at the same time.
+    pub at_once: usize,
+    /// Whether the policy asks about every tool, and every one was granted before.
+    pub guarded: bool,
+}
+
+const PLAIN: Scenario =
+    Scenario { name: "10 turns x 1 call", turns: 10, calls: 1, tools: 8, at_once: 1, guarded: false };
+
+pub const SCENARIOS: [Scenario; 7] = [
+    PLAIN,
+    Scenario { name: "10 turns x 8 calls", calls: 8, ..PLAIN },
+    Scenario { name: "100 turns x 1 call", turns: 100, ..PLAIN },
+    Scenario { name: "400 turns x 1 call", turns: 400, ..PLAIN },
+    Scenario { name: "300 tools", tools: 300, ..PLAIN },
+    Scenario { name: "300 tools, each granted", tools: 300, guarded: true, ..PLAIN },
+    Scenario { name: "64 runs at once", at_once: 64, ..PLAIN },
+];

@@ -1,0 +1,148 @@
+//! Who is measured: the floor, and the runner with more and more around it.
+
+use std::collections::HashMap;
+use std::hint::black_box;
+use std::sync::{Arc, Mutex};
+
+use tempfile::TempDir;
+use toolgate::core::id::{ModelName, RunId};
+use toolgate::core::policy::Policy;
+use toolgate::core::run::{Limits, Status};
+use toolgate::core::tool::Toolset;
+use toolgate::driver::Agent;
+use toolgate::ports::{EventSink, McpServers, Model, RunStore, Update};
+use toolgate::runner::{AgentRunner, Request};
+use toolgate::stores::{Durability, MemoryStore, SqliteStore};
+use toolgate::telemetry::{LogSink, Projector, SpanContent};
+use toolgate::validation::SchemaValidator;
+
+use crate::floor;
+use crate::scenario::Scenario;
+use crate::world::{Files, Granted, Loquacious, Turns};
+
+/// One row of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    Floor,
+    Memory,
+    /// With the watcher that every app has; no subscriber takes its records.
+    Lifecycle,
+    /// With the projection into spans; they go nowhere.
+    Spans,
+    ProcessCrash,
+    PowerCut,
+    /// As the app puts it together: SQLite, validation, lifecycle and spans.
+    Whole,
+}
+
+impl Subject {
+    pub const ALL: [Self; 7] =
+        [Self::Floor, Self::Memory, Self::Lifecycle, Self::Spans, Self::ProcessCrash, Self::PowerCut, Self::Whole];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Floor => "floor",
+            Self::Memory => "memory",
+            Self::Lifecycle => "memory + lifecycle",
+            Self::Spans => "memory + spans",
+            Self::ProcessCrash => "sqlite, process crash",
+            Self::PowerCut => "sqlite, power cut",
+            Self::Whole => "sqlite + all",
+        }
+    }
+}
+
+/// A subject, set up for one sample. It starts empty, as stores grow.
+pub struct Ready {
+    subject: Subject,
+    model: Arc<dyn Model>,
+    servers: Arc<dyn McpServers>,
+    tools: Arc<Toolset>,
+    runner: AgentRunner,
+    sqlite: Option<(Arc<SqliteStore>, TempDir)>,
+}
+
+impl Ready {
+    pub async fn set_up(subject: Subject, scenario: &Scenario, turns: Turns) -> Self {
+        let model: Arc<dyn Model> = Arc::new(Loquacious::new(*scenario, turns));
+        let servers: Arc<dyn McpServers> = Arc::new(Files::new(scenario));
+        let tools = floor::tools(&*servers).await;
+        let sqlite = match subject {
+            Subject::ProcessCrash | Subject::Whole => Some(open(Durability::ProcessCrash).await),
+            Subject::PowerCut => Some(open(Durability::PowerCut).await),
+            Subject::Floor | Subject::Memory | Subject::Lifecycle | Subject::Spans => None,
+        };
+        let store: Arc<dyn RunStore> = match &sqlite {
+            Some((store, _)) => store.clone(),
+            None => Arc::new(MemoryStore::new()),
+        };
+        let mut builder = AgentRunner::builder()
+            .store(store)
+            .servers(servers.clone())
+            .approvals(Arc::new(Granted))
+            .agent(agent(model.clone(), scenario));
+        if matches!(subject, Subject::Lifecycle | Subject::Whole) {
+            builder = builder.sink(Arc::new(LogSink::new()));
+        }
+        if matches!(subject, Subject::Spans | Subject::Whole) {
+            builder = builder.sink(Arc::new(SpanFold::default()));
+        }
+        if subject == Subject::Whole {
+            builder = builder.inputs(Arc::new(SchemaValidator::default()));
+        }
+        Self { subject, model, servers, tools, runner: builder.build().unwrap(), sqlite }
+    }
+
+    /// One run from its start to its end.
+    pub async fn run(&self) {
+        if self.subject == Subject::Floor {
+            let (model, servers, tools) = (self.model.clone(), self.servers.clone(), self.tools.clone());
+            black_box(tokio::spawn(floor::run(model, servers, tools)).await.unwrap());
+            return;
+        }
+        let execution = self.runner.start(Request::new("bench", "read everything")).await.unwrap();
+        let report = execution.rest().await.unwrap();
+        assert_eq!(report.status, Status::Completed, "{:?}", report.error);
+    }
+
+    pub async fn tear_down(self) {
+        self.runner.close().await;
+        if let Some((store, directory)) = self.sqlite {
+            store.close().await;
+            directory.close().unwrap();
+        }
+    }
+}
+
+fn agent(model: Arc<dyn Model>, scenario: &Scenario) -> Agent {
+    let policy = if scenario.guarded { Policy::ask_always() } else { Policy::allow_always() };
+    Agent {
+        servers: vec![Files::id()],
+        policy: Arc::new(policy),
+        limits: Limits { max_tool_interactions: u32::MAX, max_iterations: u32::MAX, ..Limits::default() },
+        ..Agent::new("bench", model)
+    }
+}
+
+async fn open(durability: Durability) -> (Arc<SqliteStore>, TempDir) {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(&directory.path().join("runs.db"), durability).await.unwrap();
+    (Arc::new(store), directory)
+}
+
+/// Makes the spans of every run and drops them.
+#[derive(Default)]
+struct SpanFold(Mutex<HashMap<RunId, Arc<Mutex<Projector>>>>);
+
+impl EventSink for SpanFold {
+    fn observe(&self, run: &RunId, update: &Update) {
+        let Update::Recorded(recorded) = update else { return };
+        let new = || Projector::new(run.clone(), SpanContent::default(), Arc::new(|_: &ModelName| None));
+        let fold = self.0.lock().unwrap().entry(run.clone()).or_insert_with(|| Arc::new(Mutex::new(new()))).clone();
+        black_box(fold.lock().unwrap().observe(recorded));
+    }
+
+    fn laid_down(&self, run: &RunId, _at: jiff::Timestamp) {
+        self.0.lock().unwrap().remove(run);
+    }
+}

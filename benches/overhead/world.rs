@@ -1,0 +1,145 @@
+//! A model and servers that answer at once. They take the time of each turn on the way.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use toolgate::core::chat::{Part, Reply, Stop};
+use toolgate::core::error::Failure;
+use toolgate::core::id::{RunId, ServerId};
+use toolgate::core::tool::{McpTool, Outcome, ServerTools, ToolCall, ToolOutput};
+use toolgate::core::trace::SpanContext;
+use toolgate::ports::{
+    ApprovalCache, ApprovalKey, Conversation, DeltaSink, Grant, McpCall, McpServers, Model, ModelIdentity,
+    ModelRequest, Progress, StoreError,
+};
+
+use crate::scenario::Scenario;
+
+const SERVER: &str = "files";
+
+/// The time between one model call and the next, for each turn of each run.
+pub type Turns = Arc<Mutex<Vec<Vec<Duration>>>>;
+
+/// Calls tools for so many turns, then answers.
+pub struct Loquacious {
+    identity: ModelIdentity,
+    scenario: Scenario,
+    turns: Turns,
+}
+
+impl Loquacious {
+    pub fn new(scenario: Scenario, turns: Turns) -> Self {
+        let [system, provider, model] = ["bench"; 3].map(str::to_owned);
+        Self { identity: ModelIdentity { system, provider, model, settings: Value::Null }, scenario, turns }
+    }
+}
+
+impl Model for Loquacious {
+    fn identity(&self) -> &ModelIdentity {
+        &self.identity
+    }
+
+    fn converse(&self) -> Box<dyn Conversation> {
+        let Scenario { turns, .. } = self.scenario;
+        Box::new(Talk { scenario: self.scenario, asked: Vec::with_capacity(turns + 1), turns: self.turns.clone() })
+    }
+}
+
+struct Talk {
+    scenario: Scenario,
+    asked: Vec<Instant>,
+    turns: Turns,
+}
+
+#[async_trait]
+impl Conversation for Talk {
+    async fn reply(&mut self, _request: &ModelRequest<'_>, _deltas: DeltaSink<'_>) -> Result<Reply, Failure> {
+        self.asked.push(Instant::now());
+        let turn = self.asked.len();
+        if turn <= self.scenario.turns {
+            return Ok(asks(turn, &self.scenario));
+        }
+        let lengths = self.asked.windows(2).map(|pair| pair[1].duration_since(pair[0])).collect();
+        self.turns.lock().unwrap().push(lengths);
+        Ok(Reply::text("Everything is read."))
+    }
+}
+
+fn asks(turn: usize, scenario: &Scenario) -> Reply {
+    let call = |n: usize| {
+        let tool = format!("mcp_{SERVER}_tool_{:03}", (turn * scenario.calls + n) % scenario.tools);
+        let arguments = json!({"path": format!("src/module_{turn}/file_{n}.rs"), "lines": [1, 400]});
+        ToolCall::new(format!("call_{turn}_{n}"), tool, arguments).into_part()
+    };
+    let words = Part::text("I will read the next file and compare it.");
+    let content = [words].into_iter().chain((0..scenario.calls).map(call)).collect();
+    Reply { content, stop: Stop::ToolCalls, ..Reply::empty() }
+}
+
+/// One server with many tools.
+pub struct Files {
+    tools: Vec<McpTool>,
+}
+
+impl Files {
+    pub fn new(scenario: &Scenario) -> Self {
+        Self { tools: (0..scenario.tools).map(tool).collect() }
+    }
+
+    pub fn id() -> ServerId {
+        SERVER.into()
+    }
+}
+
+fn tool(number: usize) -> McpTool {
+    McpTool {
+        name: format!("tool_{number:03}"),
+        description: "Reads part of a file and returns it with line numbers. Long files are cut.".into(),
+        input_schema: json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "description": "Path below the root of the project"},
+                "lines": {"type": "array", "items": {"type": "integer", "minimum": 1}, "maxItems": 2},
+            },
+            "required": ["path"],
+        }),
+        output_schema: None,
+        annotations: Default::default(),
+    }
+}
+
+#[async_trait]
+impl McpServers for Files {
+    async fn list(&self, servers: &[ServerId], _trace: &SpanContext) -> Vec<ServerTools> {
+        let offers = |server: &ServerId| ServerTools {
+            server: server.clone(),
+            trusted: true,
+            tools: self.tools.clone(),
+            left_out: Vec::new(),
+        };
+        servers.iter().map(offers).collect()
+    }
+
+    async fn call(&self, call: McpCall<'_>, _progress: &(dyn Fn(Progress) + Send + Sync)) -> Outcome {
+        let text = format!("{}: {}", call.tool, "    1  fn main() {}\n".repeat(10));
+        Outcome::Returned(ToolOutput::text(text))
+    }
+
+    async fn release(&self, _run: &RunId) {}
+}
+
+/// Everything was approved before.
+pub struct Granted;
+
+#[async_trait]
+impl ApprovalCache for Granted {
+    async fn granted(&self, keys: &[ApprovalKey]) -> Result<Vec<bool>, StoreError> {
+        Ok(vec![true; keys.len()])
+    }
+
+    async fn grant(&self, _grant: &Grant) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
