@@ -119,6 +119,11 @@ impl App {
         self.servers.status()
     }
 
+    /// Stops the servers and leaves everything else as it is: runs under way are taken up by another process.
+    pub async fn abandon(self) {
+        self.servers.close().await;
+    }
+
     /// Waits for runs under way, stops the servers, sends the last spans, closes the store. What could not be done is
     /// told in sentences.
     pub async fn close(self) -> Vec<String> {

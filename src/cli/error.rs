@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::app::AppError;
 use crate::config::ConfigError;
 use crate::core::error::{ErrorCode, Failure};
+use crate::core::id::RunId;
 use crate::runner::RunnerError;
 
 /// An error of the command line. A run that fails is none: it has a report.
@@ -23,6 +24,9 @@ pub(super) enum CliError {
     /// The configuration is wrong.
     #[error("{}", .0.plain())]
     Config(Box<ConfigError>),
+    /// A signal asked the program to go.
+    #[error("terminated; `toolgate resume {0}` goes on with the run")]
+    Terminated(RunId),
     /// A second Ctrl-C.
     #[error("interrupted; the run can be taken up again with `toolgate resume`")]
     Interrupted,
@@ -52,7 +56,7 @@ impl CliError {
     pub(super) fn with_remedy(self, text: impl Into<String>) -> Self {
         match self {
             Self::Told { code, message, .. } => Self::Told { code, message, remedy: Some(text.into()) },
-            Self::Config(_) | Self::Interrupted => self,
+            Self::Config(_) | Self::Interrupted | Self::Terminated(_) => self,
         }
     }
 
@@ -60,7 +64,7 @@ impl CliError {
     pub(super) fn remedy(&self) -> Option<&str> {
         match self {
             Self::Told { remedy, .. } => remedy.as_deref(),
-            Self::Config(_) | Self::Interrupted => None,
+            Self::Config(_) | Self::Interrupted | Self::Terminated(_) => None,
         }
     }
 
@@ -69,7 +73,7 @@ impl CliError {
         match self {
             Self::Told { code, .. } => *code,
             Self::Config(_) => ErrorCode::Configuration,
-            Self::Interrupted => ErrorCode::Cancelled,
+            Self::Interrupted | Self::Terminated(_) => ErrorCode::Cancelled,
         }
     }
 

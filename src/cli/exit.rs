@@ -17,6 +17,8 @@ pub(super) enum Exit {
     Pending,
     /// 130: the run was cancelled.
     Cancelled,
+    /// 143: a signal asked the program to go; the run can be taken up again.
+    Terminated,
     /// Whatever an error code says.
     Code(u8),
 }
@@ -30,6 +32,7 @@ impl Exit {
             Self::Usage => 2,
             Self::Pending => 10,
             Self::Cancelled => 130,
+            Self::Terminated => 143,
             Self::Code(code) => code,
         }
     }

@@ -1,7 +1,7 @@
 //! Showing an execution while it goes on, until it rests: as a story, as JSON lines, or not at all.
 
 use super::error::CliError;
-use super::interrupt::Interrupts;
+use super::interrupt::{Interrupt, Interrupts};
 use super::output::Output;
 use super::view::{Answer, Look, Shown, Story};
 use crate::app::App;
@@ -99,18 +99,19 @@ impl<'a> Follow<'a> {
                     Some(update) => self.update(&run, update, out).await?,
                     None => break,
                 },
-                () = self.interrupts.next() => {
-                    if cancelled {
-                        return Err(CliError::Interrupted);
+                interrupt = self.interrupts.next() => match interrupt {
+                    Interrupt::Leave => return Err(CliError::Terminated(run)),
+                    Interrupt::Stop if cancelled => return Err(CliError::Interrupted),
+                    Interrupt::Stop => {
+                        cancelled = true;
+                        self.cancel(&run, out).await?;
                     }
-                    cancelled = true;
-                    self.cancel(&run, out).await?;
-                }
+                },
             }
         }
         let report = tokio::select! {
             report = execution.rest() => report?,
-            () = self.interrupts.next() => return Err(CliError::Interrupted),
+            interrupt = self.interrupts.next() => return Err(given_up(interrupt, run)),
         };
         self.catch_up(&run, report.version, out).await?;
         if report.status == Status::Pending {
@@ -125,7 +126,7 @@ impl<'a> Follow<'a> {
         tokio::select! {
             // It may have ended on its own in the meantime, which is as good.
             _ = self.app.runner.cancel(run, reason) => Ok(()),
-            () = self.interrupts.next() => Err(CliError::Interrupted),
+            interrupt = self.interrupts.next() => Err(given_up(interrupt, run.clone())),
         }
     }
 
@@ -167,5 +168,13 @@ impl<'a> Follow<'a> {
         let iteration = report.budget.iterations;
         let event = LifecycleEvent::pending(&report.run_id, at, iteration, &report.pending, Content::Include);
         self.display.event(&event, out);
+    }
+}
+
+/// The second interrupt, whichever it is, is not waited for.
+fn given_up(interrupt: Interrupt, run: RunId) -> CliError {
+    match interrupt {
+        Interrupt::Stop => CliError::Interrupted,
+        Interrupt::Leave => CliError::Terminated(run),
     }
 }

@@ -1,39 +1,72 @@
-//! Ctrl-C, counted.
+//! What somebody wants who interrupts the program: Ctrl-C, counted, or a signal that asks it to go.
 
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// Every Ctrl-C from its creation on, none lost between two looks. Stops listening when dropped.
+/// What is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Interrupt {
+    /// Ctrl-C: stop the run.
+    Stop,
+    /// SIGTERM, or the terminal went away: leave the run to whoever takes it up.
+    Leave,
+}
+
+/// Every interrupt from its creation on, none lost between two looks. Stops listening when dropped.
 pub(super) struct Interrupts {
-    pressed: mpsc::UnboundedReceiver<()>,
-    listening: JoinHandle<()>,
+    pressed: mpsc::UnboundedReceiver<Interrupt>,
+    listening: [JoinHandle<()>; 2],
 }
 
 impl Interrupts {
     /// Listens instead of letting the process die.
     pub(super) fn listen() -> Self {
         let (press, pressed) = mpsc::unbounded_channel();
-        let listening = tokio::spawn(async move {
+        let leave = press.clone();
+        let stopping = tokio::spawn(async move {
             while tokio::signal::ctrl_c().await.is_ok() {
-                if press.send(()).is_err() {
+                if press.send(Interrupt::Stop).is_err() {
                     return;
                 }
             }
         });
-        Self { pressed, listening }
+        let leaving = tokio::spawn(async move {
+            asked_to_go().await;
+            // Nobody may be looking any more.
+            let _ = leave.send(Interrupt::Leave);
+        });
+        Self { pressed, listening: [stopping, leaving] }
     }
 
     /// The next one.
-    pub(super) async fn next(&mut self) {
-        if self.pressed.recv().await.is_none() {
+    pub(super) async fn next(&mut self) -> Interrupt {
+        match self.pressed.recv().await {
+            Some(interrupt) => interrupt,
             // Signals cannot be listened to here; whoever waits for something else as well goes on waiting.
-            std::future::pending().await
+            None => std::future::pending().await,
         }
     }
 }
 
+#[cfg(unix)]
+async fn asked_to_go() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut terminate), Ok(mut hang_up)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup())) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = hang_up.recv() => {}
+    }
+}
+
+#[cfg(not(unix))]
+async fn asked_to_go() {
+    std::future::pending().await
+}
+
 impl Drop for Interrupts {
     fn drop(&mut self) {
-        self.listening.abort();
+        self.listening.iter().for_each(JoinHandle::abort);
     }
 }

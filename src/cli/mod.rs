@@ -134,7 +134,10 @@ fn failed(error: &CliError, json: bool, out: &mut Output) -> Exit {
     if json {
         out.json(&ResultLine::failed(error));
     }
-    Exit::Code(error.code().exit_code())
+    match error {
+        CliError::Terminated(_) => Exit::Terminated,
+        CliError::Told { .. } | CliError::Config(_) | CliError::Interrupted => Exit::Code(error.code().exit_code()),
+    }
 }
 
 /// Closes what a command opened.
@@ -146,8 +149,11 @@ async fn close(app: App, out: &mut Output) {
 
 /// The same after a run was followed. Whoever pressed Ctrl-C twice does not want to wait for anything.
 async fn close_after<T>(ended: &Result<T, CliError>, app: App, out: &mut Output) {
-    if !matches!(ended, Err(CliError::Interrupted)) {
-        close(app, out).await;
+    match ended {
+        Err(CliError::Interrupted) => {}
+        // Nothing outlives the program, and nothing is waited for.
+        Err(CliError::Terminated(_)) => app.abandon().await,
+        Ok(_) | Err(CliError::Told { .. } | CliError::Config(_)) => close(app, out).await,
     }
 }
 

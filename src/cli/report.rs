@@ -15,7 +15,7 @@ pub(super) fn error(error: &CliError, out: &mut Output) {
             let text = with_caret(error, paint, out.width());
             out.note(text.trim_end());
         }
-        CliError::Told { .. } | CliError::Interrupted => {
+        CliError::Told { .. } | CliError::Interrupted | CliError::Terminated(_) => {
             out.note(format!("{} {error}", paint.red("error:")));
             if let Some(remedy) = error.remedy() {
                 out.note(format!("{} {remedy}", paint.cyan(" help:")));

@@ -88,9 +88,23 @@ impl Run {
         setup::require_model(&settings, &agent)?;
         let request = self.request(&agent, &settings)?;
         let app = setup::open(settings).await?;
+        if self.changes.is_empty() {
+            self.recover(&app, out).await?;
+        }
         let ended = self.start(&app, request, out).await;
         super::close_after(&ended, app, out).await;
         ended
+    }
+
+    /// A process that starts drives on what dead ones left behind, beside its own run. Not with flags for this command
+    /// only: what was begun under one policy is not to go on under another.
+    async fn recover(&self, app: &App, out: &mut Output) -> Result<(), CliError> {
+        for execution in app.runner.recover().await? {
+            if !self.quiet {
+                out.note(format!("also driving on {}, which a dead process left behind", execution.run));
+            }
+        }
+        Ok(())
     }
 
     async fn start(&self, app: &App, mut request: Request, out: &mut Output) -> Result<Exit, CliError> {

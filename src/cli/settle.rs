@@ -48,7 +48,7 @@ async fn ask(follow: &mut Follow<'_>, report: &Report) -> Result<Option<Resume>,
     let answered = tokio::select! {
         answered = asking => answered,
         // The run keeps waiting; only the question is withdrawn.
-        () = follow.interrupts.next() => return Ok(None),
+        _ = follow.interrupts.next() => return Ok(None),
     };
     let given = |resume: &Resume| !resume.results.is_empty() || !resume.decisions.is_empty();
     // A terminal that cannot be read is nobody to ask.

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::policy::Policy;
-use crate::core::run::{InDoubt, Limits, OnDeny, Spec};
+use crate::core::run::{InDoubt, Limits, OnDeny};
 use crate::core::tool::{ExternalTool, TierMode, ToolFilter};
 
 /// Everything a gateway is told. Secrets show themselves as redacted.
@@ -204,24 +204,4 @@ pub enum ContentMode {
     Full,
     /// Nothing but names, counts and sizes.
     None,
-}
-
-impl AgentSettings {
-    /// The agent as a run uses it, narrowed by nothing.
-    pub fn spec(&self) -> Spec {
-        Spec {
-            agent: self.name.clone(),
-            model: self.model.clone(),
-            system: self.instructions.clone(),
-            servers: self.servers.clone(),
-            external_tools: self.external_tools.clone(),
-            tools: ToolFilter::default(),
-            tiers: self.tiers,
-            on_deny: self.on_deny,
-            in_doubt: self.in_doubt,
-            output_schema: self.output_schema.clone(),
-            validate_output: self.output_schema.is_some(),
-            limits: self.limits.clone(),
-        }
-    }
 }

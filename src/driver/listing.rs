@@ -22,7 +22,7 @@ impl Driver<'_> {
             journal.catch_up().await?;
             return Ok(true);
         };
-        let is_shown = |shown: &Arc<Toolset>| Arc::ptr_eq(shown, &live) || **shown == *live;
+        let is_shown = |shown: &Arc<Toolset>| Arc::ptr_eq(shown, &live) || shown.offers_the_same_as(&live);
         if !journal.run().is_between_turns() || journal.run().tools().is_some_and(is_shown) {
             return Ok(false);
         }

@@ -9,12 +9,10 @@ use super::interrupt::Waited;
 use super::{DriveError, Driver, Journal, Progress};
 use crate::core::chat::{Reply, Usage};
 use crate::core::error::{ErrorCode, Failure};
-use crate::core::run::{Event, Offer};
+use crate::core::run::{Event, LONGEST_RETRY_AFTER_MS, Offer};
 use crate::core::tool::Toolset;
 use crate::ports::{Conversation, Delta, ModelRequest, Update};
 
-/// The longest a provider may ask us to wait before an attempt.
-const LONGEST_DELAY: Duration = Duration::from_secs(120);
 /// Waiting time before the second attempt; doubled for each further one, up to the cap.
 const FIRST_DELAY: Duration = Duration::from_millis(500);
 const DELAY_CAP: Duration = Duration::from_secs(8);
@@ -103,7 +101,7 @@ impl Driver<'_> {
 /// How long to wait before this attempt; `jitter` is in 0..=1000.
 fn delay_before(attempt: u32, failure: &Failure, jitter: u32) -> Duration {
     if let Some(asked) = failure.retry_after_ms {
-        return Duration::from_millis(asked).min(LONGEST_DELAY);
+        return Duration::from_millis(asked.min(LONGEST_RETRY_AFTER_MS));
     }
     let doubled = FIRST_DELAY.saturating_mul(1 << attempt.saturating_sub(2).min(10)).min(DELAY_CAP);
     doubled.saturating_mul(jitter) / 1000
@@ -128,6 +126,6 @@ mod tests {
         assert_eq!(delays, [500, 1000, 2000, 4000, 8000, 8000, 8000]);
         assert_eq!(delay_before(2, &failure, 0), Duration::ZERO);
         assert_eq!(delay_before(2, &failure.clone().after_ms(Some(1200)), 0), Duration::from_millis(1200));
-        assert_eq!(delay_before(2, &failure.after_ms(Some(9_999_999)), 0), LONGEST_DELAY);
+        assert_eq!(delay_before(2, &failure.after_ms(Some(9_999_999)), 0), Duration::from_secs(120));
     }
 }

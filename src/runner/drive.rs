@@ -5,6 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt;
+use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 
 use super::driving::{Driven, Rest, Seat};
@@ -74,6 +75,7 @@ impl AgentRunner {
             if events.is_empty() && waits {
                 return Ok(at_rest(&journal));
             }
+            require_servers(run, &journal, &agent)?;
             let seat = match self.sit(run)? {
                 Ok(seat) => seat,
                 Err(driven) => match self.hand_in(run, &input, true).await? {
@@ -98,9 +100,9 @@ impl AgentRunner {
                     return Err(RunnerError::DrivenElsewhere { run: run.clone(), node });
                 }
                 Err(DriveError::Owned(_)) => match self.hand_in(run, &input, false).await? {
-                    Some(journal) => {
+                    Some(_) => {
                         self.remember(&grants).await;
-                        return Ok(at_rest(&journal));
+                        return Ok(self.follow_elsewhere(run));
                     }
                     None => continue,
                 },
@@ -109,6 +111,39 @@ impl AgentRunner {
             self.remember(&grants).await;
             return Ok(self.spawn(seat, journal, agent, updates));
         }
+    }
+
+    /// An execution of another process, whose rest is waited for. If that process dies, the run is taken up here.
+    fn follow_elsewhere(&self, run: &RunId) -> Execution {
+        let (mut done, rest) = oneshot::channel();
+        let (runner, id) = (self.clone(), run.clone());
+        self.inner.tasks.spawn(async move {
+            let rested = async {
+                loop {
+                    tokio::time::sleep(runner.inner.ports.poll).await;
+                    match runner.drive_on(&id).await {
+                        Err(RunnerError::DrivenElsewhere { .. }) => {}
+                        Ok(execution) => break execution.rest().await,
+                        Err(error) => break Err(error),
+                    }
+                }
+            };
+            let rested = tokio::select! {
+                rested = rested => Some(rested),
+                () = done.closed() => None,
+            };
+            if let Some(rested) = rested {
+                // Nobody may be waiting any more.
+                let _ = done.send(rested);
+            }
+        });
+        Execution { run: run.clone(), updates: Hub::closed(), rest: rest.shared() }
+    }
+
+    /// Takes the run up if there is anything to do in it. Boxed, because taking up may end in waiting for another
+    /// process, which takes up again.
+    fn drive_on<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Execution, RunnerError>> {
+        self.take_up(run, Input::Resume(Resume::default()), None).boxed()
     }
 
     /// Takes up runs that were left behind by a process that died, oldest first, a batch at a time. Returns
@@ -242,6 +277,17 @@ impl AgentRunner {
             refusals.push(invalid(id, "the edited arguments", &problems));
         }
         if refusals.is_empty() { Ok(()) } else { Err(RunnerError::Refused(refusals)) }
+    }
+}
+
+/// A run whose servers are not configured here would go on without its tools.
+fn require_servers(run: &RunId, journal: &Journal, agent: &Agent) -> Result<(), RunnerError> {
+    let mut used = journal.run().started().spec.servers.iter();
+    match used.find(|server| !agent.servers.contains(server)) {
+        None => Ok(()),
+        Some(server) => {
+            Err(RunnerError::ServerMissing { run: run.clone(), agent: agent.name.clone(), server: server.clone() })
+        }
     }
 }
 

@@ -27,6 +27,19 @@ pub enum RunnerError {
         /// The server that was asked for.
         server: ServerId,
     },
+    /// The run uses a server that its agent does not have here.
+    #[error(
+        "run `{run}` uses MCP server `{server}`, which agent `{agent}` does not have here; nothing was taken. Configure \
+         the server, or name its file with --mcp-config"
+    )]
+    ServerMissing {
+        /// The run.
+        run: RunId,
+        /// Its agent.
+        agent: AgentName,
+        /// The server it uses.
+        server: ServerId,
+    },
     /// Two external tools of a run have one name.
     #[error("external tool `{0}` is declared twice")]
     DuplicateTool(String),
@@ -69,7 +82,7 @@ impl RunnerError {
     /// The closed code of the error.
     pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Incomplete(_) => ErrorCode::Configuration,
+            Self::Incomplete(_) | Self::ServerMissing { .. } => ErrorCode::Configuration,
             Self::NoSuchAgent { .. } | Self::NoSuchRun(_) | Self::NoSuchPosition { .. } => ErrorCode::NotFound,
             Self::NoSuchServer { .. } | Self::DuplicateTool(_) => ErrorCode::Validation,
             Self::Refused(refusals) => refusals.first().map_or(ErrorCode::InvalidRequest, refusal_code),

@@ -2,16 +2,17 @@
 
 use super::{AgentRunner, Execution, RunnerError};
 use crate::core::chat::Message;
-use crate::core::id::RunId;
-use crate::core::run::{Event, Trigger};
+use crate::core::id::{CallId, RunId};
+use crate::core::run::{Answer, Event, Recorded, Trigger};
 use crate::driver::Journal;
 
 impl AgentRunner {
     /// Copies the first `at` events (all but the ending, by default) into a new run, adds `message` if one is given,
     /// and drives the new run. A call that was under way at that position is in doubt in the new run: it is never
-    /// made a second time on the strength of the copy.
+    /// made a second time on the strength of the copy. Neither is an approval spent twice: a copy that would end between
+    /// a yes and the call it was for ends before the yes.
     pub async fn fork(&self, run: &RunId, at: Option<u64>, message: Option<Message>) -> Result<Execution, RunnerError> {
-        let source = self.journal(run).await?;
+        let mut source = self.journal(run).await?;
         let ends = source.last().is_some_and(|last| matches!(last.event, Event::Ended { .. }));
         let length = source.len() as u64;
         let longest = length - u64::from(ends);
@@ -19,8 +20,10 @@ impl AgentRunner {
         if at == 0 || at > longest {
             return Err(RunnerError::NoSuchPosition { run: run.clone(), length, at });
         }
-        let mut events =
-            source.into_iter().take(usize::try_from(at).unwrap_or(usize::MAX)).map(|recorded| recorded.event);
+        source.truncate(usize::try_from(at).unwrap_or(usize::MAX));
+        source.truncate(first_unspent_approval(&source).unwrap_or(source.len()));
+        let at = source.len() as u64;
+        let mut events = source.into_iter().map(|recorded| recorded.event);
         let Some(Event::Started(first)) = events.next() else { return Err(RunnerError::NoSuchRun(run.clone())) };
         let mut started = (*first).clone();
         started.trigger = Trigger::Fork { run: run.clone(), at };
@@ -42,4 +45,16 @@ impl AgentRunner {
         }
         self.launch(journal, &history, agent).await
     }
+}
+
+/// The position of the first yes whose call was neither sent nor answered.
+fn first_unspent_approval(events: &[Recorded]) -> Option<usize> {
+    let spends = |recorded: &Recorded, call: &CallId| {
+        matches!(&recorded.event, Event::CallsStarted { calls } if calls.contains(call))
+            || matches!(&recorded.event, Event::CallCompleted { call: completed, .. } if completed == call)
+    };
+    events.iter().position(|recorded| {
+        let Event::ApprovalDecided { call, decision } = &recorded.event else { return false };
+        decision.answer == Answer::Approve && !events.iter().any(|later| spends(later, call))
+    })
 }

@@ -61,7 +61,7 @@ impl Events {
             }
             tokio::select! {
                 () = tokio::time::sleep(POLL) => {}
-                () = interrupts.next() => return Ok(()),
+                _ = interrupts.next() => return Ok(()),
             }
         }
     }

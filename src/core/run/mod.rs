@@ -22,6 +22,7 @@ pub use event::{Answer, CallVerdict, Decision, Event, Offer, OutputVerdict, Reco
 pub use impossible::Impossible;
 pub use input::{Input, Refusal, Resume};
 pub use limits::{Budget, Limit, Limits};
+pub(crate) use next::LONGEST_RETRY_AFTER_MS;
 pub use next::Step;
 pub use pending::Debt;
 pub use spec::{InDoubt, OnDeny, Spec, Started, Trigger};

@@ -12,6 +12,9 @@ use crate::core::tool::{Outcome, ToolName, top_tier};
 /// After so many denials of the same call nobody is asked again in this run.
 const DENIALS_THAT_SETTLE: u32 = 2;
 
+/// A provider that asks for more patience than this is not asked again in this run.
+pub(crate) const LONGEST_RETRY_AFTER_MS: u64 = 120_000;
+
 /// The next thing to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
@@ -86,7 +89,8 @@ impl Run {
                 failed(ErrorCode::ToolDenied, self.denied.clone().unwrap_or_default())
             }
             Phase::Stumbled { attempt, error, .. } => {
-                let last = !error.retryable || *attempt >= self.budget.limits.max_attempts;
+                let too_late = error.retry_after_ms.is_some_and(|asked| asked > LONGEST_RETRY_AFTER_MS);
+                let last = !error.retryable || too_late || *attempt >= self.budget.limits.max_attempts;
                 last.then(|| Ending::Failed { error: error.clone() })
             }
             Phase::Ready { .. } if self.last_word.is_some() => {

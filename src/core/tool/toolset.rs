@@ -153,6 +153,11 @@ impl Toolset {
         self.tools.is_empty()
     }
 
+    /// Whether the model is offered the very same, whatever the reasons why other things are not offered.
+    pub fn offers_the_same_as(&self, other: &Self) -> bool {
+        self.tools == other.tools
+    }
+
     /// What is not offered, and why.
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out

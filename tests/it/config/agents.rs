@@ -47,12 +47,11 @@ fn faults_in_front_matter_are_told_with_the_lines_of_the_markdown_file() {
 }
 
 #[test]
-fn a_run_starts_from_what_the_agent_says() {
+fn an_agent_has_what_the_file_says() {
     let settings = config::load(Some(&example("full/toolgate.yaml")), &env).expect("good");
-    let spec = settings.agents[&"assistant".into()].spec();
-    assert_eq!((spec.agent.as_str(), spec.model.as_str()), ("assistant", "main"));
-    assert_eq!((spec.on_deny, spec.in_doubt, spec.validate_output), (OnDeny::Fail, InDoubt::Ask, true));
-    assert_eq!(spec.system, "Help with the repository. Shell text such as ${HOME} stays as it is.");
-    assert_eq!(spec.external_tools.len(), 2);
-    assert_eq!(spec.tools, Default::default(), "the agent's filter is not the run's");
+    let agent = &settings.agents[&"assistant".into()];
+    assert_eq!((agent.name.as_str(), agent.model.as_str()), ("assistant", "main"));
+    assert_eq!((agent.on_deny, agent.in_doubt, agent.output_schema.is_some()), (OnDeny::Fail, InDoubt::Ask, true));
+    assert_eq!(agent.instructions, "Help with the repository. Shell text such as ${HOME} stays as it is.");
+    assert_eq!(agent.external_tools.len(), 2);
 }

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolgate::core::chat::Message;
+use toolgate::core::policy::Verdict;
 use toolgate::core::run::Status;
 use toolgate::runner::RunnerError;
 
-use super::world::{Kept, answer_to, given_an_agent, on_every_store, results, said, say};
+use super::world::{Kept, answer_to, decisions, given_an_agent, on_every_store, results, said, say, yes};
 
 on_every_store! {
     async fn a_fork_at_the_end_goes_on_with_a_new_message_and_leaves_its_source_alone(kept: Kept) {
@@ -81,4 +82,22 @@ async fn there_is_no_fork_before_the_beginning_or_after_the_end() {
         let error = world.runner.fork(&run, Some(at), None).await.unwrap_err();
         assert_eq!(error, RunnerError::NoSuchPosition { run: run.clone(), length: 5, at });
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_yes_that_was_not_spent_yet_is_not_spent_by_a_fork() {
+    let world = given_an_agent()
+        .with_tools("files", &["delete"])
+        .whose_policy_says(Verdict::Ask, "*_delete")
+        .whose_model_says(json!([{"calls": [{"name": "mcp_files_delete"}]}, say("Gone.")]))
+        .ready()
+        .await;
+    let run = world.run().await.run_id;
+    world.resume(&run, decisions([("call_1_1", yes())])).await.unwrap();
+    let decided = world.journal(&run).await.iter().position(|name| *name == "approval.decided").unwrap() as u64;
+
+    let fork = world.runner.fork(&run, Some(decided + 1), None).await.unwrap().rest().await.unwrap();
+
+    assert_eq!((fork.status, fork.pending.len()), (Status::Pending, 1));
+    assert_eq!(world.servers.calls(), ["call_1_1"]);
 }
