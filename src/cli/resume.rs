@@ -128,10 +128,7 @@ impl ResumeRun {
     async fn go_on(&self, app: &App, mut answers: Resume, out: &mut Output) -> Result<Exit, CliError> {
         let run = find(app, &self.run).await?;
         let known = app.runner.journal(&run).await?;
-        if !answers.decisions.is_empty() {
-            // A yes is to what is shown now, also where the same yes was given to something before it.
-            answers.expected_version.get_or_insert(known.len() as u64);
-        }
+        let mut seen = known.len() as u64;
         if let Some(text) = &self.message {
             // Said first, so that the turn that follows the answers hears it.
             let message = Input::Message(Message::user(text.clone()));
@@ -139,7 +136,11 @@ impl ResumeRun {
                 let execution = self.take_up(app, &run, message, out).await?;
                 return self.settle(app, execution, &known, out).await;
             }
-            app.runner.message(&run, text).await?;
+            seen = app.runner.message(&run, text).await?.version;
+        }
+        if !answers.decisions.is_empty() {
+            // A yes is to what is shown now, also where the same yes was given to something before it.
+            answers.expected_version.get_or_insert(seen);
         }
         match self.take_up(app, &run, Input::Resume(answers), out).await {
             Ok(execution) => self.settle(app, execution, &known, out).await,

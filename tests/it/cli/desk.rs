@@ -10,6 +10,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_toolgate");
 
 /// The configuration of most tests: the bundled shop, reading allowed, writing asked about, one external tool.
 const CONFIG: &str = "
+lease_s: 1
 models: { played: { scripted: { file: conversation.yaml } } }
 servers: { shop: { stdio: { command: toolgate, args: [demo-server] }, trusted: true } }
 agents:

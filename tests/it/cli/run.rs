@@ -220,14 +220,43 @@ fn a_run_whose_process_was_killed_goes_on_where_it_was() {
     child.wait().unwrap();
     desk.write("conversation.yaml", "turns: [{ hang: true }, { say: 'Here I am again.' }]");
 
-    let owned = desk.toolgate(&["resume", "last"]).expect(1);
-    assert!(owned.err.contains("is driven by another process"), "{}", owned.err);
-    let_leases_run_out(&desk);
     let resumed = desk.toolgate(&["resume", "last"]).expect(0);
+
+    let told = "another process drives the run; if it died, the run is free within 2 s";
+    assert!(resumed.err.contains(told), "{}", resumed.err);
 
     assert_eq!(resumed.out, "Here I am again.\n");
     let started = desk.journal("last").iter().filter(|event| event["type"] == "tool.started").count();
     assert_eq!(started, 1, "the call was not made a second time");
+}
+
+#[test]
+fn a_run_whose_process_was_asked_to_go_can_be_taken_up() {
+    let desk = Desk::playing(HANGS);
+    let mut child = desk.command(&["run", "--json", "x"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    until_second_turn(&mut child);
+    signal(&child, "-TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    desk.write("conversation.yaml", "turns: [{ hang: true }, { say: 'Here I am again.' }]");
+
+    assert_eq!(desk.toolgate(&["resume", "last"]).expect(0).out, "Here I am again.\n");
+}
+
+#[test]
+fn a_process_that_starts_drives_on_what_a_dead_one_left_behind() {
+    let desk = Desk::playing(HANGS);
+    let mut child = desk.command(&["run", "--json", "x"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    until_second_turn(&mut child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    desk.write("conversation.yaml", "turns: [{ say: Hello. }, { say: 'Here I am again.' }]");
+    let_leases_run_out(&desk);
+
+    let ended = desk.toolgate(&["run", "y"]).expect(0);
+
+    assert!(ended.err.contains("also driving on run_"), "{}", ended.err);
+    let rows = desk.toolgate(&["runs", "list", "--json"]).json_lines();
+    assert!(rows.iter().all(|row| row["status"] == "completed") && rows.len() == 2, "{rows:?}");
 }
 
 /// Reads events until the model is asked for its second turn, in which it hangs.
@@ -242,7 +271,11 @@ fn until_second_turn(child: &mut Child) -> BufReader<std::process::ChildStdout> 
 }
 
 fn interrupt(child: &Child) {
-    let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    signal(child, "-INT");
+}
+
+fn signal(child: &Child, which: &str) {
+    let sent = std::process::Command::new("kill").args([which, &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
 }
 

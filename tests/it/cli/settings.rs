@@ -65,8 +65,10 @@ fn what_init_writes_runs_at_once_and_is_not_overwritten() {
 
 #[test]
 fn without_any_configuration_a_run_says_what_to_do_about_the_model() {
-    let ended = Desk::empty().toolgate(&["run", "Hello"]).expect(1);
+    let desk = Desk::empty();
+    let ended = desk.toolgate(&["run", "Hello"]).expect(2);
     assert!(ended.err.contains("OPENAI_API_KEY"), "{}", ended.err);
+    assert_eq!(desk.toolgate(&["runs", "list"]).expect(0).out, "", "nothing was begun");
 }
 
 #[test]

@@ -117,7 +117,7 @@ async fn the_end(runner: &toolgate::runner::AgentRunner, run: &toolgate::core::i
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_handed_to_the_run_of_another_process_is_heard_by_its_driver() {
+async fn what_is_handed_to_the_run_of_another_process_is_heard_by_its_driver_and_waited_for() {
     let world = given_an_agent()
         .with_tools("files", &["read"])
         .where_servers(|servers| servers.take_ms("read", 300))
@@ -131,7 +131,7 @@ async fn what_is_handed_to_the_run_of_another_process_is_heard_by_its_driver() {
     let other = world.another_process().await;
     let handed = other.resume(&execution.run, results([("call_1_1", json!("ordered"))])).await.unwrap();
 
-    assert_eq!(handed.status, Status::Running);
+    assert_eq!(handed.status, Status::Completed);
     assert_eq!(execution.rest().await.unwrap().status, Status::Completed);
     assert_eq!(world.servers.calls(), ["call_1_2"]);
 }
