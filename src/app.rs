@@ -16,7 +16,7 @@ use crate::models::unusable::Unusable;
 use crate::ports::{ApprovalCache, EventSink, Model, ModelIdentity, RunStore};
 use crate::runner::{AgentRunner, RunnerError, Sampler};
 use crate::stores::{Durability, MemoryStore, SqliteStore};
-use crate::telemetry::{ExportSettings, LogSink, Sampler as TraceSampler, SpanContent, SpanSink};
+use crate::telemetry::{Aside, ExportSettings, LogSink, Sampler as TraceSampler, SpanContent, SpanSink};
 use crate::validation::SchemaValidator;
 
 /// How long a grant that was found may be used without asking the store again.
@@ -30,7 +30,13 @@ pub struct App {
     pub settings: Settings,
     servers: Arc<Servers>,
     store: Store,
-    spans: Option<Arc<SpanSink>>,
+    spans: Option<Spans>,
+}
+
+/// The export of spans, and the thread on which runs are turned into them.
+struct Spans {
+    aside: Arc<Aside>,
+    sink: Arc<SpanSink>,
 }
 
 /// Why the program cannot be put together.
@@ -105,7 +111,7 @@ impl App {
             .sampler(sampler)
             .lease(settings.lease);
         builder = builder.sink(Arc::new(LogSink::new()));
-        for sink in spans.iter().map(|spans| spans.clone() as Arc<dyn EventSink>).chain(sinks) {
+        for sink in spans.iter().map(|spans| spans.aside.clone() as Arc<dyn EventSink>).chain(sinks) {
             builder = builder.sink(sink);
         }
         for agent in settings.agents.values() {
@@ -131,15 +137,27 @@ impl App {
         self.servers.close().await;
         let mut complaints = Vec::new();
         if let Some(spans) = self.spans {
-            match tokio::task::spawn_blocking(move || spans.shutdown()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => complaints.push(error.to_string()),
+            match tokio::task::spawn_blocking(move || spans.finish()).await {
+                Ok(found) => complaints.extend(found),
                 Err(error) => complaints.push(format!("the last spans may be lost: {error}")),
             }
         }
         if let Store::Sqlite(store) = self.store {
             store.close().await;
         }
+        complaints
+    }
+}
+
+impl Spans {
+    /// Turns the last facts into spans and sends the last spans. Blocks.
+    fn finish(&self) -> Vec<String> {
+        let mut complaints = Vec::new();
+        match self.aside.finish() {
+            0 => {}
+            dropped => complaints.push(format!("{dropped} facts came faster than spans could be made of them")),
+        }
+        complaints.extend(self.sink.shutdown().err().map(|error| error.to_string()));
         complaints
     }
 }
@@ -271,7 +289,7 @@ fn made(settings: &config::AgentSettings, models: &Models, validator: &SchemaVal
     })
 }
 
-fn open_spans(settings: &Settings, models: &Models) -> Result<(Option<Arc<SpanSink>>, Sampler), AppError> {
+fn open_spans(settings: &Settings, models: &Models) -> Result<(Option<Spans>, Sampler), AppError> {
     let unusable = |error: String| AppError::Telemetry(error);
     let content = match settings.telemetry.content {
         config::ContentMode::Full => SpanContent::default(),
@@ -292,6 +310,7 @@ fn open_spans(settings: &Settings, models: &Models) -> Result<(Option<Arc<SpanSi
     let identities: BTreeMap<ModelName, ModelIdentity> =
         models.iter().map(|(name, model)| (name.clone(), model.identity().clone())).collect();
     let identity_of = Arc::new(move |name: &ModelName| identities.get(name).cloned());
-    let spans = SpanSink::start(&export, identity_of).map_err(|error| unusable(error.to_string()))?;
-    Ok((Some(Arc::new(spans)), sampler))
+    let sink = Arc::new(SpanSink::start(&export, identity_of).map_err(|error| unusable(error.to_string()))?);
+    let aside = Arc::new(Aside::new(sink.clone()).map_err(|error| unusable(error.to_string()))?);
+    Ok((Some(Spans { aside, sink }), sampler))
 }

@@ -3,12 +3,14 @@
 //! Telemetry listens. Nothing here decides anything, and nothing here can slow or fail a run (law 9): projections are
 //! pure folds, and export happens on a thread of its own behind a bounded queue.
 
+mod aside;
 pub mod export;
 pub mod lifecycle;
 pub mod logging;
 mod per_run;
 pub mod spans;
 
+pub use aside::Aside;
 pub use export::{Export, ExportError, ExportSettings, Sampler, SpanSink};
 pub use lifecycle::{Lifecycle, LifecycleEvent};
 pub use logging::LogSink;

@@ -95,7 +95,9 @@ impl Story {
             }
             Fact::ModelReplied { .. } => self.replied(&event.fact),
             Fact::ModelFailed { error, duration_ms, .. } => {
-                vec![format!("  {} model: {error} ({})", paint.red("✗"), duration(*duration_ms))]
+                let asked = error.retry_after_ms.map(|wait| format!("; the provider asks to wait {}", duration(wait)));
+                let took = duration(*duration_ms);
+                vec![format!("  {} model: {error} ({took}){}", paint.red("✗"), asked.unwrap_or_default())]
             }
             Fact::TierSelected { priority, run, deferred } if !deferred.is_empty() => {
                 let now = count(run.len(), "call");

@@ -4,6 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::chat::Usage;
 
+/// The longest a provider may ask a run to wait before another attempt, in milliseconds. One that asks for more patience is
+/// not asked again in that run: the failure ends it.
+pub const LONGEST_RETRY_AFTER_MS: u64 = 120_000;
+
 /// Bounds of one run. Soft ones let the model answer with what it has; hard ones end the run, after one last answer
 /// without tools.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

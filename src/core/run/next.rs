@@ -1,5 +1,6 @@
 //! What to do next: a pure function of the state. The driver acts on it; an embedder may do so by hand.
 
+use super::limits::LONGEST_RETRY_AFTER_MS;
 use super::state::{Correction, Phase};
 use super::turn::{Call, CallState, Turn};
 use super::{CallVerdict, Debt, Ending, Event, InDoubt, Offer, OnDeny, Output, Rejection, Run};
@@ -11,9 +12,6 @@ use crate::core::tool::{Outcome, ToolName, top_tier};
 
 /// After so many denials of the same call nobody is asked again in this run.
 const DENIALS_THAT_SETTLE: u32 = 2;
-
-/// A provider that asks for more patience than this is not asked again in this run.
-pub(crate) const LONGEST_RETRY_AFTER_MS: u64 = 120_000;
 
 /// The next thing to do.
 #[derive(Clone, Debug, PartialEq)]

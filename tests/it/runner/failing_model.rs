@@ -129,3 +129,13 @@ async fn a_script_that_has_run_out_is_a_failure_and_no_empty_answer() {
     let world = given_an_agent().whose_model_says(json!([say("Done.")])).ready().await;
     assert_eq!(world.run().await.status, Status::Completed);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_asks_for_more_patience_than_two_minutes_ends_the_run_at_once() {
+    let world = failing(json!({"code": "provider_rate_limit", "retry_after_ms": 3_600_000, "times": 1})).ready().await;
+
+    let report = world.run().await;
+
+    assert_eq!(report.error.unwrap().code, ErrorCode::ProviderRateLimit);
+    assert_eq!(world.clock.slept(), [Duration::ZERO; 0]);
+}

@@ -147,3 +147,20 @@ async fn a_runner_that_is_closed_takes_up_nothing() {
 
     assert_eq!([start, resume], [RunnerError::Closed, RunnerError::Closed]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_run_is_not_taken_up_where_its_servers_are_not_configured() {
+    let world = given_an_agent()
+        .with_tools("files", &["read"])
+        .with_an_external_tool("order")
+        .whose_model_says(json!([{"calls": [{"name": "ext_order"}]}, say("Done.")]))
+        .ready()
+        .await;
+    let waiting = world.run().await;
+    let other = world.another_process_where(|agent| agent.servers.clear()).await;
+
+    let refused = other.resume(&waiting.run_id, results([("call_1_1", json!("ordered"))])).await.unwrap_err();
+
+    assert!(matches!(&refused, RunnerError::ServerMissing { server, .. } if server.as_str() == "files"), "{refused}");
+    assert_eq!(world.runner.report(&waiting.run_id).await.unwrap().version, waiting.version);
+}

@@ -1,0 +1,157 @@
+//! A watcher on a thread of its own. Projecting a long run into spans costs milliseconds a turn; that is not the driver's
+//! time to spend (law 9). Facts go into a bounded queue and are told in order on the other side of it.
+//!
+//! Fragments are not passed on: whoever wants them live cannot wait for a queue.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use jiff::Timestamp;
+
+use crate::core::id::RunId;
+use crate::core::run::Recorded;
+use crate::ports::{EventSink, Update};
+
+/// Facts that may wait. They are small: what is large in them is shared with the run.
+const QUEUE: usize = 65_536;
+
+/// Passes the facts of runs on to another watcher, on its own thread.
+pub struct Aside {
+    queue: SyncSender<Told>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    dropped: AtomicU64,
+}
+
+enum Told {
+    TookUp(RunId, Vec<Recorded>),
+    Fact(RunId, Recorded),
+    LaidDown(RunId, Timestamp),
+    Done,
+}
+
+impl Aside {
+    /// Starts the thread.
+    pub fn new(sink: Arc<dyn EventSink>) -> std::io::Result<Self> {
+        Self::with_queue(sink, QUEUE)
+    }
+
+    fn with_queue(sink: Arc<dyn EventSink>, length: usize) -> std::io::Result<Self> {
+        let (queue, told) = sync_channel(length);
+        let thread = std::thread::Builder::new().name("toolgate-aside".into()).spawn(move || pass_on(&*sink, &told))?;
+        Ok(Self { queue, thread: Mutex::new(Some(thread)), dropped: AtomicU64::new(0) })
+    }
+
+    /// Waits until everything was passed on. Returns how many facts were dropped because the queue was full. Blocks:
+    /// call it where blocking is allowed.
+    pub fn finish(&self) -> u64 {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // A watcher that panicked took its thread along; there is nothing to wait for.
+            let _ = self.queue.send(Told::Done);
+            let _ = thread.join();
+        }
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    fn tell(&self, told: Told) {
+        if self.queue.try_send(told).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl EventSink for Aside {
+    fn took_up(&self, run: &RunId, history: &[Recorded]) {
+        self.tell(Told::TookUp(run.clone(), history.to_vec()));
+    }
+
+    fn observe(&self, run: &RunId, update: &Update) {
+        if let Update::Recorded(recorded) = update {
+            self.tell(Told::Fact(run.clone(), recorded.clone()));
+        }
+    }
+
+    fn laid_down(&self, run: &RunId, at: Timestamp) {
+        self.tell(Told::LaidDown(run.clone(), at));
+    }
+}
+
+impl fmt::Debug for Aside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Aside").field("dropped", &self.dropped).finish_non_exhaustive()
+    }
+}
+
+fn pass_on(sink: &dyn EventSink, told: &Receiver<Told>) {
+    while let Ok(told) = told.recv() {
+        match told {
+            Told::TookUp(run, history) => sink.took_up(&run, &history),
+            Told::Fact(run, recorded) => sink.observe(&run, &Update::Recorded(recorded)),
+            Told::LaidDown(run, at) => sink.laid_down(&run, at),
+            Told::Done => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Sender, channel};
+
+    use super::*;
+    use crate::core::run::Event;
+
+    /// Takes each fact only when it is let, and keeps their positions.
+    struct Gated {
+        gate: Mutex<Receiver<()>>,
+        seen: Mutex<Vec<u64>>,
+    }
+
+    impl EventSink for Gated {
+        fn observe(&self, _run: &RunId, update: &Update) {
+            let _ = self.gate.lock().unwrap().recv();
+            if let Update::Recorded(recorded) = update {
+                self.seen.lock().unwrap().push(recorded.seq);
+            }
+        }
+    }
+
+    fn gated(length: usize) -> (Sender<()>, Arc<Gated>, Aside) {
+        let (open, gate) = channel();
+        let sink = Arc::new(Gated { gate: Mutex::new(gate), seen: Mutex::default() });
+        let aside = Aside::with_queue(sink.clone(), length).unwrap();
+        (open, sink, aside)
+    }
+
+    fn tell(aside: &Aside, seq: u64) {
+        let event = Event::ApprovalsResolved { granted: Vec::new() };
+        let recorded = Recorded { seq, at: Timestamp::UNIX_EPOCH, event };
+        aside.observe(&"run_1".into(), &Update::Recorded(recorded));
+    }
+
+    #[test]
+    fn a_watcher_that_stands_still_delays_nobody_and_is_told_everything_in_order() {
+        let (open, sink, aside) = gated(100);
+        (0..50).for_each(|seq| tell(&aside, seq));
+        assert_eq!(*sink.seen.lock().unwrap(), [0; 0]);
+
+        drop(open);
+
+        assert_eq!(aside.finish(), 0);
+        assert_eq!(*sink.seen.lock().unwrap(), (0..50).collect::<Vec<u64>>());
+    }
+
+    #[test]
+    fn what_does_not_fit_is_dropped_and_counted() {
+        let (open, sink, aside) = gated(2);
+        (0..50).for_each(|seq| tell(&aside, seq));
+        drop(open);
+
+        let dropped = aside.finish();
+
+        let seen = sink.seen.lock().unwrap().len() as u64;
+        assert_eq!((dropped + seen, dropped >= 47), (50, true));
+    }
+}
