@@ -9,6 +9,7 @@ mod drive;
 mod driving;
 mod error;
 mod fork;
+mod given;
 mod lease;
 mod report;
 mod request;

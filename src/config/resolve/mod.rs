@@ -72,6 +72,8 @@ fn policies(written: Option<&BTreeMap<String, Text>>, scope: &mut Scope<'_>) -> 
             scope.fault(fault.with_remedy("give your policy another name"), path.place());
             continue;
         }
+        // One that cannot be used stands there all the same: what is wrong is the file, not whoever names it.
+        policies.insert(name.clone(), Arc::default());
         match policy::policy_file(&scope.path(path)) {
             Ok(policy) if policy.name == *name => drop(policies.insert(name.clone(), Arc::new(policy))),
             Ok(policy) => {

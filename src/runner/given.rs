@@ -1,0 +1,94 @@
+//! What is looked at before a run takes what it is given, and what is kept of it beside the run.
+
+use super::{AgentRunner, RunnerError};
+use crate::core::id::{CallId, RunId};
+use crate::core::run::{Answer, Event, Input, Refusal, Resume, Scope};
+use crate::core::tool::{Arguments, Outcome, Problem};
+use crate::driver::{Agent, Journal};
+use crate::ports::{ApprovalKey, Grant, InputFindings};
+
+impl AgentRunner {
+    /// Results have to fit their tool's result schema, edited arguments the tool's input schema.
+    pub(super) async fn check(&self, journal: &Journal, resume: &Resume) -> Result<(), RunnerError> {
+        let run = journal.run();
+        let mut refusals = Vec::new();
+        for (id, outcome) in &resume.results {
+            let (Some(call), Outcome::Returned(output)) = (run.call(id), outcome) else { continue };
+            let (Some(tool), false) = (&call.tool, output.is_error) else { continue };
+            let value = output.structured.clone().unwrap_or_else(|| output.joined_text().into());
+            if tool.output_schema.is_some()
+                && let InputFindings::Invalid(problems) = self.inner.ports.inputs.check_result(tool, &value).await
+            {
+                refusals.push(invalid(id, "the result", &problems));
+            }
+        }
+        for (id, decision) in &resume.decisions {
+            let Some(edited) = &decision.edited_arguments else { continue };
+            let Some(tool) = run.call(id).and_then(|call| call.tool.clone()) else { continue };
+            let problems = match edited {
+                Arguments::Malformed(_) => vec![Problem::whole("json", "not a JSON object")],
+                Arguments::Object(object) => match self.inner.ports.inputs.check(&tool, object, run.budget()).await {
+                    InputFindings::Valid => continue,
+                    InputFindings::Invalid(problems) => problems,
+                },
+            };
+            refusals.push(invalid(id, "the edited arguments", &problems));
+        }
+        if refusals.is_empty() { Ok(()) } else { Err(RunnerError::Refused(refusals)) }
+    }
+
+    /// Losing a standing approval costs a question later, and nothing else.
+    pub(super) async fn remember(&self, grants: &[Grant]) {
+        for grant in grants {
+            if let Err(error) = self.inner.ports.approvals.grant(grant).await {
+                let tool = &grant.key.tool;
+                tracing::warn!(%tool, %error, "a standing approval could not be kept; it will be asked for again");
+            }
+        }
+    }
+}
+
+/// A run whose servers are not configured here would go on without its tools.
+pub(super) fn require_servers(run: &RunId, journal: &Journal, agent: &Agent) -> Result<(), RunnerError> {
+    let mut used = journal.run().started().spec.servers.iter();
+    match used.find(|server| !agent.servers.contains(server)) {
+        None => Ok(()),
+        Some(server) => {
+            Err(RunnerError::ServerMissing { run: run.clone(), agent: agent.name.clone(), server: server.clone() })
+        }
+    }
+}
+
+/// Whether the input brings something to write.
+pub(super) fn gives(input: &Input) -> bool {
+    match input {
+        Input::Resume(resume) => !resume.results.is_empty() || !resume.decisions.is_empty(),
+        Input::Message(_) | Input::Cancel { .. } => true,
+    }
+}
+
+fn invalid(call: &CallId, what: &str, problems: &[Problem]) -> Refusal {
+    let problems = Problem::feedback("cannot be used:", problems).replace('\n', " ");
+    Refusal::Invalid { call_id: call.clone(), what: what.into(), problems }
+}
+
+/// The standing approvals that decisions with a wider scope leave behind.
+pub(super) fn grants(journal: &Journal, events: &[Event]) -> Vec<Grant> {
+    let run = journal.run();
+    let decided = events.iter().filter_map(|event| {
+        let Event::ApprovalDecided { call, decision } = event else { return None };
+        Some((call, decision))
+    });
+    decided
+        .filter(|(_, decision)| decision.answer == Answer::Approve && decision.scope == Scope::Session)
+        .filter_map(|(call, decision)| {
+            let tool = run.call(call)?.tool.as_ref()?;
+            let key = ApprovalKey {
+                session: run.started().session.clone(),
+                tool: tool.name.clone(),
+                hash: tool.hash.clone(),
+            };
+            Some(Grant { key, by: decision.by.clone() })
+        })
+        .collect()
+}
