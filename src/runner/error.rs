@@ -60,7 +60,9 @@ pub enum RunnerError {
     #[error("{}", refusals(.0))]
     Refused(Vec<Refusal>),
     /// Another process drives the run.
-    #[error("run `{run}` is driven by another process ({node}); watch it with `toolgate runs show`, or cancel it")]
+    #[error(
+        "run `{run}` is driven by another process ({node}); if that process died, the run is free when its lease runs out"
+    )]
     DrivenElsewhere {
         /// The run.
         run: RunId,
