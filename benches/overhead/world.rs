@@ -6,13 +6,12 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use toolgate::core::chat::{Part, Reply, Stop};
-use toolgate::core::error::Failure;
 use toolgate::core::id::{RunId, ServerId};
 use toolgate::core::tool::{McpTool, Outcome, ServerTools, ToolCall, ToolOutput};
 use toolgate::core::trace::SpanContext;
 use toolgate::ports::{
-    ApprovalCache, ApprovalKey, Conversation, DeltaSink, Grant, McpCall, McpServers, Model, ModelIdentity,
-    ModelRequest, Progress, StoreError,
+    ApprovalCache, ApprovalKey, Conversation, DeltaSink, Grant, McpCall, McpServers, Model, ModelFailure,
+    ModelIdentity, ModelRequest, Progress, StoreError,
 };
 
 use crate::scenario::Scenario;
@@ -55,7 +54,7 @@ struct Talk {
 
 #[async_trait]
 impl Conversation for Talk {
-    async fn reply(&mut self, _request: &ModelRequest<'_>, _deltas: DeltaSink<'_>) -> Result<Reply, Failure> {
+    async fn reply(&mut self, _request: &ModelRequest<'_>, _deltas: DeltaSink<'_>) -> Result<Reply, ModelFailure> {
         self.asked.push(Instant::now());
         let turn = self.asked.len();
         if turn <= self.scenario.turns {

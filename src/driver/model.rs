@@ -11,7 +11,7 @@ use crate::core::chat::{Reply, Usage};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::run::{Event, LONGEST_RETRY_AFTER_MS, Offer};
 use crate::core::tool::Toolset;
-use crate::ports::{Conversation, Delta, ModelRequest, Update};
+use crate::ports::{Conversation, Delta, ModelFailure, ModelRequest, Update};
 
 /// Waiting time before the second attempt; doubled for each further one, up to the cap.
 const FIRST_DELAY: Duration = Duration::from_millis(500);
@@ -49,7 +49,7 @@ impl Driver<'_> {
         }
         let event = match answer {
             Ok(Ok(reply)) => Event::ModelReplied { reply: journal.run().with_unique_ids(reply).into() },
-            Ok(Err(error)) => Event::ModelFailed { error, usage: Usage::default() },
+            Ok(Err(ModelFailure { failure, usage })) => Event::ModelFailed { error: failure, usage },
             Err(_panic) => {
                 let error =
                     Failure::new(ErrorCode::Internal, "the model adapter panicked; this is a fault of toolgate");
@@ -64,7 +64,7 @@ impl Driver<'_> {
         journal: &Journal,
         conversation: &mut dyn Conversation,
         offer: Offer,
-    ) -> Result<Reply, Failure> {
+    ) -> Result<Reply, ModelFailure> {
         let run = journal.run();
         let spec = &run.started().spec;
         let no_tools = std::sync::Arc::new(Toolset::default());

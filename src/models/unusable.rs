@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::core::chat::Reply;
 use crate::core::error::Failure;
-use crate::ports::{Conversation, DeltaSink, Model, ModelIdentity, ModelRequest};
+use crate::ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest};
 
 /// Answers every call with the same failure.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ impl Model for Unusable {
 
 #[async_trait]
 impl Conversation for Unusable {
-    async fn reply(&mut self, _request: &ModelRequest<'_>, _deltas: DeltaSink<'_>) -> Result<Reply, Failure> {
-        Err(self.failure.clone())
+    async fn reply(&mut self, _request: &ModelRequest<'_>, _deltas: DeltaSink<'_>) -> Result<Reply, ModelFailure> {
+        Err(self.failure.clone().into())
     }
 }

@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use super::Delta;
-use crate::core::chat::{Message, Reply};
+use crate::core::chat::{Message, Reply, Usage};
 use crate::core::error::Failure;
 use crate::core::run::Offer;
-use crate::core::tool::Toolset;
+use crate::core::tool::{Tool, Toolset};
 use crate::core::trace::SpanContext;
 
 /// What a model is called, for spans and listings.
@@ -45,10 +45,42 @@ pub struct ModelRequest<'a> {
 /// Takes fragments while a reply is being written.
 pub type DeltaSink<'a> = &'a (dyn Fn(Delta) + Send + Sync);
 
+/// An attempt that brought no reply.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelFailure {
+    /// Why.
+    pub failure: Failure,
+    /// What it used all the same, as far as the provider said before it failed.
+    pub usage: Usage,
+}
+
+impl From<Failure> for ModelFailure {
+    fn from(failure: Failure) -> Self {
+        Self { failure, usage: Usage::default() }
+    }
+}
+
+/// How a tool fits into what a provider takes. Our own copy of the tool stays as its server declared it, and arguments
+/// are checked against that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// As it is.
+    Whole,
+    /// Less these details, each a sentence.
+    Lossy(Vec<String>),
+    /// Not at all, and it is left out: why.
+    Refused(String),
+}
+
 /// A model that can be talked to.
 pub trait Model: Send + Sync {
     /// What it is called.
     fn identity(&self) -> &ModelIdentity;
+
+    /// How a tool would be declared to it.
+    fn fit(&self, _tool: &Tool) -> Fit {
+        Fit::Whole
+    }
 
     /// Opens a conversation: a place where the adapter keeps what it rendered, so that a turn costs what is new in it.
     fn converse(&self) -> Box<dyn Conversation>;
@@ -59,5 +91,5 @@ pub trait Model: Send + Sync {
 pub trait Conversation: Send + Sync {
     /// Asks for a reply: one attempt, no retries. Fragments go to `deltas` if the model streams; the reply is whole
     /// either way. Dropping the future abandons the request.
-    async fn reply(&mut self, request: &ModelRequest<'_>, deltas: DeltaSink<'_>) -> Result<Reply, Failure>;
+    async fn reply(&mut self, request: &ModelRequest<'_>, deltas: DeltaSink<'_>) -> Result<Reply, ModelFailure>;
 }

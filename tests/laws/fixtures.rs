@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};
-use toolgate::core::chat::{Message, Part, Reply, Stop, Usage};
+use toolgate::core::chat::{Message, Part, ProviderState, Reply, Stop, Usage};
 use toolgate::core::error::{ErrorCode, Failure};
 use toolgate::core::id::CallId;
 use toolgate::core::policy::{Match, Policy, Rule, Verdict};
@@ -166,10 +166,14 @@ pub(crate) fn any_reply(tape: &mut Tape, tools: &Toolset, offer: Offer) -> Reply
         20 => Reply { stop: Stop::Refusal, ..Reply::text("no") },
         21 => Reply { stop: Stop::ContentFilter, ..Reply::empty() },
         22 => Reply { stop: Stop::MaxTokens, ..Reply::text("and so o") },
+        // What does not fit ends a run like what is too long.
+        23 if stubborn => Reply { stop: Stop::ContextWindow, ..Reply::text("and so") },
         23 => Reply { stop: Stop::ToolCalls, ..Reply::text("calls, but none") },
         _ => Reply::text("the answer"),
     };
-    Reply { usage, provider_state: tape.once_in(5).then(|| json!({"raw": true})), ..reply }
+    let raw = || ProviderState { wire: "law".into(), model: "m".into(), items: vec![json!({"raw": true})] };
+    let provider_state = tape.once_in(5).then(raw);
+    Reply { usage, provider_state, ..reply }
 }
 
 fn any_calls(tape: &mut Tape, tools: &Toolset) -> Reply {

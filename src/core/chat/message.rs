@@ -25,7 +25,33 @@ pub struct Message {
     pub content: Vec<Part>,
     /// The provider's own form of an assistant turn, kept for an unchanged replay to the same provider and model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub provider_state: Option<Value>,
+    pub provider_state: Option<ProviderState>,
+}
+
+/// An assistant turn as its provider wrote it: reasoning, signatures and whatever else the neutral form does not carry.
+/// Only the wire format that wrote it reads it, and only for the same model; for any other the neutral form is
+/// translated. The calls in it are those of the message's content, in the same order; their ids may have been replaced
+/// there, and then the ids of the content are the ones to send.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProviderState {
+    /// The wire format: `anthropic`, `gemini`, …
+    pub wire: String,
+    /// The model that was asked.
+    pub model: String,
+    /// The content blocks, items or parts, unaltered and in order.
+    pub items: Vec<Value>,
+}
+
+impl ProviderState {
+    /// Two turns in a row as one, if the same model wrote both.
+    pub(crate) fn join(first: Option<Self>, second: Option<Self>) -> Option<Self> {
+        let (mut first, second) = first.zip(second)?;
+        if (&first.wire, &first.model) != (&second.wire, &second.model) {
+            return None;
+        }
+        first.items.extend(second.items);
+        Some(first)
+    }
 }
 
 /// A piece of a message.

@@ -4,6 +4,6 @@ mod message;
 mod reply;
 mod usage;
 
-pub use message::{Media, Message, Part, Role};
+pub use message::{Media, Message, Part, ProviderState, Role};
 pub use reply::{Reply, Stop};
 pub use usage::Usage;

@@ -1,9 +1,8 @@
 //! What a model said in one turn.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::{Part, Usage};
+use super::{Part, ProviderState, Usage};
 use crate::core::tool::ToolCall;
 
 /// A complete model reply. What happens next is decided by the presence of calls, never by `stop`
@@ -25,7 +24,7 @@ pub struct Reply {
     pub response_id: Option<String>,
     /// The provider's own form of this turn, for an unchanged replay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub provider_state: Option<Value>,
+    pub provider_state: Option<ProviderState>,
     /// Milliseconds from the request to the first fragment, when the reply was streamed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_token_ms: Option<u64>,
@@ -41,6 +40,8 @@ pub enum Stop {
     ToolCalls,
     /// It ran into its output limit.
     MaxTokens,
+    /// The conversation and the answer no longer fit the model's context window.
+    ContextWindow,
     /// The provider's filter cut it off.
     ContentFilter,
     /// It declined to answer.

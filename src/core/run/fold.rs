@@ -7,7 +7,7 @@ use super::turn::{Call, CallState, Settlement, Turn};
 use super::{
     Answer, Budget, CallVerdict, Decision, Ending, Event, Impossible, Offer, OutputVerdict, Rejection, Started,
 };
-use crate::core::chat::{Message, Part, Reply, Role, Stop, Usage};
+use crate::core::chat::{Message, Part, ProviderState, Reply, Role, Stop, Usage};
 use crate::core::error::Failure;
 use crate::core::id::CallId;
 use crate::core::tool::{Outcome, Problem, TierMode};
@@ -320,7 +320,8 @@ pub(super) fn say(messages: &mut Vec<Arc<Message>>, message: Message) {
         Some(last) if last.role == message.role => {
             let last = Arc::make_mut(last);
             last.content.extend(message.content);
-            last.provider_state = None;
+            // A turn that the provider paused goes on in the next one, and is replayed as the two it was.
+            last.provider_state = ProviderState::join(last.provider_state.take(), message.provider_state);
         }
         Some(_) | None => messages.push(Arc::new(message)),
     }

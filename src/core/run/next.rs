@@ -138,6 +138,10 @@ impl Run {
                 failed(ErrorCode::ContentFilter, "the provider's content filter withheld the answer")
             }
             Stop::Refusal => failed(ErrorCode::ModelRefused, "the model declined to answer"),
+            Stop::ContextWindow => failed(
+                ErrorCode::ContextWindow,
+                "the answer was cut off because the conversation no longer fits the model's context window",
+            ),
             Stop::MaxTokens if offer != Offer::LastWord => failed(
                 ErrorCode::OutputTruncated,
                 "the answer was cut off at the model's output limit; raise `max_tokens`",

@@ -16,7 +16,7 @@ use super::request::{Opening, RequestBody};
 use crate::core::chat::Reply;
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::trace::SpanContext;
-use crate::ports::{Conversation, DeltaSink, ModelRequest};
+use crate::ports::{Conversation, DeltaSink, ModelFailure, ModelRequest};
 
 /// How long the end of a stream may take after its last event; a connection that was read to its end is used again.
 const DRAIN: Duration = Duration::from_millis(10);
@@ -37,13 +37,13 @@ impl ChatConversation {
 
 #[async_trait]
 impl Conversation for ChatConversation {
-    async fn reply(&mut self, request: &ModelRequest<'_>, deltas: DeltaSink<'_>) -> Result<Reply, Failure> {
+    async fn reply(&mut self, request: &ModelRequest<'_>, deltas: DeltaSink<'_>) -> Result<Reply, ModelFailure> {
         let body = self.body.render(&self.opening, request).map_err(|error| {
             self.body = RequestBody::default();
             Failure::new(ErrorCode::Internal, format!("the conversation cannot be written as JSON: {error}"))
         })?;
         let reply = self.exchange(body, request.trace, deltas).await;
-        reply.map_err(|failure| self.endpoint.secrets().scrub(failure))
+        reply.map_err(|failure| self.endpoint.secrets().scrub(failure).into())
     }
 }
 

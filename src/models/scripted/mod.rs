@@ -22,7 +22,7 @@ pub use strict::{TranscriptFault, check_transcript};
 
 use crate::core::chat::{Message, Reply, Role};
 use crate::core::error::{ErrorCode, Failure};
-use crate::ports::{Conversation, DeltaSink, Model, ModelIdentity, ModelRequest};
+use crate::ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest};
 
 /// Of an unexpected message a failure shows this much.
 const SHOWN_CHARS: usize = 300;
@@ -65,13 +65,13 @@ struct ScriptedConversation {
 
 #[async_trait]
 impl Conversation for ScriptedConversation {
-    async fn reply(&mut self, request: &ModelRequest<'_>, deltas: DeltaSink<'_>) -> Result<Reply, Failure> {
+    async fn reply(&mut self, request: &ModelRequest<'_>, deltas: DeltaSink<'_>) -> Result<Reply, ModelFailure> {
         check_transcript(request.messages).map_err(|fault| self.refuse(&fault.to_string()))?;
         let index = assistant_messages(request.messages);
         let script = Arc::clone(&self.model.script);
         let Some(turn) = script.turns.get(index) else {
             let (turns, asked) = (script.turns.len(), index + 1);
-            return Err(self.refuse(&format!("the script has {turns} turns and was asked for turn {asked}")));
+            return Err(self.refuse(&format!("the script has {turns} turns and was asked for turn {asked}")).into());
         };
         let number = index + 1;
         self.check_expectation(turn, number, request.messages)?;
@@ -80,7 +80,7 @@ impl Conversation for ScriptedConversation {
         let attempt = self.attempts.entry(index).or_default();
         *attempt = attempt.saturating_add(1);
         if let Some(failure) = turn.fail.as_ref().and_then(|fail| fail.on_attempt(*attempt, number)) {
-            return Err(failure);
+            return Err(failure.into());
         }
         if turn.hang {
             future::pending::<()>().await;

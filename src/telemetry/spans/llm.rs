@@ -181,7 +181,7 @@ fn finish_reason(reply: &Reply) -> &'static str {
     }
     match reply.stop {
         Stop::End | Stop::ToolCalls => "stop",
-        Stop::MaxTokens => "length",
+        Stop::MaxTokens | Stop::ContextWindow => "length",
         Stop::ContentFilter => "content_filter",
         Stop::Refusal => "refusal",
         Stop::Pause => "pause",

@@ -52,13 +52,13 @@ impl Ask {
     }
 
     pub(crate) async fn of(&self, conversation: &mut dyn Conversation) -> Result<Reply, Failure> {
-        conversation.reply(&self.request(), &|_| {}).await
+        conversation.reply(&self.request(), &|_| {}).await.map_err(|failed| failed.failure)
     }
 
     pub(crate) async fn watched(&self, conversation: &mut dyn Conversation) -> (Result<Reply, Failure>, Vec<Delta>) {
         let seen = Mutex::new(Vec::new());
         let reply = conversation.reply(&self.request(), &|delta| seen.lock().unwrap().push(delta)).await;
-        (reply, seen.into_inner().unwrap())
+        (reply.map_err(|failed| failed.failure), seen.into_inner().unwrap())
     }
 }
 

@@ -17,6 +17,7 @@ struct Index {
 #[derive(Deserialize)]
 pub(crate) struct Fixture {
     pub(crate) id: String,
+    provider: String,
     file: String,
     pub(crate) status: u16,
     pub(crate) headers: std::collections::BTreeMap<String, String>,
@@ -31,9 +32,11 @@ pub(crate) struct Outcome {
     pub(crate) deltas: Vec<Delta>,
 }
 
-pub(crate) fn all() -> Vec<Fixture> {
+/// The recorded answers of these providers.
+pub(crate) fn of(providers: &[&str]) -> Vec<Fixture> {
     let index = std::fs::read_to_string(folder().join("index.json")).unwrap();
-    serde_json::from_str::<Index>(&index).unwrap().fixtures
+    let fixtures = serde_json::from_str::<Index>(&index).unwrap().fixtures;
+    fixtures.into_iter().filter(|fixture| providers.contains(&fixture.provider.as_str())).collect()
 }
 
 /// Fails with the name of every fixture that is not met, and what differs.
@@ -166,6 +169,7 @@ fn stop_word(stop: Stop) -> &'static str {
         Stop::End => "end",
         Stop::ToolCalls => "tool_calls",
         Stop::MaxTokens => "max_tokens",
+        Stop::ContextWindow => "context_window",
         Stop::ContentFilter => "content_filter",
         Stop::Refusal => "refusal",
         Stop::Pause => "pause",

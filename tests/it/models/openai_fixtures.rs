@@ -7,8 +7,12 @@ use toolgate::models::openai_chat::{Answer, CallIds, Head, OpenAiChat, Progress,
 use toolgate::ports::Model;
 
 use super::asking::{ask, user};
-use super::fixtures::{Fixture, Outcome, all, assert_all_met};
+use super::fixtures::{Fixture, Outcome, assert_all_met, of};
 use super::model_server::{Ending, ModelServer, Prepared};
+
+fn all() -> Vec<Fixture> {
+    of(&["openai_chat", "openai_compat"])
+}
 
 /// Reads the answer without a network, in the given pieces.
 fn read<'a>(fixture: &Fixture, pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
@@ -101,7 +105,10 @@ async fn over_http(cut: impl Fn(Vec<u8>) -> Vec<Vec<u8>>) {
             let ask = ask([user("Weather in Zürich and 東京?")]);
             model.converse().reply(&ask.request(), &|delta| deltas.lock().unwrap().push(delta)).await
         };
-        outcomes.push((fixture, Outcome { reply, deltas: deltas.into_inner().unwrap() }));
+        outcomes.push((
+            fixture,
+            Outcome { reply: reply.map_err(|failed| failed.failure), deltas: deltas.into_inner().unwrap() },
+        ));
     }
     assert_all_met(outcomes);
 }

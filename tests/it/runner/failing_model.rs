@@ -5,9 +5,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use toolgate::core::chat::Reply;
-use toolgate::core::error::{ErrorCode, Failure};
+use toolgate::core::error::ErrorCode;
 use toolgate::core::run::Status;
-use toolgate::ports::{Conversation, DeltaSink, Model, ModelIdentity, ModelRequest};
+use toolgate::ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest};
 
 use super::world::{Given, given_an_agent, say};
 
@@ -101,7 +101,7 @@ struct Mid;
 
 #[async_trait]
 impl Conversation for Mid {
-    async fn reply(&mut self, _request: &ModelRequest<'_>, _deltas: DeltaSink<'_>) -> Result<Reply, Failure> {
+    async fn reply(&mut self, _request: &ModelRequest<'_>, _deltas: DeltaSink<'_>) -> Result<Reply, ModelFailure> {
         panic!("the adapter panics on demand")
     }
 }
