@@ -2,9 +2,9 @@
 
 mod asking;
 mod fixtures;
+mod keys;
 mod model_server;
 mod openai_chat;
-
 mod openai_requests;
 mod scripted;
 mod wire_fixtures;
