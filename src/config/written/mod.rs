@@ -6,7 +6,7 @@ mod agent;
 
 use std::collections::BTreeMap;
 
-pub(super) use agent::{Agent, Limits, Tools};
+pub(super) use agent::{Agent, Fallback, Limits, Tools};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::Value;
