@@ -2,6 +2,7 @@
 
 mod asking;
 mod fixtures;
+mod gemini_requests;
 mod model_server;
 mod openai_chat;
 
