@@ -6,6 +6,7 @@ mod generate;
 mod media;
 mod names;
 mod part;
+mod references;
 mod replay;
 mod results;
 mod schema;

@@ -5,6 +5,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::references::settle;
+
 /// Keywords that stand as they are.
 const PLAIN: [&str; 12] = [
     "$id",
@@ -35,13 +37,17 @@ pub(super) fn of_arguments(schema: &Value) -> Option<(Value, Vec<String>)> {
     }
     root.insert("type".into(), json!("object"));
     let mut lost = Vec::new();
-    let schema = object(&root, "#", &mut lost);
+    let mut schema = object(&root, "#", &mut lost);
+    settle(&mut schema, &mut lost);
     Some((schema, lost))
 }
 
 /// The schema of an answer. It is a hint: answers are checked against the whole one.
 pub(super) fn of_output(schema: &Value) -> Value {
-    fit(schema, "#", &mut Vec::new())
+    let mut lost = Vec::new();
+    let mut schema = fit(schema, "#", &mut lost);
+    settle(&mut schema, &mut lost);
+    schema
 }
 
 fn fit(schema: &Value, path: &str, lost: &mut Vec<String>) -> Value {
@@ -217,10 +223,7 @@ mod tests {
     fn arguments_are_an_object_or_nothing() {
         assert_eq!(arguments(json!({})).0, json!({"type": "object"}));
         assert_eq!(arguments(json!({"type": ["object", "null"]})).0, json!({"type": "object"}));
-        assert_eq!(
-            arguments(json!({"$ref": "#/$defs/A"})).0,
-            json!({"type": "object", "anyOf": [{"$ref": "#/$defs/A"}]})
-        );
+        assert_eq!(arguments(json!({"$ref": "#/$defs/A"})).0, json!({"type": "object", "anyOf": [{}]}));
         assert_eq!(of_arguments(&json!({"type": "string"})), None);
         assert_eq!(of_arguments(&json!(true)), None);
     }

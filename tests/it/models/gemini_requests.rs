@@ -343,7 +343,7 @@ async fn media_is_sent_and_what_cannot_be_sent_becomes_a_note() {
     let images = |settings| Settings { media: Some([MediaKind::Images].into()), ..settings };
     let only_images = said(&body(&asked, images).await);
     assert_eq!(only_images[0], expected[0]);
-    assert_eq!(only_images[4], json!({"text": "[audio audio/wav, not shown here]"}));
+    assert_eq!(only_images[4], json!({"text": "[audio audio/x-wav, not shown here]"}));
     assert_eq!(
         only_images[6],
         json!({"text": "[resource shop://invoice (application/pdf), its content is not shown here]"})
