@@ -2,6 +2,7 @@
 
 mod asking;
 mod fixtures;
+mod gemini_requests;
 mod keys;
 mod model_server;
 mod openai_chat;

@@ -179,3 +179,13 @@ every_recorded_answer!(
         end_mark: "\"finish_reason\": \"",
     }
 );
+
+every_recorded_answer!(
+    gemini,
+    Recorded {
+        model: toolgate::models::gemini::model,
+        providers: &["gemini"],
+        count: 23,
+        end_mark: "\"finishReason\"",
+    }
+);
