@@ -179,3 +179,13 @@ every_recorded_answer!(
         end_mark: "\"finish_reason\": \"",
     }
 );
+
+every_recorded_answer!(
+    anthropic,
+    Recorded {
+        model: toolgate::models::anthropic::model,
+        providers: &["anthropic"],
+        count: 32,
+        end_mark: "message_stop",
+    }
+);
