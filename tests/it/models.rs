@@ -3,9 +3,9 @@
 mod anthropic_requests;
 mod asking;
 mod fixtures;
+mod keys;
 mod model_server;
 mod openai_chat;
-
 mod openai_requests;
 mod scripted;
 mod wire_fixtures;
