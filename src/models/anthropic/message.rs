@@ -2,8 +2,8 @@
 //!
 //! All results stand at the beginning of one user message. A turn that this very model wrote is replayed as it wrote
 //! it; any other is told in neutral form, without its reasoning. What the API cannot carry degrades to a note in
-//! brackets, never to silence. It refuses blank text, so none is sent; an assistant message that says nothing is left
-//! out, and the user messages around it count as one.
+//! brackets, never to silence. It refuses blank text and empty messages, so none is sent: a message that says nothing is
+//! a note that it does.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -68,15 +68,17 @@ pub(super) enum Source<'a> {
     Url { url: &'a str },
 }
 
-/// Translates a message; `None` if it says nothing and can be left out. `model` is the one that is asked, `media` what
-/// goes along as it is.
-pub(super) fn translate<'a>(message: &'a Message, model: &str, media: &BTreeSet<MediaKind>) -> Option<WireMessage<'a>> {
+/// Translates a message. `model` is the one that is asked, `media` what goes along as it is.
+pub(super) fn translate<'a>(message: &'a Message, model: &str, media: &BTreeSet<MediaKind>) -> WireMessage<'a> {
     let parts = &message.content;
-    let content = match message.role {
+    let mut content = match message.role {
         Role::User => user(parts, media),
         Role::Assistant => replay::blocks(message, model).unwrap_or_else(|| assistant(parts)),
     };
-    (!content.is_empty()).then_some(WireMessage { role: message.role, content })
+    if content.is_empty() {
+        content.push(Block::Text { text: "[empty message]".into() });
+    }
+    WireMessage { role: message.role, content }
 }
 
 fn user<'a>(parts: &'a [Part], media: &BTreeSet<MediaKind>) -> Vec<Block<'a>> {
@@ -95,9 +97,6 @@ fn user<'a>(parts: &'a [Part], media: &BTreeSet<MediaKind>) -> Vec<Block<'a>> {
         }
     }
     blocks.append(&mut said);
-    if blocks.is_empty() {
-        blocks.push(Block::Text { text: "[an empty message]".into() });
-    }
     blocks
 }
 
@@ -109,7 +108,7 @@ fn result<'a>(id: &'a CallId, content: &'a [Part], is_error: bool, media: &BTree
         content.iter().filter_map(|part| block(part, media)).collect()
     };
     if is_error && blocks.is_empty() {
-        blocks.push(Block::Text { text: "[an error without a message]".into() });
+        blocks.push(Block::Text { text: "[error without a message]".into() });
     }
     Block::ToolResult { tool_use_id: accepted_id(id), content: blocks, is_error }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::fold::MessageFold;
-use super::{WIRE, errors, message, subset, tools};
+use super::{WIRE, errors, message, replay, subset, tools};
 use crate::core::chat::Message;
 use crate::core::error::ErrorCode;
 use crate::core::run::Offer;
@@ -28,6 +28,7 @@ pub(super) struct Messages {
     opening: Opening,
     model: String,
     streaming: bool,
+    manual_thinking: Option<Value>,
     tool_choice: ToolChoice,
     parallel_tool_calls: Option<bool>,
     strict_tools: bool,
@@ -55,6 +56,7 @@ impl Messages {
             opening: Opening::new(fields(settings, provider)),
             model: settings.model.clone(),
             streaming: settings.stream,
+            manual_thinking: manual_thinking(settings),
             tool_choice: settings.tool_choice.clone(),
             parallel_tool_calls: settings.parallel_tool_calls,
             strict_tools: settings.strict_tools,
@@ -80,10 +82,7 @@ impl Wire for Messages {
         _before: Option<&Message>,
         members: &mut Members,
     ) -> Result<(), serde_json::Error> {
-        match message::translate(message, &self.model, &self.media) {
-            Some(wire) => members.push(&wire),
-            None => Ok(()),
-        }
+        members.push(&message::translate(message, &self.model, &self.media))
     }
 
     fn declare(&self, tool: &Tool) -> Declared {
@@ -95,6 +94,11 @@ impl Wire for Messages {
         let mut body = Object::new(&self.opening, request.system.len() + rendered.messages.len() + tools.len());
         if !request.system.trim().is_empty() {
             body.field("system", &request.system)?;
+        }
+        if let Some(thinking) =
+            self.manual_thinking.as_ref().filter(|_| replay::may_think(request.messages, &self.model))
+        {
+            body.field("thinking", thinking)?;
         }
         body.rendered("messages", &[b"[", rendered.messages, b"]"]);
         if let Some(tools) = rendered.tools {
@@ -173,25 +177,33 @@ fn fields(settings: &Settings, provider: &str) -> Map<String, Value> {
         ("stream", Some(json!(settings.stream))),
         ("temperature", settings.temperature.map(Value::from)),
         ("top_p", settings.top_p.map(Value::from)),
-        ("thinking", thinking(&settings.reasoning)),
+        ("thinking", adaptive_thinking(&settings.reasoning)),
         ("cache_control", cache_control(settings.prompt_cache, provider)),
     ]);
     fields.extend(settings.extra.clone());
     fields
 }
 
-fn thinking(reasoning: &Reasoning) -> Option<Value> {
-    let Reasoning { effort: _, budget_tokens, show } = reasoning;
-    let kind = match (budget_tokens, show) {
-        (None, None) => return None,
-        (Some(_), _) => "enabled",
-        (None, Some(_)) => "adaptive",
-    };
+/// Written apart from the other fields: not every request can have it. A field of the operator's own wins.
+fn manual_thinking(settings: &Settings) -> Option<Value> {
+    let Reasoning { effort: _, budget_tokens, show } = &settings.reasoning;
+    let budget = budget_tokens.filter(|_| !settings.extra.contains_key("thinking"))?;
     Some(Value::Object(set([
-        ("type", Some(json!(kind))),
-        ("budget_tokens", budget_tokens.map(Value::from)),
-        ("display", show.map(|show| json!(if show { "summarized" } else { "omitted" }))),
+        ("type", Some(json!("enabled"))),
+        ("budget_tokens", Some(json!(budget))),
+        ("display", show.map(display)),
     ])))
+}
+
+fn adaptive_thinking(reasoning: &Reasoning) -> Option<Value> {
+    match (reasoning.budget_tokens, reasoning.show) {
+        (None, Some(show)) => Some(json!({"type": "adaptive", "display": display(show)})),
+        (Some(_), _) | (None, None) => None,
+    }
+}
+
+fn display(show: bool) -> Value {
+    json!(if show { "summarized" } else { "omitted" })
 }
 
 fn cache_control(cache: PromptCache, provider: &str) -> Option<Value> {

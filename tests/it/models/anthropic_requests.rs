@@ -130,6 +130,20 @@ async fn a_thinking_budget_asks_for_manual_thinking_and_raises_the_default_limit
 }
 
 #[tokio::test]
+async fn a_turn_that_another_model_began_is_ended_without_a_thinking_budget() {
+    let budget =
+        |settings| Settings { reasoning: Reasoning { budget_tokens: Some(2000), ..Reasoning::default() }, ..settings };
+    let thinks = async |messages: Vec<Message>| body(&ask(messages), budget).await.get("thinking").is_some();
+    let own = || async { turn(reply_to("thinking_and_tool_call").await) };
+    let answer = || results(&[("toolu_a", "18 °C")]);
+    assert!(thinks(vec![user("go")]).await);
+    assert!(thinks(vec![user("go"), own().await, answer()]).await);
+    assert!(!thinks(vec![user("go"), calls(&["toolu_a"]), answer()]).await);
+    assert!(!thinks(vec![user("go"), own().await, answer(), calls(&["b"]), results(&[("b", "1")])]).await);
+    assert!(thinks(vec![user("go"), calls(&["toolu_a"]), answer(), says("18 °C"), user("Thanks")]).await);
+}
+
+#[tokio::test]
 async fn tools_that_may_not_be_called_stay_listed() {
     let asked = || ask([user("a")]).with_tools(&["look"]);
     assert_eq!(body(&asked(), |settings| settings).await.get("tool_choice"), None);
@@ -194,7 +208,7 @@ async fn all_results_of_a_turn_stand_in_one_message_before_what_else_was_said() 
             {"type": "tool_result", "tool_use_id": "a", "content": [text("18 °C")]},
             {"type": "tool_result", "tool_use_id": "b", "content": [text("timed out")], "is_error": true},
             {"type": "tool_result", "tool_use_id": "c", "content": []},
-            {"type": "tool_result", "tool_use_id": "d", "content": [text("[an error without a message]")],
+            {"type": "tool_result", "tool_use_id": "d", "content": [text("[error without a message]")],
                 "is_error": true},
             text("And now?"),
         ]},
@@ -232,16 +246,15 @@ async fn a_turn_of_another_provider_is_told_without_its_reasoning_and_with_what_
 }
 
 #[tokio::test]
-async fn a_turn_that_says_nothing_is_left_out_and_so_is_blank_text() {
+async fn a_message_that_says_nothing_is_a_note_because_the_api_refuses_blank_text() {
     let empty = turn(reply_to("empty_end_turn").await);
     assert_eq!(empty.content, []);
     for silent in [empty, says(" \n"), message(Role::Assistant, vec![Part::Reasoning { text: "hm".into() }])] {
         let sent = messages_sent([user("go"), silent, user("again")]).await;
-        let said = |what: &str| json!({"role": "user", "content": [text(what)]});
-        assert_eq!(sent, json!([said("go"), said("again")]));
+        assert_eq!(sent[1], json!({"role": "assistant", "content": [text("[empty message]")]}));
     }
-    let sent = messages_sent([message(Role::User, vec![])]).await;
-    assert_eq!(sent[0]["content"], json!([text("[an empty message]")]));
+    let sent = messages_sent([message(Role::User, vec![Part::text("")])]).await;
+    assert_eq!(sent[0]["content"], json!([text("[empty message]")]));
 }
 
 #[tokio::test]
