@@ -1,5 +1,6 @@
 //! Model adapters, seen through the `Model` port.
 
+mod anthropic_requests;
 mod asking;
 mod fixtures;
 mod gemini_requests;
