@@ -49,6 +49,17 @@ fn a_reference_that_leads_nowhere_or_in_a_circle_is_dropped_and_told() {
 }
 
 #[test]
+fn a_schema_that_was_written_to_grow_without_end_is_cut_short_and_told() {
+    let twice =
+        |name: &str| json!({"allOf": [{"$ref": format!("#/$defs/{name}")}, {"$ref": format!("#/$defs/{name}")}]});
+    let definitions: Map<String, Value> =
+        (0..30).map(|level| (format!("d{level}"), twice(&format!("d{}", level + 1)))).collect();
+    let (schema, lost) = projected(json!({"$ref": "#/$defs/d0", "$defs": definitions.clone()}));
+    assert_eq!(schema, json!({"$defs": definitions, "type": "object", "properties": {}}));
+    assert_eq!(lost, ["Its root refers to itself or to too much: some of that is left out."]);
+}
+
+#[test]
 fn a_conjunction_at_the_root_is_merged_without_loss() {
     let (schema, lost) =
         projected(json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"],

@@ -179,3 +179,13 @@ every_recorded_answer!(
         end_mark: "\"finish_reason\": \"",
     }
 );
+
+every_recorded_answer!(
+    openai_responses,
+    Recorded {
+        model: toolgate::models::openai_responses::model,
+        providers: &["openai_responses"],
+        count: 22,
+        end_mark: "response.completed",
+    }
+);
