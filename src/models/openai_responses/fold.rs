@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::output::{self, Output};
 use super::wire::{Event, Response};
-use crate::core::chat::{Reply, Stop, Usage};
+use crate::core::chat::{Part, Reply, Stop, Usage};
 use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
 use crate::ports::Delta;
 
@@ -20,6 +20,8 @@ pub(super) struct ResponseFold {
     asked: String,
     done: Vec<(u64, Value)>,
     response: Option<Response>,
+    said: String,
+    has_call: bool,
     has_begun: bool,
     is_over: bool,
     usage: Usage,
@@ -34,6 +36,7 @@ impl Fold for ResponseFold {
         let event: Event = read(data.as_bytes())?;
         match event.r#type.as_str() {
             "response.output_text.delta" | "response.refusal.delta" => {
+                self.said.push_str(event.delta.as_ref().and_then(Value::as_str).unwrap_or_default());
                 self.say(event.delta, deltas, |text| Delta::Text { text });
             }
             // The last is the name of it in the Open Responses specification.
@@ -44,7 +47,9 @@ impl Fold for ResponseFold {
                 deltas(Delta::Reasoning { text: "\n\n".into() });
             }
             "response.output_item.added" => {
-                self.has_begun |= event.item.is_some_and(|item| output::kind(&item) == "function_call");
+                let has_call = event.item.is_some_and(|item| output::kind(&item) == "function_call");
+                self.has_begun |= has_call;
+                self.has_call |= has_call;
             }
             "response.output_item.done" => self.item(event)?,
             "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
@@ -88,18 +93,22 @@ impl Fold for ResponseFold {
     }
 
     fn into_reply(self: Box<Self>, known: &CallIds) -> Result<Reply, Fault> {
-        let Self { asked, mut done, response, has_begun, usage, .. } = *self;
+        let Self { asked, mut done, response, said: spoken, has_call, usage, .. } = *self;
         let Response { id, model, status, incomplete_details, output, .. } = response.ok_or(Fault::Truncated)?;
         done.sort_by_key(|(index, _)| *index);
         let done: Vec<Value> = done.into_iter().map(|(_, item)| item).collect();
         // They are the same; but some servers leave out the one, and some the other.
         let items = output.filter(|output| output.len() > done.len()).unwrap_or(done);
-        if has_begun && items.is_empty() {
-            return Err(Fault::NoMessage("`output` is empty, although something was said"));
+        if has_call && items.is_empty() {
+            return Err(Fault::NoMessage("`output` is empty, although a call was announced"));
         }
 
         let is_complete = status.as_deref() != Some("incomplete");
         let mut said = Output::of(&items, is_complete);
+        // Some servers send the text in fragments alone.
+        if items.is_empty() && !spoken.is_empty() {
+            said.content.push(Part::Text { text: spoken });
+        }
         let stop = match incomplete_details.and_then(|details| details.reason).as_deref() {
             _ if said.is_refusal => Stop::Refusal,
             Some("content_filter") => Stop::ContentFilter,

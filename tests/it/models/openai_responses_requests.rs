@@ -384,10 +384,13 @@ async fn servers_that_leave_out_indexes_items_or_statuses_are_understood() {
 }
 
 #[tokio::test]
-async fn what_was_said_and_then_is_missing_is_no_reply() {
+async fn text_that_came_in_fragments_alone_is_the_reply_but_a_call_that_is_missing_is_none() {
     let delta = r#"{"type":"response.output_text.delta","delta":"hi"}"#;
+    let call = r#"{"type":"response.output_item.added","item":{"type":"function_call","call_id":"a","name":"t"}}"#;
     let completed = r#"{"type":"response.completed","response":{"status":"completed","output":[]}}"#;
-    let failure = reply(Prepared::stream(&[delta, completed])).await.unwrap_err();
+    let spoken = reply(Prepared::stream(&[delta, delta, completed])).await.unwrap();
+    assert_eq!((spoken.joined_text().as_str(), spoken.provider_state), ("hihi", None));
+    let failure = reply(Prepared::stream(&[delta, call, completed])).await.unwrap_err();
     assert_eq!((failure.code, failure.retryable), (ErrorCode::ProviderInvalidResponse, true));
 }
 
