@@ -43,7 +43,7 @@ impl Fold for ResponseFold {
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" | "response.reasoning.delta" => {
                 self.say(event.delta, deltas, |text| Delta::Reasoning { text });
             }
-            "response.reasoning_summary_part.added" if event.summary_index.is_some_and(|index| index > 0) => {
+            "response.reasoning_summary_part.added" if event.is_further_summary() => {
                 deltas(Delta::Reasoning { text: "\n\n".into() });
             }
             "response.output_item.added" => {
@@ -53,10 +53,7 @@ impl Fold for ResponseFold {
             }
             "response.output_item.done" => self.item(event)?,
             "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
-                let mut response = event.response.unwrap_or_default();
-                let status = event.r#type.strip_prefix("response.").map(str::to_owned);
-                response.status = response.status.or(status);
-                self.conclude(response)?;
+                self.conclude(event.into_response()?)?;
             }
             "error" => return Err(provider(&event.into_error())),
             // An event without a type that is an error is one of a proxy.
@@ -150,7 +147,7 @@ impl ResponseFold {
             return Err(Fault::Unreadable(format!("it has more than {MAX_ITEMS} items")));
         }
         // Where no index is said, the order of arrival is the order.
-        let index = event.output_index.unwrap_or(self.done.len() as u64);
+        let index = event.output_index.and_then(|index| index.as_u64()).unwrap_or(self.done.len() as u64);
         self.done.extend(event.item.map(|item| (index, item)));
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! JSON Schemas as OpenAI's APIs and those that imitate them take them. One schema that is refused costs the whole
 //! request, so what cannot be sent is rewritten to the nearest that can, and what that loses is told. The original
-//! stays the one that arguments are validated with: a rewritten schema may allow more, never less.
+//! stays the one that arguments are validated with.
 
 mod nested;
 mod root;
@@ -31,7 +31,7 @@ pub(in crate::models) fn project(schema: &Value) -> Result<Projected, String> {
             return Err("its schema is not a JSON Schema".into());
         }
     };
-    let (mut object, lost) = Root::of(schema).flatten(object);
+    let (mut object, mut lost) = Root::of(schema).flatten(object);
     match object.get("type") {
         None => {}
         Some(types) if root::allows_object(types) => {}
@@ -42,6 +42,7 @@ pub(in crate::models) fn project(schema: &Value) -> Result<Projected, String> {
     object.entry("properties").or_insert_with(|| json!({}));
     let mut schema = Value::Object(object);
     nested::mend(&mut schema);
+    nested::drop_dangling(&mut schema, &mut lost);
     Ok(Projected { schema, lost })
 }
 

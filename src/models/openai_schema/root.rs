@@ -79,7 +79,11 @@ impl<'a> Root<'a> {
         let is_alone = !object.contains_key("properties");
         for (word, said) in other {
             match (word.as_str(), object.get_mut(&word), said) {
-                ("properties" | "$defs" | "definitions", Some(Value::Object(known)), Value::Object(more)) => {
+                // Of a part's own definitions none is reachable from here, unless it was meant as one of the root.
+                ("$defs" | "definitions", Some(Value::Object(known)), Value::Object(more)) => {
+                    more.into_iter().for_each(|(name, schema)| add_definition(known, name, schema));
+                }
+                ("properties", Some(Value::Object(known)), Value::Object(more)) => {
                     add_members(known, more);
                 }
                 ("required", Some(Value::Array(known)), Value::Array(more)) => {
@@ -129,7 +133,11 @@ fn add_members(known: &mut Object, more: Object) {
     }
 }
 
-/// The least that holds whichever branch holds.
+fn add_definition(known: &mut Object, name: String, schema: Value) {
+    known.entry(name).or_insert(schema);
+}
+
+/// What is common to all branches, with everything else that any of them speaks of as optional.
 fn disjoin(mut branches: Vec<Object>) -> Option<Object> {
     if branches.len() < 2 {
         return branches.pop();
@@ -155,7 +163,7 @@ fn disjoin(mut branches: Vec<Object>) -> Option<Object> {
             if let Some(Value::Object(definitions)) = branch.remove(word)
                 && let Some(known) = merged.entry(word).or_insert_with(|| json!({})).as_object_mut()
             {
-                add_members(known, definitions);
+                definitions.into_iter().for_each(|(name, schema)| add_definition(known, name, schema));
             }
         }
         if let Some(Value::Object(more)) = branch.remove("properties") {

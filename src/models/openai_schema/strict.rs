@@ -79,7 +79,7 @@ impl Seen {
         if let Some(word) = object.keys().find(|word| !KEYWORDS.contains(&word.as_str())) {
             return Err(format!("{place} has `{word}`"));
         }
-        if !["type", "enum", "const", "anyOf"].iter().any(|word| object.contains_key(*word)) {
+        if !["type", "anyOf"].iter().any(|word| object.contains_key(*word)) {
             return Err(format!("{place} has no `type`"));
         }
         if let Some(format) = object.get("format")
@@ -115,7 +115,9 @@ impl Seen {
         let Some(properties) = object.get("properties").and_then(Value::as_object) else {
             return Err(format!("{place} has no `properties`"));
         };
-        let required = object.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let Some(required) = object.get("required").and_then(Value::as_array) else {
+            return Err(format!("{place} has no `required`"));
+        };
         for (name, schema) in properties {
             if !required.iter().any(|one| one == name) {
                 return Err(format!("`{name}` is not required"));

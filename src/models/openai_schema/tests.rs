@@ -52,11 +52,25 @@ fn a_reference_that_leads_nowhere_or_in_a_circle_is_dropped_and_told() {
 fn a_schema_that_was_written_to_grow_without_end_is_cut_short_and_told() {
     let twice =
         |name: &str| json!({"allOf": [{"$ref": format!("#/$defs/{name}")}, {"$ref": format!("#/$defs/{name}")}]});
-    let definitions: Map<String, Value> =
+    let mut definitions: Map<String, Value> =
         (0..30).map(|level| (format!("d{level}"), twice(&format!("d{}", level + 1)))).collect();
+    definitions.insert("d30".into(), json!({}));
     let (schema, lost) = projected(json!({"$ref": "#/$defs/d0", "$defs": definitions.clone()}));
     assert_eq!(schema, json!({"$defs": definitions, "type": "object", "properties": {}}));
     assert_eq!(lost, ["Its root refers to itself or to too much: some of that is left out."]);
+}
+
+#[test]
+fn a_reference_below_the_root_that_leads_nowhere_is_dropped_and_told() {
+    let (schema, lost) = projected(json!({"type": "object", "$defs": {"x": {"type": "string"}},
+        "allOf": [{"properties": {"moved": {"$ref": "#/allOf/0/$defs/y"}}, "$defs": {"x": true, "y": true}}],
+        "properties": {"fine": {"$ref": "#/$defs/x"}, "far": {"$ref": "https://e.example/s", "title": "t"}}}));
+    let expected = json!({"type": "object", "$defs": {"x": {"type": "string"}, "y": true},
+        "properties": {"fine": {"$ref": "#/$defs/x"}, "far": {"title": "t"}, "moved": {}}});
+    assert_eq!(schema, expected);
+    let expected =
+        ["A reference to \"https://e.example/s\" is left out.", "A reference to \"#/allOf/0/$defs/y\" is left out."];
+    assert_eq!(lost, expected);
 }
 
 #[test]
@@ -125,13 +139,13 @@ fn arrays_say_what_their_items_are_wherever_they_stand() {
 #[test]
 fn a_schema_that_keeps_to_the_subset_is_strict() {
     for schema in [
-        json!({"type": "object", "properties": {}, "additionalProperties": false}),
+        json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false}),
         json!({"type": "object", "properties": {
                 "a": {"type": ["string", "null"], "description": "d", "format": "date"},
                 "b": {"type": "array", "items": {"$ref": "#/$defs/B"}, "maxItems": 3},
-                "c": {"anyOf": [{"enum": ["x", 1]}, {"type": "null"}]}},
+                "c": {"anyOf": [{"type": "string", "enum": ["x", "y"]}, {"type": "null"}]}},
             "required": ["a", "b", "c"], "additionalProperties": false,
-            "$defs": {"B": {"type": "object", "properties": {}, "additionalProperties": false}}}),
+            "$defs": {"B": {"type": "object", "properties": {}, "required": [], "additionalProperties": false}}}),
     ] {
         assert_eq!(why_not_strict(&schema), None, "{schema}");
     }
@@ -154,6 +168,7 @@ fn a_schema_that_does_not_is_told_why() {
         (json!({"type": "object", "properties": {}}), "the root has no `additionalProperties: false`"),
         (json!({"type": "object", "additionalProperties": false}), "the root has no `properties`"),
         (closed(json!({"a": {"type": "string"}}), json!([])), "`a` is not required"),
+        (closed(json!({}), json!(null)), "the root has no `required`"),
         (closed(json!({}), json!(["a"])), "\"a\" is required but not declared"),
         (closed(json!({"a": {}}), json!(["a"])), "`a` has no `type`"),
         (closed(json!({"a": true}), json!(["a"])), "`a` is not a plain schema"),
@@ -163,7 +178,8 @@ fn a_schema_that_does_not_is_told_why() {
         (closed(json!({"a": {"$ref": "#", "title": "t"}}), json!(["a"])), "`$ref` of `a` does not stand alone"),
         (closed(json!({"a": {"type": "array"}}), json!(["a"])), "`a` does not say what its items are"),
         (closed(json!({"a": {"type": "object"}}), json!(["a"])), "`a` has no `additionalProperties: false`"),
-        (closed(json!({"a": {"enum": many}}), json!(["a"])), "more than 1000 values of enums"),
+        (closed(json!({"a": {"enum": ["x"]}}), json!(["a"])), "`a` has no `type`"),
+        (closed(json!({"a": {"type": "string", "enum": many}}), json!(["a"])), "more than 1000 values of enums"),
         (deep, "it is nested deeper than 10 levels"),
     ] {
         assert_eq!(why_not_strict(&schema).as_deref(), Some(why), "{schema}");
@@ -197,6 +213,39 @@ mod laws {
         })
     }
 
+    /// Schemas of objects that combine others by `allOf` and `$ref` alone.
+    fn conjunctions() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(json!({"type": "string"})),
+            Just(json!({"type": "array"})),
+            Just(json!({"type": "array", "prefixItems": [{"type": "string"}]})),
+            Just(json!({"$ref": "#/$defs/x"})),
+        ];
+        let object = prop::collection::btree_map("[abc]", leaf, 0..3).prop_flat_map(|properties| {
+            let names: Vec<String> = properties.keys().cloned().collect();
+            let required = prop::sample::subsequence(names.clone(), 0..=names.len());
+            (Just(properties), required, any::<bool>()).prop_map(|(properties, required, is_closed)| {
+                json!({"properties": properties, "required": required, "additionalProperties": !is_closed})
+            })
+        });
+        let object = object.prop_recursive(3, 12, 3, |inner| {
+            (inner.clone(), prop::collection::vec(inner, 1..3)).prop_map(|(mut root, all)| {
+                root["allOf"] = all.into();
+                root
+            })
+        });
+        object.prop_map(|mut root| {
+            root["$defs"] = json!({"x": {"type": ["string", "array"]}});
+            root
+        })
+    }
+
+    fn arguments() -> impl Strategy<Value = Value> {
+        let value =
+            prop_oneof![Just(json!("s")), Just(json!([])), Just(json!(["s"])), Just(json!([1])), Just(json!(1))];
+        prop::collection::btree_map("[abc]", value, 0..4).prop_map(|members| json!(members))
+    }
+
     proptest! {
         #[test]
         fn whatever_is_sent_has_a_root_that_is_taken(schema in schemas()) {
@@ -207,6 +256,14 @@ mod laws {
                     prop_assert!(schema.get(word).is_none(), "{}", word);
                 }
                 prop_assert!(!crate::core::json::is_deeper_than(&schema, MAX_DEPTH));
+            }
+        }
+
+        #[test]
+        fn without_alternatives_whatever_was_allowed_stays_allowed(schema in conjunctions(), given in arguments()) {
+            if let Ok(Projected { schema: sent, .. }) = project(&schema) {
+                let (was, is) = (jsonschema::is_valid(&schema, &given), jsonschema::is_valid(&sent, &given));
+                prop_assert!(!was || is, "{} was allowed, but is not by {}", given, sent);
             }
         }
 
