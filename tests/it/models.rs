@@ -8,5 +8,6 @@ mod keys;
 mod model_server;
 mod openai_chat;
 mod openai_requests;
+mod openai_responses_requests;
 mod scripted;
 mod wire_fixtures;
