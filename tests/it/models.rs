@@ -4,6 +4,7 @@ mod anthropic_requests;
 mod asking;
 mod fixtures;
 mod gemini_requests;
+mod hostile;
 mod keys;
 mod model_server;
 mod openai_chat;
