@@ -68,7 +68,9 @@ def resumed(kind):
     turns = [{"think": "Both at once.", "calls": [ORDERS, refund]}, {"say": "It is refunded."}]
     with Setting([(kind, turns, SETTINGS[kind], {})]) as setting:
         setting.runs("run", "Refund it.", code=10)
-        setting.runs("resume", "last", "--all-results", says="It is refunded.")
+        # Gemini gave the call no id: it has one of ours.
+        [owed] = json.loads(setting.command("runs", "show", "last", "--json").stdout)["pending"]
+        setting.runs("resume", "last", "--result", owed["call_id"] + '={"status":"refunded"}', says="It is refunded.")
         return setting.problems
 
 
@@ -126,7 +128,6 @@ class Setting:
         )
 
     def runs(self, *words, code=0, says=""):
-        words = [one for word in words for one in (["--result", 'call_refund={"status":"refunded"}'] if word == "--all-results" else [word])]
         done = self.command(*words)
         if done.returncode != code or says not in done.stdout:
             self.problems.append(f"`{' '.join(words)}` ended with {done.returncode}, not {code}: {done.stdout[-600:]}{done.stderr[-600:]}")
