@@ -47,6 +47,10 @@ impl Driver<'_> {
         if answer.is_ok() {
             self.conversation = Some(conversation);
         }
+        let answer = match answer {
+            Ok(Ok(reply)) => Ok(self.keep_media(journal.id(), reply).await?),
+            failed @ (Ok(Err(_)) | Err(_)) => failed,
+        };
         let event = match answer {
             Ok(Ok(reply)) => Event::ModelReplied { reply: journal.run().with_unique_ids(reply).into() },
             Ok(Err(ModelFailure { failure, usage })) => Event::ModelFailed { error: failure, usage },

@@ -8,6 +8,7 @@ mod failing_model;
 mod failing_store;
 mod forking;
 mod kill;
+mod media;
 mod mending;
 mod pending;
 mod plain;

@@ -1,10 +1,22 @@
 //! Messages as the caller sees them and as every provider adapter reads them.
 
+use base64::Engine;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::core::id::CallId;
 use crate::core::tool::Arguments;
+
+/// The media type of bytes of which nothing is known.
+pub(crate) const UNKNOWN_TYPE: &str = "application/octet-stream";
+
+/// Base64 as providers and servers write it: the standard alphabet, padded or not.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
 
 /// Who speaks. Tool results are spoken by the user (source 002: appended as user messages with `tool_use_id`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,6 +135,23 @@ pub struct Media {
     pub url: Option<String>,
 }
 
+impl Media {
+    /// Media with its bytes in it.
+    pub fn inline(media_type: impl Into<String>, bytes: &[u8]) -> Self {
+        Self { media_type: media_type.into(), data: Some(BASE64.encode(bytes)), url: None }
+    }
+
+    /// Media that is elsewhere.
+    pub fn at(media_type: impl Into<String>, url: impl Into<String>) -> Self {
+        Self { media_type: media_type.into(), data: None, url: Some(url.into()) }
+    }
+
+    /// The bytes that base64 text stands for; `None` if it is not base64.
+    pub fn decode(data: &str) -> Option<Vec<u8>> {
+        BASE64.decode(data.trim()).ok()
+    }
+}
+
 impl Part {
     /// A text part.
     pub fn text(text: impl Into<String>) -> Self {
@@ -136,6 +165,22 @@ impl Part {
             Self::Image(_)
             | Self::Audio(_)
             | Self::Resource { .. }
+            | Self::Reasoning { .. }
+            | Self::ToolUse { .. }
+            | Self::ToolResult { .. } => None,
+        }
+    }
+
+    /// An image, audio, or a resource that is not text, as media.
+    pub fn as_media(&self) -> Option<Media> {
+        match self {
+            Self::Image(media) | Self::Audio(media) => Some(media.clone()),
+            Self::Resource { uri, media_type, text: None, data, .. } => {
+                let media_type = media_type.clone().unwrap_or_else(|| UNKNOWN_TYPE.to_owned());
+                Some(Media { media_type, data: data.clone(), url: Some(uri.clone()) })
+            }
+            Self::Resource { text: Some(_), .. }
+            | Self::Text { .. }
             | Self::Reasoning { .. }
             | Self::ToolUse { .. }
             | Self::ToolResult { .. } => None,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::fold::say;
 use super::turn::{Call, CallState, Turn};
-use super::{Budget, Debt, Decision, Ending, Offer, Started, Status, Step};
+use super::{Budget, Debt, Decision, Ending, Offer, Output, Started, Status, Step};
 use crate::core::chat::{Message, Part, Reply, Stop};
 use crate::core::error::Failure;
 use crate::core::id::CallId;
@@ -31,7 +31,7 @@ pub struct Run {
     pub(super) denials: BTreeMap<String, u32>,
     pub(super) denied: Option<String>,
     /// What the model said beside the calls it made although it was given the last word.
-    pub(super) last_word: Option<String>,
+    pub(super) last_word: Option<Output>,
     pub(super) phase: Phase,
 }
 
@@ -45,9 +45,9 @@ pub(super) enum Phase {
     /// An attempt at the model failed.
     Stumbled { attempt: u32, offer: Offer, first: u64, error: Failure },
     /// The model answered without calls.
-    Answered { text: String, stop: Stop, offer: Offer },
+    Answered { answer: Output, stop: Stop, offer: Offer },
     /// The answer is valid.
-    Accepted { text: String, value: Option<serde_json::Value> },
+    Accepted { output: Output },
     /// Calls are being worked on.
     Working { turn: Turn, offer: Offer },
     /// It is over.
