@@ -3,6 +3,7 @@
 mod desk;
 
 mod look;
+mod media;
 mod resume;
 mod run;
 mod settings;
