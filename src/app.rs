@@ -1,23 +1,23 @@
 //! The composition root: settings in, adapters and a runner out. The only place that knows both.
 
+mod models;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::approvals::CachedApprovals;
-use crate::config::{self, ModelSettings, Settings, StoreSettings, TransportSettings};
-use crate::core::error::{ErrorCode, Failure};
+use crate::config::{self, Settings, StoreSettings, TransportSettings};
+use crate::core::error::ErrorCode;
 use crate::core::id::{AgentName, ModelName};
 use crate::driver::Agent;
 use crate::mcp::{self, Servers};
-use crate::models::openai_chat::{self, OpenAiChat};
-use crate::models::scripted::{Script, ScriptedModel};
-use crate::models::unusable::Unusable;
-use crate::ports::{ApprovalCache, EventSink, Model, ModelIdentity, RunStore};
+use crate::ports::{ApprovalCache, EventSink, ModelIdentity, RunStore};
 use crate::runner::{AgentRunner, RunnerError, Sampler};
 use crate::stores::{Durability, MemoryStore, SqliteStore};
 use crate::telemetry::{Aside, ExportSettings, LogSink, Sampler as TraceSampler, SpanContent, SpanSink};
 use crate::validation::SchemaValidator;
+use models::Models;
 
 /// How long a grant that was found may be used without asking the store again.
 const GRANT_TTL: Duration = Duration::from_secs(30);
@@ -96,7 +96,7 @@ impl App {
     /// Opens everything the settings name. Servers are connected when they are first needed. `sinks` watch besides what
     /// the settings ask for.
     pub async fn open(settings: Settings, sinks: Vec<Arc<dyn EventSink>>) -> Result<Self, AppError> {
-        let models = open_models(&settings)?;
+        let models = models::open(&settings)?;
         let store = Store::open(&settings.store).await?;
         let (spans, sampler) = open_spans(&settings, &models)?;
         let servers = Arc::new(Servers::new(settings.servers.iter().map(|(id, server)| (id.clone(), reached(server)))));
@@ -188,50 +188,6 @@ impl Store {
             Self::Sqlite(store) => store.clone(),
             Self::Memory(store) => store.clone(),
         }
-    }
-}
-
-type Models = BTreeMap<ModelName, Arc<dyn Model>>;
-
-fn open_models(settings: &Settings) -> Result<Models, AppError> {
-    settings.models.iter().map(|(name, model)| Ok((name.clone(), open_model(name, model)?))).collect()
-}
-
-fn open_model(name: &ModelName, settings: &ModelSettings) -> Result<Arc<dyn Model>, AppError> {
-    Ok(match settings {
-        ModelSettings::Scripted { file } => {
-            let script: Script = config::read_file(file).map_err(AppError::Script)?;
-            Arc::new(ScriptedModel::new(name.as_str(), script))
-        }
-        ModelSettings::OpenAiChat(settings) => {
-            let unusable = |reason: openai_chat::SettingsError| AppError::Model {
-                model: name.clone(),
-                reason: reason.to_string(),
-            };
-            Arc::new(OpenAiChat::new(openai_settings(settings)).map_err(unusable)?)
-        }
-        ModelSettings::Missing { remedy } => {
-            let message = format!("no model is configured: {remedy}");
-            Arc::new(Unusable::new(name.as_str(), Failure::new(ErrorCode::Configuration, message)))
-        }
-    })
-}
-
-fn openai_settings(settings: &config::OpenAiChatSettings) -> openai_chat::Settings {
-    openai_chat::Settings {
-        api_key: settings.api_key.clone(),
-        headers: settings.headers.clone(),
-        stream: settings.stream,
-        timeouts: openai_chat::Timeouts {
-            connect: settings.connect_timeout,
-            first_token: settings.idle_timeout,
-            idle: settings.idle_timeout,
-            total: settings.total_timeout,
-        },
-        temperature: settings.temperature,
-        max_tokens: settings.max_tokens.map(u64::from),
-        extra: settings.extra.clone(),
-        ..openai_chat::Settings::new(&settings.base_url, &settings.model)
     }
 }
 

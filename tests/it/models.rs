@@ -4,6 +4,7 @@ mod asking;
 mod fixtures;
 mod model_server;
 mod openai_chat;
-mod openai_fixtures;
+
 mod openai_requests;
 mod scripted;
+mod wire_fixtures;
