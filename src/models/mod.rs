@@ -6,6 +6,7 @@ pub mod anthropic;
 pub mod gemini;
 mod http;
 pub mod openai_chat;
+pub mod openai_images;
 pub mod openai_responses;
 pub mod scripted;
 pub mod unusable;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::generative::{self, is_generative};
 use crate::config::error::Fault;
 use crate::config::placed::{Place, Placed, Text};
 use crate::config::scope::{Kind, Scope};
@@ -35,7 +36,10 @@ pub(super) fn resolve(
     let Some(written) = written.filter(|written| !written.is_empty()) else {
         let assistant = AgentName::from("assistant");
         let settings = known.agent(&assistant, &Agent::default(), String::new(), None, scope);
-        let settings = AgentSettings { servers: servers.keys().cloned().collect(), ..settings };
+        // An image model has no use for servers.
+        let has_tools = models.get(&settings.model).is_none_or(|model| !is_generative(model));
+        let servers = servers.keys().filter(|_| has_tools).cloned().collect();
+        let settings = AgentSettings { servers, ..settings };
         return BTreeMap::from([(assistant, settings)]);
     };
     let mut agents = BTreeMap::new();
@@ -100,10 +104,15 @@ impl Known<'_> {
         place: Option<Place>,
         scope: &mut Scope<'_>,
     ) -> AgentSettings {
+        let model = self.model(name, written.model.as_ref(), place, scope);
+        if self.models.get(&model).is_some_and(is_generative) {
+            let place = written.instructions.as_ref().map_or(place, Placed::place);
+            generative::check(name, written, &instructions, place, scope);
+        }
         let priorities = written.priorities.iter().flat_map(|priorities| &priorities.0);
         AgentSettings {
             name: name.clone(),
-            model: self.model(name, written.model.as_ref(), place, scope),
+            model,
             instructions,
             servers: written.servers.iter().flatten().filter_map(|id| self.server(id, scope)).collect(),
             tools: written.tools.as_ref().map(|tools| filter(tools, scope)).unwrap_or_default(),

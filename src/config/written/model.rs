@@ -25,6 +25,10 @@ pub(in crate::config) enum Model {
     Anthropic(Box<HttpModel>),
     /// Google's Gemini API (generateContent).
     Gemini(Box<HttpModel>),
+    /// Images, by OpenAI's Images API (`/images/generations`). What an image is to be like (`size`, `quality`,
+    /// `output_format`, …) goes into `extra`.
+    #[serde(rename = "openai_images")]
+    OpenAiImages(Box<HttpModel>),
     /// A conversation from a file, for demonstrations and tests.
     Scripted(Scripted),
     /// The model the environment names: `TOOLGATE_MODEL_URL` (with `TOOLGATE_MODEL`, `TOOLGATE_MODEL_KEY`), or else
