@@ -2,6 +2,7 @@
 
 mod desk;
 
+mod images;
 mod look;
 mod media;
 mod resume;

@@ -2,9 +2,9 @@
 
 mod asking;
 mod fixtures;
-mod model_server;
+pub(crate) mod model_server;
 mod openai_chat;
-
+mod openai_images;
 mod openai_requests;
 mod scripted;
 mod wire_fixtures;

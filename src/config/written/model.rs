@@ -43,7 +43,7 @@ pub(in crate::config) enum Model {
 pub(in crate::config) struct HttpModel {
     /// The model to ask for.
     pub(in crate::config) model: Text,
-    /// The address that the API's path (`/chat/completions`, `/responses`, `/v1/messages`, `/models/…`) is appended to.
+    /// The address that the API's path (`/chat/completions`, `/responses`, `/v1/messages`, `/models/…`, `/images/generations`) is appended to.
     /// Default: the provider's own.
     pub(in crate::config) base_url: Option<Text>,
     /// The key, usually `${OPENAI_API_KEY}` or the like. Without one no key is sent.

@@ -1,0 +1,44 @@
+//! Image models, and agents that ask more of one than it has.
+
+use toolgate::config::{Api, ModelSettings};
+
+use super::load;
+
+const ARTIST: &str = "models: { artist: { openai_images: { model: gpt-image-2, extra: { size: 1024x1024 } } } }\n";
+
+#[test]
+fn an_image_model_has_a_server_a_name_and_what_the_image_is_to_be_like() {
+    let settings = load(&format!("{ARTIST}agents: {{ painter: {{ servers: [] }} }}\n")).unwrap();
+    let ModelSettings::Http(model) = &settings.models[&"artist".into()] else { panic!("a model on a server") };
+    assert_eq!((model.api, model.base_url.as_str()), (Api::OpenAiImages, "https://api.openai.com/v1"));
+    assert_eq!(model.extra["size"], "1024x1024");
+}
+
+#[test]
+fn whatever_an_image_model_has_no_use_for_is_refused_where_it_stands() {
+    let text = format!(
+        "{ARTIST}servers: {{ shop: {{ stdio: {{ command: shop }} }} }}
+agents:
+  painter:
+    instructions: Always blue.
+    servers: [shop]
+    tools: {{ deny: ['*'] }}
+    external_tools: [{{ name: hang }}]
+    output_schema: {{ type: object }}
+"
+    );
+    let error = load(&text).err().expect("it is refused");
+    let told: Vec<_> = error.faults().map(|fault| (fault.line_and_column().unwrap().0, fault.message())).collect();
+    let message =
+        |key: &str| format!("agent `painter` has an image model, which takes a prompt and has no use for `{key}`");
+    let keys = ["instructions", "servers", "tools", "external_tools", "output_schema"];
+    let expected: Vec<_> = (5..).zip(keys.map(message)).collect();
+    assert_eq!(told, expected.iter().map(|(line, message)| (*line, message.as_str())).collect::<Vec<_>>());
+    assert!(error.faults().all(|fault| fault.remedy() == Some("remove it, or give the agent another model")));
+}
+
+#[test]
+fn the_agent_that_nobody_wrote_has_no_servers_if_its_model_makes_images() {
+    let settings = load(&format!("{ARTIST}servers: {{ shop: {{ stdio: {{ command: shop }} }} }}\n")).unwrap();
+    assert_eq!(settings.agents[&"assistant".into()].servers, []);
+}
