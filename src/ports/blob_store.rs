@@ -52,6 +52,10 @@ pub trait BlobStore: Send + Sync {
     /// kept once, with the media type they came with first.
     async fn put(&self, run: &RunId, blob: Blob) -> Result<BlobHandle, BlobError>;
 
+    /// Notes that a run uses blobs which are there already: it was forked, or goes on with a conversation in which they
+    /// are named. A handle that leads nowhere changes nothing.
+    async fn share(&self, run: &RunId, handles: &[BlobHandle]) -> Result<(), StoreError>;
+
     /// The blob; `None` if it is not there.
     async fn get(&self, handle: &BlobHandle) -> Result<Option<Blob>, StoreError>;
 

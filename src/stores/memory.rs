@@ -138,6 +138,16 @@ impl BlobStore for MemoryStore {
         Ok(handle)
     }
 
+    async fn share(&self, run: &RunId, handles: &[BlobHandle]) -> Result<(), StoreError> {
+        let mut kept = self.kept();
+        for handle in handles {
+            if let Some(kept) = kept.blobs.get_mut(handle) {
+                kept.runs.insert(run.clone());
+            }
+        }
+        Ok(())
+    }
+
     async fn get(&self, handle: &BlobHandle) -> Result<Option<Blob>, StoreError> {
         Ok(self.kept().blobs.get(handle).map(|kept| kept.blob.clone()))
     }

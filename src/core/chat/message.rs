@@ -6,6 +6,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::core::blob::BlobHandle;
 use crate::core::id::CallId;
 use crate::core::tool::Arguments;
 
@@ -171,6 +172,17 @@ impl Part {
         }
     }
 
+    /// The blobs that it names.
+    fn blobs(&self) -> Vec<BlobHandle> {
+        let named = |address: Option<&str>| address.and_then(|address| BlobHandle::parse(address).ok());
+        match self {
+            Self::Image(media) | Self::Audio(media) => named(media.url.as_deref()).into_iter().collect(),
+            Self::Resource { uri, .. } => named(Some(uri)).into_iter().collect(),
+            Self::ToolResult { content, .. } => content.iter().flat_map(Self::blobs).collect(),
+            Self::Text { .. } | Self::Reasoning { .. } | Self::ToolUse { .. } => Vec::new(),
+        }
+    }
+
     /// An image, audio, or a resource that is not text, as media.
     pub fn as_media(&self) -> Option<Media> {
         match self {
@@ -197,6 +209,11 @@ impl Message {
     /// An assistant message of one text.
     pub fn assistant(text: impl Into<String>) -> Self {
         Self { role: Role::Assistant, content: vec![Part::text(text)], provider_state: None }
+    }
+
+    /// The blobs that its parts name, those in tool results included.
+    pub fn blobs(&self) -> impl Iterator<Item = BlobHandle> {
+        self.content.iter().flat_map(Part::blobs)
     }
 
     /// All text parts, joined as they stand.

@@ -9,7 +9,8 @@ use crate::core::id::RunId;
 use crate::ports::{Blob, BlobInfo};
 
 const PUT: &str = "INSERT INTO blob (sha256, media_type, bytes) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
-const USE: &str = "INSERT INTO blob_use (run, sha256) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+const USE: &str = "INSERT INTO blob_use (run, sha256) SELECT ?1, sha256 FROM blob WHERE sha256 = ?2
+    ON CONFLICT DO NOTHING";
 
 /// The blob with that hash.
 pub(super) const GET: &str = "SELECT media_type, bytes FROM blob WHERE sha256 = ?1";
@@ -36,9 +37,32 @@ impl Write for Putting {
             .bind(self.blob.bytes.as_slice())
             .execute(&mut *db)
             .await?;
-        sqlx::query(USE).bind(self.run.as_str()).bind(digest).execute(db).await?;
+        note(&self.run, &self.handle, db).await
+    }
+}
+
+/// Blobs that a run uses although others brought them.
+pub(super) struct Sharing {
+    pub(super) run: RunId,
+    pub(super) handles: Vec<BlobHandle>,
+}
+
+#[async_trait]
+impl Write for Sharing {
+    type Answer = ();
+
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+        for handle in &self.handles {
+            note(&self.run, handle, db).await?;
+        }
         Ok(())
     }
+}
+
+/// Notes that the run uses the blob, if there is one.
+async fn note(run: &RunId, handle: &BlobHandle, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    sqlx::query(USE).bind(run.as_str()).bind(handle.digest().as_slice()).execute(db).await?;
+    Ok(())
 }
 
 /// The blob; `None` if it is not there.

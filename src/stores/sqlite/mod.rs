@@ -24,7 +24,7 @@ use async_trait::async_trait;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 
 use self::append::Appending;
-use self::blob::Putting;
+use self::blob::{Putting, Sharing};
 use self::claim::Renewal;
 use self::fault::fault;
 use self::writer::Writer;
@@ -123,6 +123,10 @@ impl BlobStore for SqliteStore {
         let handle = blob.handle()?;
         self.writer.make(Putting { run: run.clone(), handle, blob }).await?;
         Ok(handle)
+    }
+
+    async fn share(&self, run: &RunId, handles: &[BlobHandle]) -> Result<(), StoreError> {
+        self.writer.make(Sharing { run: run.clone(), handles: handles.to_vec() }).await
     }
 
     async fn get(&self, handle: &BlobHandle) -> Result<Option<Blob>, StoreError> {

@@ -139,11 +139,12 @@ async fn a_blob_is_kept_once_with_a_note_for_each_run_that_uses_it() {
     for run in ["run_a", "run_b", "run_a"] {
         store.put(&run.into(), blob.clone()).await.unwrap();
     }
+    store.share(&"run_c".into(), &[blob.handle().unwrap(), BlobHandle::of(b"nothing")]).await.unwrap();
     let mut db = open::connect_and_migrate(&impatient(&directory)).await.unwrap();
     let blobs: i64 = sqlx::query_scalar("SELECT count(*) FROM blob").fetch_one(&mut db).await.unwrap();
     let notes: Vec<String> =
         sqlx::query_scalar("SELECT run FROM blob_use ORDER BY run").fetch_all(&mut db).await.unwrap();
-    assert_eq!((blobs, notes), (1, vec!["run_a".to_owned(), "run_b".to_owned()]));
+    assert_eq!((blobs, notes), (1, ["run_a", "run_b", "run_c"].map(str::to_owned).to_vec()));
 }
 
 #[tokio::test]

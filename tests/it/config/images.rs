@@ -27,7 +27,7 @@ agents:
     output_schema: {{ type: object }}
 "
     );
-    let error = load(&text).err().expect("it is refused");
+    let error = load(&text).map(drop).expect_err("it is refused");
     let told: Vec<_> = error.faults().map(|fault| (fault.line_and_column().unwrap().0, fault.message())).collect();
     let message =
         |key: &str| format!("agent `painter` has an image model, which takes a prompt and has no use for `{key}`");

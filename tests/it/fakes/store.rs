@@ -43,6 +43,7 @@ struct Plan {
     faults: BTreeMap<usize, Fault>,
     renews_no_more: bool,
     refuses_blobs: usize,
+    shared: Vec<(RunId, Vec<BlobHandle>)>,
 }
 
 impl FailingStore {
@@ -70,6 +71,11 @@ impl FailingStore {
     /// The next so many blobs are refused.
     pub(crate) fn refuse_blobs(&self, count: usize) {
         self.plan.lock().unwrap().refuses_blobs = count;
+    }
+
+    /// Which runs came to use blobs that others had brought.
+    pub(crate) fn shared(&self) -> Vec<(RunId, Vec<BlobHandle>)> {
+        self.plan.lock().unwrap().shared.clone()
     }
 
     fn refuses_a_blob(&self) -> bool {
@@ -163,6 +169,11 @@ impl BlobStore for FailingStore {
             return Err(BlobError::Store(StoreError::Unavailable("the store fails on demand".into())));
         }
         self.kept_blobs().put(run, blob).await
+    }
+
+    async fn share(&self, run: &RunId, handles: &[BlobHandle]) -> Result<(), StoreError> {
+        self.plan.lock().unwrap().shared.push((run.clone(), handles.to_vec()));
+        self.kept_blobs().share(run, handles).await
     }
 
     async fn get(&self, handle: &BlobHandle) -> Result<Option<Blob>, StoreError> {

@@ -218,6 +218,20 @@ async fn a_last_word_of_media_alone_is_the_answer_of_a_run_at_its_limit() {
     assert_eq!((report.status, media(&report).len()), (Status::TurnLimit, 1));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_run_that_begins_with_a_past_comes_to_use_the_media_in_it() {
+    let world = given_an_agent().with_the_model(Saying::parts(vec![picture()])).ready().await;
+    let first = world.run().await;
+    assert_eq!(world.store.shared(), []);
+
+    let fork = world.runner.fork(&first.run_id, None, None).await.unwrap().rest().await.unwrap();
+    let history = first.messages.iter().map(|message| (**message).clone()).collect();
+    let next = world.runner.execute(Request { history, ..world.request() }).await.unwrap();
+
+    let handle = BlobHandle::of(PICTURE);
+    assert_eq!(world.store.shared(), [(fork.run_id, vec![handle]), (next.run_id, vec![handle])]);
+}
+
 /// A store of journals that keeps nothing else.
 struct JournalsOnly(MemoryStore);
 
