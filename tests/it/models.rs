@@ -2,6 +2,7 @@
 
 mod asking;
 mod fixtures;
+mod keys;
 pub(crate) mod model_server;
 mod openai_chat;
 mod openai_images;
