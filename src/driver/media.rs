@@ -1,7 +1,7 @@
 //! Media that a model produced go to the blob store before the reply is journaled; the journal keeps their handles.
 
 use super::Driver;
-use crate::core::chat::{Media, Part, Reply, UNKNOWN_TYPE};
+use crate::core::chat::{Media, Part, Reply};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::RunId;
 use crate::ports::{Blob, BlobError, BlobStore, ModelFailure, StoreError};
@@ -61,7 +61,7 @@ fn take_data(part: &mut Part) -> Option<(String, String)> {
         Part::Image(media) | Part::Audio(media) => Some((media.media_type.clone(), media.data.take()?)),
         Part::Resource { media_type, data, .. } => {
             let data = data.take()?;
-            Some((media_type.clone().unwrap_or_else(|| UNKNOWN_TYPE.to_owned()), data))
+            Some((media_type.clone().unwrap_or_else(|| Media::UNKNOWN_TYPE.to_owned()), data))
         }
         Part::Text { .. } | Part::Reasoning { .. } | Part::ToolUse { .. } | Part::ToolResult { .. } => None,
     }

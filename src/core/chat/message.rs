@@ -10,9 +10,6 @@ use crate::core::blob::BlobHandle;
 use crate::core::id::CallId;
 use crate::core::tool::Arguments;
 
-/// The media type of bytes of which nothing is known.
-pub(crate) const UNKNOWN_TYPE: &str = "application/octet-stream";
-
 /// Base64 as providers and servers write it: the standard alphabet, padded or not.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
@@ -137,6 +134,9 @@ pub struct Media {
 }
 
 impl Media {
+    /// The media type of bytes of which nothing is known.
+    pub const UNKNOWN_TYPE: &str = "application/octet-stream";
+
     /// Media with its bytes in it.
     pub fn inline(media_type: impl Into<String>, bytes: &[u8]) -> Self {
         Self { media_type: media_type.into(), data: Some(BASE64.encode(bytes)), url: None }
@@ -188,7 +188,7 @@ impl Part {
         match self {
             Self::Image(media) | Self::Audio(media) => Some(media.clone()),
             Self::Resource { uri, media_type, text: None, data, .. } => {
-                let media_type = media_type.clone().unwrap_or_else(|| UNKNOWN_TYPE.to_owned());
+                let media_type = media_type.clone().unwrap_or_else(|| Media::UNKNOWN_TYPE.to_owned());
                 Some(Media { media_type, data: data.clone(), url: Some(uri.clone()) })
             }
             Self::Resource { text: Some(_), .. }

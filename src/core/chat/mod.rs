@@ -4,7 +4,6 @@ mod message;
 mod reply;
 mod usage;
 
-pub(crate) use message::UNKNOWN_TYPE;
 pub use message::{Media, Message, Part, ProviderState, Role};
 pub use reply::{Reply, Stop};
 pub use usage::Usage;
