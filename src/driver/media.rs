@@ -1,6 +1,8 @@
 //! Media that a model produced go to the blob store before the reply is journaled; the journal keeps their handles.
 
 use super::Driver;
+use super::journal::STORE_WAITS;
+use crate::core::blob::BlobHandle;
 use crate::core::chat::{Media, Part, Reply};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::RunId;
@@ -18,7 +20,7 @@ impl Driver<'_> {
         let mut is_moved = false;
         for part in &mut reply.content {
             let Some((media_type, data)) = take_data(part) else { continue };
-            match keep(blobs.as_ref(), run, media_type, &data).await {
+            match self.keep(blobs.as_ref(), run, media_type, &data).await {
                 Ok(handle) => refer(part, handle),
                 Err(Unkept::Store(error)) => return Err(error),
                 Err(Unkept::Unusable(failure)) => return Ok(Err(ModelFailure { failure, usage: reply.usage })),
@@ -31,6 +33,32 @@ impl Driver<'_> {
         }
         Ok(Ok(reply))
     }
+
+    async fn keep(&self, blobs: &dyn BlobStore, run: &RunId, media_type: String, data: &str) -> Result<String, Unkept> {
+        let unusable = |why: &str| {
+            let message = format!("the answer holds {media_type} that cannot be kept: {why}");
+            Failure::new(ErrorCode::ProviderInvalidResponse, message)
+        };
+        let bytes = Media::decode(data).ok_or_else(|| Unkept::Unusable(unusable("it is not base64")))?;
+        let kept = self.put(blobs, run, Blob { media_type: media_type.clone(), bytes }).await;
+        kept.map(|handle| handle.to_string()).map_err(|error| match error {
+            BlobError::Store(error) => Unkept::Store(error),
+            // Asking again would be paid for again, and come to the same.
+            BlobError::TooLarge { .. } => Unkept::Unusable(unusable(&error.to_string()).retryable(false)),
+        })
+    }
+
+    /// Puts a blob. What a model made would be lost with this process, so a store that cannot be used just now is given
+    /// time.
+    async fn put(&self, blobs: &dyn BlobStore, run: &RunId, blob: Blob) -> Result<BlobHandle, BlobError> {
+        for wait in STORE_WAITS {
+            match blobs.put(run, blob.clone()).await {
+                Err(BlobError::Store(StoreError::Unavailable(_))) => self.ports.clock.sleep(wait).await,
+                done => return done,
+            }
+        }
+        blobs.put(run, blob).await
+    }
 }
 
 /// Why media were not kept.
@@ -39,20 +67,6 @@ enum Unkept {
     Store(StoreError),
     /// The media are.
     Unusable(Failure),
-}
-
-async fn keep(blobs: &dyn BlobStore, run: &RunId, media_type: String, data: &str) -> Result<String, Unkept> {
-    let unusable = |why: &str| {
-        let message = format!("the answer holds {media_type} that cannot be kept: {why}");
-        Failure::new(ErrorCode::ProviderInvalidResponse, message)
-    };
-    let bytes = Media::decode(data).ok_or_else(|| Unkept::Unusable(unusable("it is not base64")))?;
-    let kept = blobs.put(run, Blob { media_type: media_type.clone(), bytes }).await;
-    kept.map(|handle| handle.to_string()).map_err(|error| match error {
-        BlobError::Store(error) => Unkept::Store(error),
-        // Asking again would be paid for again, and come to the same.
-        BlobError::TooLarge { .. } => Unkept::Unusable(unusable(&error.to_string()).retryable(false)),
-    })
 }
 
 /// Takes the inline bytes out of a part, with their type.

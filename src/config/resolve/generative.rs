@@ -34,6 +34,7 @@ pub(super) fn check(
     let useless = [
         ("instructions", (!instructions.trim().is_empty()).then_some(place)),
         ("servers", first(written.servers.as_ref())),
+        ("fallback", written.fallback.as_ref().and_then(|models| models.first()).map(Placed::place)),
         ("tools", first(tools.map(|tools| &tools.allow)).or_else(|| first(tools.map(|tools| &tools.deny)))),
         ("external_tools", external),
         ("output_schema", written.output_schema.as_ref().map(Placed::place)),

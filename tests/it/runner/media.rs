@@ -106,9 +106,19 @@ on_every_store! {
         assert_eq!(other.blobs().unwrap().get(&handle).await.unwrap().unwrap().bytes, PICTURE);
     }
 
+    async fn media_that_landed_outlive_a_store_that_is_away_for_a_moment(kept: Kept) {
+        let world = given_an_agent().with_the_model(Saying::parts(vec![picture()])).kept(kept).await;
+        world.store.refuse_blobs(3);
+
+        let report = world.run().await;
+
+        assert_eq!((report.status, media(&report).len()), (Status::Completed, 1));
+        assert_eq!(world.clock.slept(), [50, 200, 800].map(Duration::from_millis));
+    }
+
     async fn a_store_that_refuses_media_leaves_the_reply_unsaid_and_the_run_goes_on_later(kept: Kept) {
         let world = given_an_agent().with_the_model(Saying::parts(vec![picture()])).kept(kept).await;
-        world.store.refuse_blobs(1);
+        world.store.refuse_blobs(4);
 
         let execution = world.start().await;
         let run = execution.run.clone();
