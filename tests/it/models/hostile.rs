@@ -1,0 +1,147 @@
+//! Servers that answer anything. Whatever arrives, in whatever pieces, is a reply or a failure; what is taken for a reply
+//! can be journaled, read back, and sent on.
+
+use std::sync::{Arc, LazyLock};
+
+use proptest::prelude::*;
+use serde_json::Value;
+use toolgate::core::chat::{Message, Reply, Role};
+use toolgate::core::run::Event;
+use toolgate::models::{
+    CallIds, Head, HttpModel, Progress, Settings, anthropic, gemini, openai_chat, openai_responses,
+};
+
+use super::asking::{ask, result, user};
+use super::fixtures::{Fixture, of};
+
+/// What is read with which model.
+struct Recorded {
+    wire: &'static str,
+    model: HttpModel,
+    fixtures: Vec<(Fixture, Vec<u8>)>,
+}
+
+static RECORDED: LazyLock<Vec<Recorded>> = LazyLock::new(|| {
+    let settings = Settings::new("http://fixture", "m");
+    let recorded = |wire, model: HttpModel, providers: &[&str]| {
+        let fixtures = of(providers).into_iter().map(|fixture| {
+            let body = fixture.body();
+            (fixture, body)
+        });
+        Recorded { wire, model, fixtures: fixtures.collect() }
+    };
+    vec![
+        recorded("openai_chat", openai_chat::model(&settings).unwrap(), &["openai_chat", "openai_compat"]),
+        recorded("openai_responses", openai_responses::model(&settings).unwrap(), &["openai_responses"]),
+        recorded("anthropic", anthropic::model(&settings).unwrap(), &["anthropic"]),
+        recorded("gemini", gemini::model(&settings).unwrap(), &["gemini"]),
+    ]
+});
+
+/// One change to a body.
+#[derive(Clone, Debug)]
+enum Damage {
+    Set(prop::sample::Index, u8),
+    Insert(prop::sample::Index, Vec<u8>),
+    Remove(prop::sample::Index, usize),
+    Repeat(prop::sample::Index, usize),
+    Cut(prop::sample::Index),
+}
+
+impl Damage {
+    fn do_to(self, body: &mut Vec<u8>) {
+        let place = |index: prop::sample::Index, body: &[u8]| index.index(body.len().max(1)).min(body.len());
+        match self {
+            Self::Set(at, byte) => {
+                let at = place(at, body);
+                if let Some(old) = body.get_mut(at) {
+                    *old = byte;
+                }
+            }
+            Self::Insert(at, bytes) => {
+                let at = place(at, body);
+                body.splice(at..at, bytes);
+            }
+            Self::Remove(at, length) => {
+                let at = place(at, body);
+                body.drain(at..(at + length).min(body.len()));
+            }
+            Self::Repeat(at, length) => {
+                let at = place(at, body);
+                let piece = body[at..(at + length).min(body.len())].to_vec();
+                body.splice(at..at, piece);
+            }
+            Self::Cut(at) => body.truncate(place(at, body)),
+        }
+    }
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    let at = any::<prop::sample::Index>;
+    let words = ["null", "{}", "[]", "-1", "1e999", "\"\"", "\\ud800", "\n\n", "data: ", "[DONE]", "\u{0}"];
+    let word = prop::sample::select(words.to_vec()).prop_map(|word| word.as_bytes().to_vec());
+    prop_oneof![
+        (at(), any::<u8>()).prop_map(|(at, byte)| Damage::Set(at, byte)),
+        (at(), word).prop_map(|(at, word)| Damage::Insert(at, word)),
+        (at(), 1..40usize).prop_map(|(at, length)| Damage::Remove(at, length)),
+        (at(), 1..400usize).prop_map(|(at, length)| Damage::Repeat(at, length)),
+        at().prop_map(Damage::Cut),
+    ]
+}
+
+fn read(model: &HttpModel, fixture: &Fixture, body: &[u8], piece: usize) -> Result<Reply, String> {
+    let now = "2026-11-01T00:00:00Z".parse().unwrap();
+    let head = Head::new("fixture", fixture.status, |name| fixture.header(name), fixture.stream, now);
+    let mut answer = model.answer(head);
+    for piece in body.chunks(piece.max(1)) {
+        match answer.push(piece, &mut |_| {}) {
+            Ok(Progress::More) => {}
+            Ok(Progress::Enough) => break,
+            Err(failure) => return Err(failure.message),
+        }
+    }
+    answer.end(&CallIds::default()).map_err(|failed| failed.failure.message)
+}
+
+/// The conversation after this reply, with every call answered.
+fn after(reply: &Reply) -> Vec<Message> {
+    let assistant =
+        Message { role: Role::Assistant, content: reply.content.clone(), provider_state: reply.provider_state.clone() };
+    let results = reply.calls().map(|call| result(call.id.as_str(), "done", false)).collect();
+    vec![user("go"), assistant, Message { role: Role::User, content: results, provider_state: None }, user("on")]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_a_server_answers_is_a_reply_that_can_be_kept_and_sent_on_or_a_failure(
+        which in any::<prop::sample::Index>(),
+        damages in prop::collection::vec(damage(), 0..4),
+        piece in 1..200usize,
+    ) {
+        let count = RECORDED.iter().map(|recorded| recorded.fixtures.len()).sum::<usize>();
+        let mut number = which.index(count);
+        let recorded = RECORDED.iter().find(|recorded| {
+            let here = number < recorded.fixtures.len();
+            if !here {
+                number -= recorded.fixtures.len();
+            }
+            here
+        });
+        let recorded = recorded.unwrap();
+        let (fixture, body) = &recorded.fixtures[number];
+        let mut body = body.clone();
+        damages.into_iter().for_each(|damage| damage.do_to(&mut body));
+
+        let Ok(reply) = read(&recorded.model, fixture, &body, piece) else { return Ok(()) };
+        let event = Event::ModelReplied { reply: Arc::new(reply.clone()) };
+        let written = serde_json::to_string(&event).unwrap();
+        prop_assert_eq!(&serde_json::from_str::<Event>(&written).unwrap(), &event);
+        for other in RECORDED.iter() {
+            let sent = other.model.body(&ask(after(&reply)).request()).unwrap();
+            let sent: Result<Value, _> = serde_json::from_slice(&sent);
+            prop_assert!(sent.is_ok(), "{} sends no JSON after {:?}", other.wire, reply);
+        }
+    }
+}
