@@ -9,7 +9,7 @@ use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::ModelName;
 use crate::models::scripted::{Script, ScriptedModel};
 use crate::models::unusable::Unusable;
-use crate::models::{self, anthropic, gemini, openai_chat, openai_responses};
+use crate::models::{self, anthropic, gemini, openai_chat, openai_images, openai_responses};
 use crate::ports::Model;
 
 pub(super) type Models = BTreeMap<ModelName, Arc<dyn Model>>;
@@ -28,6 +28,7 @@ fn open_one(name: &ModelName, settings: &ModelSettings) -> Result<Arc<dyn Model>
             let open = match settings.api {
                 Api::OpenAiChat => openai_chat::model,
                 Api::OpenAiResponses => openai_responses::model,
+                Api::OpenAiImages => openai_images::model,
                 Api::Anthropic => anthropic::model,
                 Api::Gemini => gemini::model,
             };

@@ -4,6 +4,8 @@
 //! but through `output::Output`.
 
 mod answers;
+mod attach;
+mod blobs;
 mod completions;
 mod config;
 mod demo;
@@ -62,6 +64,7 @@ enum Command {
     Run(Box<run::Run>),
     Resume(Box<resume::ResumeRun>),
     Runs(runs::Runs),
+    Blobs(blobs::Blobs),
     Tools(tools::Tools),
     Config(config::Config),
     Completions(completions::Completions),
@@ -105,6 +108,7 @@ impl Command {
             Self::Run(command) => command.execute(out).await,
             Self::Resume(command) => command.execute(out).await,
             Self::Runs(command) => command.execute(out).await,
+            Self::Blobs(command) => command.execute(out).await,
             Self::Tools(command) => command.execute(out).await,
             Self::Config(command) => command.execute(out),
             Self::Completions(command) => command.execute(out),
@@ -121,6 +125,7 @@ impl Command {
             Self::Runs(command) => command.ends_with_result(),
             Self::Demo(_)
             | Self::Init(_)
+            | Self::Blobs(_)
             | Self::Tools(_)
             | Self::Config(_)
             | Self::Completions(_)

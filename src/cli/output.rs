@@ -52,6 +52,11 @@ impl Output {
         self.stdout.write(text, "");
     }
 
+    /// Bytes on standard output, as they are.
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+        self.stdout.write_bytes(bytes);
+    }
+
     /// A line on standard error: what is said about it.
     pub(super) fn note(&mut self, text: impl AsRef<str>) {
         self.stderr.write(text.as_ref(), "\n");
@@ -101,10 +106,14 @@ impl Stream {
     }
 
     fn write(&mut self, text: &str, end: &str) {
+        self.write_bytes(format!("{text}{end}").as_bytes());
+    }
+
+    fn write_bytes(&mut self, bytes: &[u8]) {
         if self.is_gone {
             return;
         }
-        let written = write!(self.to, "{text}{end}").and_then(|()| self.to.flush());
+        let written = self.to.write_all(bytes).and_then(|()| self.to.flush());
         self.is_gone = written.is_err();
     }
 }

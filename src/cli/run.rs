@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::Value;
 
+use super::attach::attach;
 use super::error::CliError;
 use super::exit::Exit;
 use super::follow::Display;
@@ -26,6 +27,7 @@ Examples:
   toolgate run \"Which orders of Ada are late?\"
   git diff | toolgate run --agent reviewer -
   toolgate run --mcp-config ~/.cursor/mcp.json --policy bypass \"List the open issues\"
+  toolgate run --attach receipt.png --attach terms.pdf \"Is this covered?\"
   toolgate run --external-tools tools.json --json \"Refund order A-1077\"
 
 In a terminal the run is shown live, and you are asked for approvals and for the results of
@@ -47,6 +49,10 @@ pub(super) struct Run {
     /// Which agent [default: the only one, or else `assistant`]
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
+
+    /// Sends a file along: an image, a PDF or a text of at most 20 MiB (repeatable)
+    #[arg(long, value_name = "FILE")]
+    attach: Vec<PathBuf>,
 
     /// Tools that you run yourself: a JSON or YAML list of name, description, input_schema (OpenAI functions work too)
     #[arg(long, value_name = "FILE")]
@@ -118,6 +124,9 @@ impl Run {
 
     fn request(&self, agent: &AgentName, settings: &Settings) -> Result<Request, CliError> {
         let mut request = Request::new(agent.clone(), self.text()?);
+        for file in &self.attach {
+            request.input.content.push(attach(file)?);
+        }
         request.session = self.session.as_deref().map(SessionId::from);
         if let Some(file) = &self.external_tools {
             request.external_tools = config::external_tools_file(file)?;

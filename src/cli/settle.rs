@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::blobs;
 use super::error::CliError;
 use super::exit::Exit;
 use super::follow::{Display, Follow};
@@ -10,10 +11,11 @@ use super::output::Output;
 use super::prompt;
 use super::view::{Again, Look, what_is_owed};
 use crate::app::App;
-use crate::core::chat::Usage;
+use crate::core::blob::BlobHandle;
+use crate::core::chat::{Media, Usage};
 use crate::core::error::Failure;
 use crate::core::id::{RunId, SessionId};
-use crate::core::run::{Debt, Input, Recorded, Resume, Status};
+use crate::core::run::{Debt, Input, Output as Answer, Recorded, Resume, Status};
 use crate::runner::{Execution, Report};
 
 /// Follows an execution until the run is over, or owed something that nobody here can give.
@@ -36,7 +38,8 @@ pub(super) async fn settle(
             Err(error) => out.note(format!("error: {error}")),
         }
     }
-    conclude(&report, &follow.display, again, out);
+    let media = blobs::named(app, report.output.as_ref().map_or(&[], |output| &output.media)).await;
+    conclude(&report, &media, &follow.display, again, out);
     Ok(Exit::from(report.status))
 }
 
@@ -56,14 +59,21 @@ async fn ask(follow: &mut Follow<'_>, report: &Report) -> Result<Option<Resume>,
 }
 
 /// Says how the run rests.
-fn conclude(report: &Report, display: &Display, again: &Again, out: &mut Output) {
+fn conclude(report: &Report, media: &[String], display: &Display, again: &Again, out: &mut Output) {
     match display {
         Display::Json => out.json(&ResultLine::of(report)),
-        Display::Live(_) => owed(report, again, out),
+        Display::Live(_) => {
+            media.iter().for_each(|line| out.line(line));
+            how_to_save(report, again, out);
+            owed(report, again, out);
+        }
         Display::Lines(_) | Display::Quiet => {
             answer(report, out);
-            if let (Display::Quiet, Some(error)) = (display, &report.error) {
-                out.note(format!("error: {error}"));
+            media.iter().for_each(|line| out.line(line));
+            match (display, &report.error) {
+                (Display::Quiet, Some(error)) => out.note(format!("error: {error}")),
+                (Display::Quiet, None) => {}
+                (Display::Lines(_) | Display::Live(_) | Display::Json, _) => how_to_save(report, again, out),
             }
             owed(report, again, out);
         }
@@ -71,10 +81,21 @@ fn conclude(report: &Report, display: &Display, again: &Again, out: &mut Output)
 }
 
 fn answer(report: &Report, out: &mut Output) {
-    let Some(output) = &report.output else { return };
-    match &output.value {
-        Some(value) => out.pretty(value),
-        None => out.line(output.text.trim_end()),
+    match &report.output {
+        Some(Answer { value: Some(value), .. }) => out.pretty(value),
+        // An answer of media alone has no line of text, not even an empty one.
+        Some(Answer { text, media, .. }) if text.is_empty() && !media.is_empty() => {}
+        Some(Answer { text, .. }) => out.line(text.trim_end()),
+        None => {}
+    }
+}
+
+/// The command that writes the first of the media to a file.
+fn how_to_save(report: &Report, again: &Again, out: &mut Output) {
+    let media = report.output.iter().flat_map(|output| &output.media);
+    let mut handles = media.filter_map(|media| media.url.as_deref()).filter(|url| BlobHandle::parse(url).is_ok());
+    if let Some(handle) = handles.next() {
+        out.note(format!("save it with:\n  {}", again.elsewhere(&["blobs", "save", handle])));
     }
 }
 
@@ -99,6 +120,8 @@ pub(super) struct ResultLine<'a> {
     /// The parsed answer where a schema was asked for, or else its text.
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<Value>,
+    #[serde(skip_serializing_if = "<[Media]>::is_empty")]
+    media: &'a [Media],
     pending: &'a [Debt],
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Failure>,
@@ -117,6 +140,7 @@ impl<'a> ResultLine<'a> {
             session_id: Some(&report.session_id),
             version: Some(report.version),
             output: output.map(|output| output.value.clone().unwrap_or_else(|| Value::from(output.text.as_str()))),
+            media: output.map_or(&[], |output| &output.media),
             pending: &report.pending,
             error: report.error.clone(),
             usage: Some(report.budget.usage),
@@ -137,6 +161,7 @@ impl<'a> ResultLine<'a> {
             session_id: None,
             version: None,
             output: None,
+            media: &[],
             pending: &[],
             error: Some(error.failure()),
             usage: None,

@@ -132,14 +132,11 @@ pub(super) fn require_model(settings: &Settings, agent: &AgentName) -> Result<()
 /// The flags as a further command on the same run needs them.
 pub(super) fn again(config: &ConfigFlag, changes: &Changes) -> Again {
     let path = |path: &Path| path.to_string_lossy().into_owned();
-    let mut words = Vec::new();
-    let mut flag =
-        |name: &str, value: Option<String>| words.extend(value.into_iter().flat_map(|v| [name.to_owned(), v]));
-    flag("--config", config.config.as_deref().map(path));
-    changes.mcp_config.iter().for_each(|file| flag("--mcp-config", Some(path(file))));
-    flag("--model", changes.model.clone());
-    flag("--policy", changes.policy.clone());
-    Again::new(words)
+    let flag = |name: &'static str, value: Option<String>| value.into_iter().flat_map(|v| [name.to_owned(), v]);
+    let config = flag("--config", config.config.as_deref().map(path));
+    let servers = changes.mcp_config.iter().flat_map(|file| flag("--mcp-config", Some(path(file))));
+    let others = flag("--model", changes.model.clone()).chain(flag("--policy", changes.policy.clone()));
+    Again::new(config.collect(), servers.chain(others).collect())
 }
 
 /// The agent to use: the one that is named, the only one, or `assistant`.

@@ -51,6 +51,15 @@ pub(super) fn duration(milliseconds: u64) -> String {
     }
 }
 
+/// Bytes as people say them: `85 bytes`, `12 kB`, `3.4 MB`.
+pub(super) fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..1_000_000 => format!("{} kB", (bytes + 500) / 1_000),
+        _ => format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10),
+    }
+}
+
 /// Tokens and money, as far as they are known: `120 → 30 tokens, $0.0012`. Empty when nothing is.
 pub(super) fn usage(usage: &Usage) -> String {
     let count = |tokens: Option<u64>| tokens.map_or_else(|| "?".to_owned(), |tokens| tokens.to_string());
@@ -97,6 +106,12 @@ mod tests {
     fn durations_are_said_as_people_say_them() {
         let said: Vec<String> = [85, 1_230, 185_000, 7_260_000].into_iter().map(duration).collect();
         assert_eq!(said, ["85 ms", "1.2 s", "3 min 5 s", "2 h 1 min"]);
+    }
+
+    #[test]
+    fn sizes_are_said_as_people_say_them() {
+        let said: Vec<String> = [85, 1_499, 12_000, 3_460_000].into_iter().map(size).collect();
+        assert_eq!(said, ["85 bytes", "1 kB", "12 kB", "3.4 MB"]);
     }
 
     #[test]

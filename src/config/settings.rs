@@ -93,6 +93,8 @@ pub enum Api {
     Anthropic,
     /// Gemini's generateContent.
     Gemini,
+    /// OpenAI's Images.
+    OpenAiImages,
 }
 
 /// A model on a server.

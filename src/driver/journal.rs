@@ -14,7 +14,8 @@ use crate::ports::{Append, AppendError, Clock, EventSink, RunRow, RunStore, Stor
 const TITLE_CHARS: usize = 80;
 
 /// How long a store that cannot be used is given before each further try.
-const STORE_WAITS: [Duration; 3] = [Duration::from_millis(50), Duration::from_millis(200), Duration::from_millis(800)];
+pub(super) const STORE_WAITS: [Duration; 3] =
+    [Duration::from_millis(50), Duration::from_millis(200), Duration::from_millis(800)];
 
 /// The store, and who we are to it.
 #[derive(Clone)]

@@ -11,6 +11,7 @@ mod check;
 mod interrupt;
 mod journal;
 mod listing;
+mod media;
 mod model;
 mod output;
 
@@ -28,7 +29,8 @@ use crate::core::id::ModelName;
 use crate::core::run::{Ending, Event, Step};
 use crate::core::tool::Toolset;
 use crate::ports::{
-    ApprovalCache, Clock, ContextBuilder, Conversation, EventSink, McpServers, OutputValidator, ToolInputValidator,
+    ApprovalCache, BlobStore, Clock, ContextBuilder, Conversation, EventSink, McpServers, OutputValidator,
+    ToolInputValidator,
 };
 
 /// The world as the loop sees it.
@@ -36,6 +38,8 @@ use crate::ports::{
 pub struct Ports {
     /// Where journals live, and who we are to it.
     pub store: Store,
+    /// Where media that a model produced are kept; without it they stay in the journal.
+    pub blobs: Option<Arc<dyn BlobStore>>,
     /// MCP servers.
     pub servers: Arc<dyn McpServers>,
     /// Approvals given before.

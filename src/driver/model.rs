@@ -57,8 +57,13 @@ impl Driver<'_> {
                 if let Some(failure) = journal.run().out_of_room(&reply) {
                     return self.failed(journal, ModelFailure { failure, usage: reply.usage });
                 }
-                let reply = journal.run().with_unique_ids(reply).into();
-                journal.stage(Event::ModelReplied { reply })
+                match self.keep_media(journal.id(), reply).await? {
+                    Ok(reply) => {
+                        let reply = journal.run().with_unique_ids(reply).into();
+                        journal.stage(Event::ModelReplied { reply })
+                    }
+                    Err(failure) => self.failed(journal, failure),
+                }
             }
             Ok(Err(failure)) => self.failed(journal, failure),
             Err(_panic) => {

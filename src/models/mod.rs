@@ -7,6 +7,7 @@ pub mod gemini;
 mod http;
 pub mod openai_chat;
 mod openai_content;
+pub mod openai_images;
 pub mod openai_responses;
 mod openai_schema;
 pub mod scripted;

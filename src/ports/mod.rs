@@ -2,6 +2,7 @@
 //! every one has a strict fake in `tests/`.
 
 mod approval_cache;
+mod blob_store;
 mod clock;
 mod context_builder;
 mod event_sink;
@@ -11,6 +12,7 @@ mod run_store;
 mod validators;
 
 pub use approval_cache::{ApprovalCache, ApprovalKey, Grant};
+pub use blob_store::{Blob, BlobError, BlobInfo, BlobStore, MAX_BLOB_BYTES};
 pub use clock::{Clock, Ids};
 pub use context_builder::{Context, ContextBuilder};
 pub use event_sink::{Delta, EventSink, Update};

@@ -1,11 +1,13 @@
 //! Where journals live. There is one write, and its position is the compare-and-set.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::BlobStore;
 use crate::core::id::{AgentName, NodeId, RunId, SessionId};
 use crate::core::run::{Recorded, Status};
 
@@ -123,4 +125,9 @@ pub trait RunStore: Send + Sync {
     /// Prolongs that owner's leases of these runs. What it does not name runs out: an owner that lives, but has given a
     /// run up, must not keep it from others.
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError>;
+
+    /// The same store for content outside the journals, if it keeps that as well.
+    fn blobs(self: Arc<Self>) -> Option<Arc<dyn BlobStore>> {
+        None
+    }
 }

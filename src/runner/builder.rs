@@ -19,14 +19,15 @@ use crate::core::tool::{FailureKind, LeftOut, Outcome, ServerTools, Tool};
 use crate::core::trace::{SpanContext, TraceId};
 use crate::driver::{Ports, Store};
 use crate::ports::{
-    ApprovalCache, ApprovalKey, Clock, ContextBuilder, EventSink, Grant, Ids, InputFindings, McpCall, McpServers,
-    OutputValidator, Progress, RunStore, StoreError, ToolInputValidator,
+    ApprovalCache, ApprovalKey, BlobStore, Clock, ContextBuilder, EventSink, Grant, Ids, InputFindings, McpCall,
+    McpServers, OutputValidator, Progress, RunStore, StoreError, ToolInputValidator,
 };
 
 /// Collects ports and agents.
 #[derive(Default)]
 pub struct Builder {
     store: Option<Arc<dyn RunStore>>,
+    blobs: Option<Arc<dyn BlobStore>>,
     servers: Option<Arc<dyn McpServers>>,
     approvals: Option<Arc<dyn ApprovalCache>>,
     inputs: Option<Arc<dyn ToolInputValidator>>,
@@ -60,6 +61,9 @@ impl Builder {
     setters! {
         /// Where journals live. Required.
         store: RunStore;
+        /// Where media that a model produced are kept; default: the store of journals if it keeps blobs as well. Without
+        /// any they stay in the journal, where they are.
+        blobs: BlobStore;
         /// MCP servers; without them only external tools work.
         servers: McpServers;
         /// Approvals given before; without it every guarded call is asked about.
@@ -136,6 +140,7 @@ impl Builder {
         sinks.push(hub.clone());
         let nothing = Arc::new(Nothing);
         let ports = Ports {
+            blobs: self.blobs.or_else(|| store.clone().blobs()),
             store: Store {
                 runs: store,
                 node: self.node.unwrap_or_else(|| NodeId::from(format!("node_{}", ids.trace_id()))),

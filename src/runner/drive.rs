@@ -12,6 +12,7 @@ use super::driving::{Driven, Rest, Seat};
 use super::given::{gives, grants, require_servers};
 use super::watch::Hub;
 use super::{AgentRunner, Report, Request, RunnerError, Watch};
+use crate::core::blob::BlobHandle;
 use crate::core::id::{RunId, SessionId};
 use crate::core::run::{Event, Input, Recorded, Resume, Started, Status, Trigger};
 use crate::core::trace::Trace;
@@ -212,10 +213,23 @@ impl AgentRunner {
         let Ok(seat) = self.sit(&run)? else { return Err(RunnerError::Lost(run)) };
         // Whoever watches from the first event on has to be there before it is written.
         let updates = self.watch(&run);
+        self.share_blobs(&journal).await?;
         match journal.take(history).await? {
             Progress::Committed => Ok(self.spawn(seat, journal, agent, updates)),
             Progress::CaughtUp => Err(RunnerError::Lost(run)),
         }
+    }
+
+    /// A run that begins with a past uses the blobs in it, and must not lose them with the run they came from.
+    async fn share_blobs(&self, journal: &Journal) -> Result<(), RunnerError> {
+        let Some(blobs) = &self.inner.ports.blobs else { return Ok(()) };
+        let messages = journal.run().messages();
+        let named: BTreeSet<BlobHandle> = messages.iter().flat_map(|message| message.blobs()).collect();
+        if named.is_empty() {
+            return Ok(());
+        }
+        let named: Vec<BlobHandle> = named.into_iter().collect();
+        Ok(blobs.share(journal.id(), &named).await.map_err(DriveError::from)?)
     }
 
     /// Drives the run in a task until it rests.

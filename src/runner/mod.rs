@@ -38,7 +38,7 @@ use crate::core::run::{Event, Input, Recorded, Run, Status};
 use crate::core::tool::Toolset;
 use crate::core::trace::Trace;
 use crate::driver::{DriveError, Journal, Ports, Progress};
-use crate::ports::{EventSink, Ids, RunFilter, RunRow};
+use crate::ports::{BlobStore, EventSink, Ids, RunFilter, RunRow};
 use driving::Driving;
 use watch::Hub;
 
@@ -99,6 +99,11 @@ impl AgentRunner {
     pub async fn journal(&self, run: &RunId) -> Result<Vec<Recorded>, RunnerError> {
         let journal = self.inner.ports.store.runs.load(run, 0).await.map_err(DriveError::from)?;
         if journal.is_empty() { Err(RunnerError::NoSuchRun(run.clone())) } else { Ok(journal) }
+    }
+
+    /// Where media that models produced are kept, if anywhere: the handles in an output lead there.
+    pub fn blobs(&self) -> Option<&Arc<dyn BlobStore>> {
+        self.inner.ports.blobs.as_ref()
     }
 
     /// Runs, newest first.

@@ -1,20 +1,22 @@
 //! The store that forgets: for tests, and for runs that need not survive the process.
 
-use std::collections::{BTreeMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::time::Instant;
 
 use super::wellformed;
+use crate::core::blob::BlobHandle;
 use crate::core::id::{NodeId, RunId};
 use crate::core::run::{Recorded, Status};
 use crate::ports::{
-    Append, AppendError, ApprovalCache, ApprovalKey, Claim, Grant, RunFilter, RunRow, RunStore, StoreError,
+    Append, AppendError, ApprovalCache, ApprovalKey, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant, RunFilter,
+    RunRow, RunStore, StoreError,
 };
 
-/// Journals and grants in this process's memory. Leases run on tokio's clock, so a paused clock pauses them.
+/// Journals, grants and blobs in this process's memory. Leases run on tokio's clock, so a paused clock pauses them.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     kept: Mutex<Kept>,
@@ -24,6 +26,13 @@ pub struct MemoryStore {
 struct Kept {
     runs: BTreeMap<RunId, Run>,
     grants: HashSet<ApprovalKey>,
+    blobs: BTreeMap<BlobHandle, KeptBlob>,
+}
+
+#[derive(Debug)]
+struct KeptBlob {
+    blob: Blob,
+    runs: BTreeSet<RunId>,
 }
 
 #[derive(Debug)]
@@ -112,6 +121,39 @@ impl RunStore for MemoryStore {
             }
         }
         Ok(())
+    }
+
+    fn blobs(self: Arc<Self>) -> Option<Arc<dyn BlobStore>> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl BlobStore for MemoryStore {
+    async fn put(&self, run: &RunId, blob: Blob) -> Result<BlobHandle, BlobError> {
+        let handle = blob.handle()?;
+        let mut kept = self.kept();
+        let kept = kept.blobs.entry(handle).or_insert_with(|| KeptBlob { blob, runs: BTreeSet::new() });
+        kept.runs.insert(run.clone());
+        Ok(handle)
+    }
+
+    async fn share(&self, run: &RunId, handles: &[BlobHandle]) -> Result<(), StoreError> {
+        let mut kept = self.kept();
+        for handle in handles {
+            if let Some(kept) = kept.blobs.get_mut(handle) {
+                kept.runs.insert(run.clone());
+            }
+        }
+        Ok(())
+    }
+
+    async fn get(&self, handle: &BlobHandle) -> Result<Option<Blob>, StoreError> {
+        Ok(self.kept().blobs.get(handle).map(|kept| kept.blob.clone()))
+    }
+
+    async fn describe(&self, handle: &BlobHandle) -> Result<Option<BlobInfo>, StoreError> {
+        Ok(self.kept().blobs.get(handle).map(|kept| kept.blob.info()))
     }
 }
 

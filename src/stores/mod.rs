@@ -1,4 +1,4 @@
-//! Where journals and grants are kept: in memory for tests and throw-away runs, in one SQLite file for everything else.
+//! Where journals, grants and blobs are kept: in memory for tests and throw-away runs, in one SQLite file for everything else.
 //!
 //! Both follow the same rules, and one suite (`tests/it/stores.rs`) holds them to it. The append position is the
 //! safety: a journal that is not as long as the appender believes is never touched. A lease is only politeness, so that

@@ -3,7 +3,9 @@
 mod desk;
 mod fallback;
 
+mod images;
 mod look;
+mod media;
 mod resume;
 mod run;
 mod settings;

@@ -5,6 +5,7 @@ mod defaults;
 mod faults;
 mod files;
 mod good;
+mod images;
 mod policies;
 mod schema;
 

@@ -9,6 +9,7 @@ mod failing_store;
 mod fallback;
 mod forking;
 mod kill;
+mod media;
 mod mending;
 mod pending;
 mod plain;

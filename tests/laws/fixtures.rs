@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolgate::core::chat::{Message, Part, ProviderState, Reply, Stop, Usage};
+use toolgate::core::chat::{Media, Message, Part, ProviderState, Reply, Stop, Usage};
 use toolgate::core::error::{ErrorCode, Failure};
 use toolgate::core::id::CallId;
 use toolgate::core::policy::{Match, Policy, Rule, Verdict};
@@ -178,6 +178,7 @@ pub(crate) fn any_reply(tape: &mut Tape, tools: &Toolset, offer: Offer) -> Reply
         1..=15 if stubborn => any_calls(tape, tools),
         16 | 17 => Reply { stop: Stop::Pause, ..Reply::text("one moment") },
         18 => Reply { stop: Stop::Pause, ..Reply::empty() },
+        19 if tape.once_in(2) => Reply { content: vec![picture()], ..Reply::empty() },
         19 => Reply::empty(),
         20 => Reply { stop: Stop::Refusal, ..Reply::text("no") },
         21 => Reply { stop: Stop::ContentFilter, ..Reply::empty() },
@@ -190,6 +191,11 @@ pub(crate) fn any_reply(tape: &mut Tape, tools: &Toolset, offer: Offer) -> Reply
     let raw = || ProviderState { wire: "law".into(), model: "m".into(), items: vec![json!({"raw": true})] };
     let provider_state = tape.once_in(5).then(raw);
     Reply { usage, provider_state, ..reply }
+}
+
+/// As a reply holds it once its bytes are kept.
+fn picture() -> Part {
+    Part::Image(Media::at("image/png", format!("media://sha256-{}", "0a".repeat(32))))
 }
 
 fn any_calls(tape: &mut Tape, tools: &Toolset) -> Reply {

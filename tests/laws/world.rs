@@ -464,7 +464,9 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
         },
         _ if tape.once_in(4) => Event::Ended {
             ending: match tape.below(5) {
-                0 => Ending::Completed { output: toolgate::core::run::Output { text: "wild".into(), value: None } },
+                0 => Ending::Completed {
+                    output: toolgate::core::run::Output { text: "wild".into(), ..Default::default() },
+                },
                 1 => Ending::Expired,
                 2 => Ending::Cancelled { reason: None },
                 3 => Ending::TurnLimit { limit: toolgate::core::run::Limit::Iterations, output: None },

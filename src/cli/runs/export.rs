@@ -9,6 +9,7 @@ use crate::cli::find::find;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::harmless;
+use crate::cli::view::media_line;
 use crate::core::chat::{Message, Part, Role};
 
 /// Print a run's journal as JSON lines, or its conversation as text
@@ -67,7 +68,7 @@ fn conversation(message: &Message, out: &mut Output) {
                 let text: String = content.iter().filter_map(Part::as_text).collect();
                 out.line(format!("{word} {tool_use_id}: {}\n", harmless(&text)));
             }
-            (Part::Image(media) | Part::Audio(media), _) => out.line(format!("({})\n", media.media_type)),
+            (Part::Image(media) | Part::Audio(media), _) => out.line(format!("({})\n", media_line(media, None))),
             (Part::Resource { uri, .. }, _) => out.line(format!("({uri})\n")),
             (Part::Reasoning { .. }, _) => {}
         }

@@ -11,7 +11,7 @@ mod words;
 pub(super) use owed::{Again, what_is_owed};
 pub(super) use picture::Picture;
 pub(super) use story::{Answer, Shown, Story};
-pub(super) use words::left_out_line;
+pub(super) use words::{left_out_line, media_line};
 
 use super::paint::Paint;
 

@@ -10,19 +10,31 @@ use crate::core::tool::Arguments;
 
 /// The flags that a further command on the same run needs, as they were given to this one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::cli) struct Again(Vec<String>);
+pub(in crate::cli) struct Again {
+    config: Vec<String>,
+    changes: Vec<String>,
+}
 
 impl Again {
-    /// Flags and values, one word each.
-    pub(in crate::cli) fn new(words: Vec<String>) -> Self {
-        Self(words)
+    /// Flags and values, one word each: those that name the configuration, and those that change it.
+    pub(in crate::cli) fn new(config: Vec<String>, changes: Vec<String>) -> Self {
+        Self { config, changes }
     }
 
     /// A command line that a shell can read.
     pub(in crate::cli) fn command(&self, words: &[&str]) -> String {
-        let words = ["toolgate"].iter().chain(words).copied().chain(self.0.iter().map(String::as_str));
-        words.map(shell_word).collect::<Vec<_>>().join(" ")
+        line(words, self.config.iter().chain(&self.changes))
     }
+
+    /// The same for a command that drives no run, and only has to find the store.
+    pub(in crate::cli) fn elsewhere(&self, words: &[&str]) -> String {
+        line(words, self.config.iter())
+    }
+}
+
+fn line<'a>(words: &[&'a str], flags: impl Iterator<Item = &'a String>) -> String {
+    let words = ["toolgate"].iter().chain(words).copied().chain(flags.map(String::as_str));
+    words.map(shell_word).collect::<Vec<_>>().join(" ")
 }
 
 /// The debts, and one command that settles them all.
@@ -119,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_command_repeats_the_flags_that_the_run_was_started_with() {
-        let again = Again::new(vec!["--config".into(), "my file.yaml".into()]);
+        let again = Again::new(vec!["--config".into(), "my file.yaml".into()], Vec::new());
         assert_eq!(again.command(&["runs", "show", "run_1"]), "toolgate runs show run_1 --config 'my file.yaml'");
     }
 }

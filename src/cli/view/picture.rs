@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::core::chat::{Part, Usage};
+use crate::core::chat::{Media, Part, Usage};
 use crate::core::id::{CallId, ModelName};
 use crate::core::run::{
     Answer, CallVerdict, Decision, Event, Offer, OutputVerdict, Recorded, Rejection, Right, Started, Trigger,
@@ -34,6 +34,7 @@ pub(super) struct Turn {
     pub(super) took_ms: Option<u64>,
     pub(super) usage: Usage,
     pub(super) text: String,
+    pub(super) media: Vec<Media>,
     pub(super) failures: Vec<String>,
     pub(super) priority: Option<i32>,
     pub(super) calls: Vec<Call>,
@@ -98,6 +99,7 @@ impl Picture {
                 turn.took_ms = Some(elapsed_ms(turn.asked_at, at));
                 turn.usage.add(&reply.usage);
                 turn.text = reply.content.iter().filter_map(Part::as_text).collect();
+                turn.media = reply.content.iter().filter_map(Part::as_media).collect();
                 turn.calls = reply.calls().map(Call::new).collect();
             }
             Event::ModelFailed { error, usage, .. } => {
@@ -144,6 +146,7 @@ impl Picture {
             took_ms: None,
             usage: Usage::default(),
             text: String::new(),
+            media: Vec::new(),
             failures: Vec::new(),
             priority: None,
             calls: Vec::new(),

@@ -2,7 +2,7 @@
 
 use super::Look;
 use super::picture::{Call, Picture, Turn};
-use super::words::{left_out_line, why_rejected};
+use super::words::{attachments, left_out_line, media_line, why_rejected};
 use crate::cli::text::{COMPACT, compact, count, duration, harmless, one_line, usage};
 use crate::core::chat::Part;
 use crate::core::id::ModelName;
@@ -16,6 +16,8 @@ impl Picture {
         let mut lines = self.header(report, look);
         lines.push(String::new());
         lines.push(format!("> {}", harmless(&self.started.input.text()).replace('\n', "\n  ")));
+        lines
+            .extend(attachments(&self.started.input.content).map(|attached| format!("> {}", look.paint.dim(attached))));
         for (index, turn) in self.turns.iter().enumerate() {
             lines.extend(self.said_before(index));
             lines.extend(turn.draw(index + 1, &self.started.spec.model, look));
@@ -63,6 +65,7 @@ impl Turn {
         let mut lines = vec![format!("{}  {}", paint.bold(format!("turn {number}")), paint.dim(about.join(", ")))];
         lines.extend(self.failures.iter().map(|failure| format!("  {} {failure}", paint.red("✗"))));
         lines.extend(harmless(&self.text).trim_end().lines().map(|line| format!("  {line}")));
+        lines.extend(self.media.iter().map(|media| format!("  {}", media_line(media, None))));
         lines.extend(self.calls.iter().flat_map(|call| call.draw(look)));
         lines.extend(self.answer_problems.iter().flatten().map(|problem| {
             format!("  {} the answer does not fit: {}", paint.red("✗"), one_line(problem, look.room(30)))

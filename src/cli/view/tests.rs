@@ -121,7 +121,12 @@ fn busy_turn() -> Vec<Fact> {
         asked(1),
         text("Sorry."),
         replied("Sorry.", Vec::new()),
-        Fact::Completed { tool_interactions: 1, usage: Usage::default(), output: Some("Sorry.".into()) },
+        Fact::Completed {
+            tool_interactions: 1,
+            usage: Usage::default(),
+            output: Some("Sorry.".into()),
+            media: Vec::new(),
+        },
     ]
 }
 
@@ -155,6 +160,7 @@ fn a_run_that_fails_says_with_which_code() {
         tool_interactions: 2,
         usage: Usage::default(),
         output: None,
+        media: Vec::new(),
     };
     assert_eq!(told(Answer::InStory, vec![failed]), "failed: provider_auth: the key was refused\n2 turns with tools\n");
 }
@@ -192,6 +198,6 @@ fn what_is_owed_comes_with_the_command_that_settles_it() {
             ),
         },
     ];
-    let again = Again::new(vec!["--config".into(), "desk.yaml".into()]);
+    let again = Again::new(vec!["--config".into(), "desk.yaml".into()], Vec::new());
     insta::assert_snapshot!(what_is_owed(&"run_1".into(), &debts, &again, LOOK).join("\n"));
 }

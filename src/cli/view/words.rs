@@ -1,6 +1,7 @@
 //! Things a server, a tool or a check said, put in a line for people.
 
-use crate::cli::text::one_line;
+use crate::cli::text::{one_line, size};
+use crate::core::chat::{Media, Part};
 use crate::core::tool::{LeftOut, Problem};
 use crate::ports::Progress;
 
@@ -39,4 +40,28 @@ pub(super) fn in_words(progress: &Progress) -> String {
     let of = progress.total.map(|total| format!("/{total}")).unwrap_or_default();
     let message = progress.message.as_deref().map(|message| format!(" {}", one_line(message, 80))).unwrap_or_default();
     format!("{}{of}{message}", progress.progress)
+}
+
+/// A medium, in a line: what it is, how many bytes it has where that is known, and where it is.
+pub(in crate::cli) fn media_line(media: &Media, bytes: Option<u64>) -> String {
+    let place = match (&media.url, &media.data) {
+        (Some(url), _) => url,
+        (None, Some(_)) => "in the journal",
+        (None, None) => "nowhere",
+    };
+    let large = bytes.map(|bytes| format!(", {}", size(bytes))).unwrap_or_default();
+    one_line(&format!("{}{large}: {place}", media.media_type), LONGEST_LINE)
+}
+
+/// Handles are whole in a line, and addresses of some length.
+const LONGEST_LINE: usize = 300;
+
+/// What a message carries besides its words, in a line each.
+pub(super) fn attachments(parts: &[Part]) -> impl Iterator<Item = String> {
+    let attached = parts.iter().filter_map(|part| match part {
+        Part::Image(media) | Part::Audio(media) => Some(media.media_type.clone()),
+        Part::Resource { uri, name, .. } => Some(name.as_ref().unwrap_or(uri).clone()),
+        Part::Text { .. } | Part::Reasoning { .. } | Part::ToolUse { .. } | Part::ToolResult { .. } => None,
+    });
+    attached.map(|what| format!("attached: {}", one_line(&what, 120)))
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::generative::{self, is_generative};
 use crate::config::error::Fault;
 use crate::config::placed::{Place, Placed, Text};
 use crate::config::scope::{Kind, Scope};
@@ -35,7 +36,10 @@ pub(super) fn resolve(
     let Some(written) = written.filter(|written| !written.is_empty()) else {
         let assistant = AgentName::from("assistant");
         let settings = known.agent(&assistant, &Agent::default(), String::new(), None, scope);
-        let settings = AgentSettings { servers: servers.keys().cloned().collect(), ..settings };
+        // An image model has no use for servers.
+        let has_tools = models.get(&settings.model).is_none_or(|model| !is_generative(model));
+        let servers = servers.keys().filter(|_| has_tools).cloned().collect();
+        let settings = AgentSettings { servers, ..settings };
         return BTreeMap::from([(assistant, settings)]);
     };
     let mut agents = BTreeMap::new();
@@ -100,8 +104,12 @@ impl Known<'_> {
         place: Option<Place>,
         scope: &mut Scope<'_>,
     ) -> AgentSettings {
-        let priorities = written.priorities.iter().flat_map(|priorities| &priorities.0);
         let model = self.model(name, written.model.as_ref(), place, scope);
+        if self.models.get(&model).is_some_and(is_generative) {
+            let place = written.instructions.as_ref().map_or(place, Placed::place);
+            generative::check(name, written, &instructions, place, scope);
+        }
+        let priorities = written.priorities.iter().flat_map(|priorities| &priorities.0);
         AgentSettings {
             name: name.clone(),
             fallback: self.fallback(&model, written.fallback.as_deref().unwrap_or_default(), scope),
@@ -157,6 +165,10 @@ impl Known<'_> {
                 let fault = Fault::new(format!("model `{name}` cannot stand in for itself"));
                 let remedy = "name each model once, as `model` or in `fallback`; `attempts` says how often it is asked";
                 scope.fault(fault.with_remedy(remedy), written.place());
+            }
+            if self.models.get(&name).is_some_and(is_generative) {
+                let fault = Fault::new(format!("model `{name}` makes images and cannot stand in for another"));
+                scope.fault(fault.with_remedy("name a model that holds a conversation"), written.place());
             }
             let attempts = attempts.map(|attempts| scope.at_least_one(Some(attempts), 1));
             chain.push(Candidate { model: name, attempts });

@@ -2,6 +2,7 @@
 
 mod agents;
 mod environment;
+mod generative;
 mod models;
 mod servers;
 

@@ -33,6 +33,7 @@ pub(super) fn resolve(written: Option<&Written>, scope: &mut Scope<'_>) -> BTree
             Model::OpenAiResponses(model) => http(Api::OpenAiResponses, model, scope),
             Model::Anthropic(model) => http(Api::Anthropic, model, scope),
             Model::Gemini(model) => http(Api::Gemini, model, scope),
+            Model::OpenAiImages(model) => http(Api::OpenAiImages, model, scope),
             Model::Scripted(script) => ModelSettings::Scripted { file: scope.path(&script.file) },
             // Resolved below: it may name any of the others.
             Model::Environment(_) => from_environment(scope),
@@ -84,6 +85,7 @@ fn stand_in(
             | Model::OpenAiResponses(_)
             | Model::Anthropic(_)
             | Model::Gemini(_)
+            | Model::OpenAiImages(_)
             | Model::Scripted(_),
         ) => models.get(&ModelName::from(name)).cloned(),
     }
@@ -92,7 +94,7 @@ fn stand_in(
 /// The provider's own address.
 pub(super) fn default_url(api: Api) -> &'static str {
     match api {
-        Api::OpenAiChat | Api::OpenAiResponses => "https://api.openai.com/v1",
+        Api::OpenAiChat | Api::OpenAiResponses | Api::OpenAiImages => "https://api.openai.com/v1",
         Api::Anthropic => "https://api.anthropic.com",
         Api::Gemini => "https://generativelanguage.googleapis.com/v1beta",
     }

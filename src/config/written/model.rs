@@ -25,6 +25,10 @@ pub(in crate::config) enum Model {
     Anthropic(Box<HttpModel>),
     /// Google's Gemini API (generateContent).
     Gemini(Box<HttpModel>),
+    /// Images, by OpenAI's Images API (`/images/generations`). What an image is to be like (`size`, `quality`,
+    /// `output_format`, …) goes into `extra`.
+    #[serde(rename = "openai_images")]
+    OpenAiImages(Box<HttpModel>),
     /// A conversation from a file, for demonstrations and tests.
     Scripted(Scripted),
     /// The model the environment names: `TOOLGATE_MODEL_URL` (with `TOOLGATE_MODEL`, `TOOLGATE_MODEL_KEY`), or else
@@ -39,7 +43,7 @@ pub(in crate::config) enum Model {
 pub(in crate::config) struct HttpModel {
     /// The model to ask for.
     pub(in crate::config) model: Text,
-    /// The address that the API's path (`/chat/completions`, `/responses`, `/v1/messages`, `/models/…`) is appended to.
+    /// The address that the API's path (`/chat/completions`, `/responses`, `/v1/messages`, `/models/…`, `/images/generations`) is appended to.
     /// Default: the provider's own.
     pub(in crate::config) base_url: Option<Text>,
     /// The key, usually `${OPENAI_API_KEY}` or the like. Without one no key is sent.

@@ -1,10 +1,20 @@
 //! Messages as the caller sees them and as every provider adapter reads them.
 
+use base64::Engine;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::core::blob::BlobHandle;
 use crate::core::id::CallId;
 use crate::core::tool::Arguments;
+
+/// Base64 as providers and servers write it: the standard alphabet, padded or not.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
 
 /// Who speaks. Tool results are spoken by the user (source 002: appended as user messages with `tool_use_id`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,6 +133,26 @@ pub struct Media {
     pub url: Option<String>,
 }
 
+impl Media {
+    /// The media type of bytes of which nothing is known.
+    pub const UNKNOWN_TYPE: &str = "application/octet-stream";
+
+    /// Media with its bytes in it.
+    pub fn inline(media_type: impl Into<String>, bytes: &[u8]) -> Self {
+        Self { media_type: media_type.into(), data: Some(BASE64.encode(bytes)), url: None }
+    }
+
+    /// Media that is elsewhere.
+    pub fn at(media_type: impl Into<String>, url: impl Into<String>) -> Self {
+        Self { media_type: media_type.into(), data: None, url: Some(url.into()) }
+    }
+
+    /// The bytes that base64 text stands for; `None` if it is not base64.
+    pub fn decode(data: &str) -> Option<Vec<u8>> {
+        BASE64.decode(data.trim()).ok()
+    }
+}
+
 impl Part {
     /// A text part.
     pub fn text(text: impl Into<String>) -> Self {
@@ -141,6 +171,33 @@ impl Part {
             | Self::ToolResult { .. } => None,
         }
     }
+
+    /// The blobs that it names.
+    fn blobs(&self) -> Vec<BlobHandle> {
+        let named = |address: Option<&str>| address.and_then(|address| BlobHandle::parse(address).ok());
+        match self {
+            Self::Image(media) | Self::Audio(media) => named(media.url.as_deref()).into_iter().collect(),
+            Self::Resource { uri, .. } => named(Some(uri)).into_iter().collect(),
+            Self::ToolResult { content, .. } => content.iter().flat_map(Self::blobs).collect(),
+            Self::Text { .. } | Self::Reasoning { .. } | Self::ToolUse { .. } => Vec::new(),
+        }
+    }
+
+    /// An image, audio, or a resource that is not text, as media.
+    pub fn as_media(&self) -> Option<Media> {
+        match self {
+            Self::Image(media) | Self::Audio(media) => Some(media.clone()),
+            Self::Resource { uri, media_type, text: None, data, .. } => {
+                let media_type = media_type.clone().unwrap_or_else(|| Media::UNKNOWN_TYPE.to_owned());
+                Some(Media { media_type, data: data.clone(), url: Some(uri.clone()) })
+            }
+            Self::Resource { text: Some(_), .. }
+            | Self::Text { .. }
+            | Self::Reasoning { .. }
+            | Self::ToolUse { .. }
+            | Self::ToolResult { .. } => None,
+        }
+    }
 }
 
 impl Message {
@@ -152,6 +209,11 @@ impl Message {
     /// An assistant message of one text.
     pub fn assistant(text: impl Into<String>) -> Self {
         Self { role: Role::Assistant, content: vec![Part::text(text)], provider_state: None }
+    }
+
+    /// The blobs that its parts name, those in tool results included.
+    pub fn blobs(&self) -> impl Iterator<Item = BlobHandle> {
+        self.content.iter().flat_map(Part::blobs)
     }
 
     /// All text parts, joined as they stand.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Limit;
+use crate::core::chat::{Media, Part};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::json;
 
@@ -40,13 +41,32 @@ pub enum Ending {
 }
 
 /// A final answer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Output {
-    /// As the model wrote it.
+    /// As the model wrote it; empty when it answered with media alone.
     pub text: String,
     /// Parsed, when an output schema was given.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::present")]
     pub value: Option<Value>,
+    /// The media in it, in order; those that the model produced as handles of blobs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub media: Vec<Media>,
+}
+
+impl Output {
+    /// What these parts of a reply say.
+    pub fn of(parts: &[Part]) -> Self {
+        Self {
+            text: parts.iter().filter_map(Part::as_text).collect(),
+            value: None,
+            media: parts.iter().filter_map(Part::as_media).collect(),
+        }
+    }
+
+    /// Whether it says nothing.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.media.is_empty()
+    }
 }
 
 impl Ending {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::state::{Correction, Phase, Run};
 use super::turn::{Call, CallState, Settlement, Turn};
 use super::{
-    Answer, Budget, CallVerdict, Decision, Ending, Event, Impossible, Offer, OutputVerdict, Rejection, Started,
+    Answer, Budget, CallVerdict, Decision, Ending, Event, Impossible, Offer, Output, OutputVerdict, Rejection, Started,
 };
 use crate::core::chat::{Message, Part, ProviderState, Reply, Role, Stop};
 use crate::core::id::CallId;
@@ -104,18 +104,18 @@ impl Run {
         let calls: Vec<Call> = reply.calls().map(|asked| self.new_call(asked)).collect();
         if !calls.is_empty() {
             self.budget.tool_interactions += 1;
-            self.last_word = (offer == Offer::LastWord).then(|| message.text());
+            self.last_word = (offer == Offer::LastWord).then(|| Output::of(&message.content));
             self.phase = Phase::Working { turn: Turn { assistant: message, calls }, offer };
             return;
         }
-        let text = message.text();
+        let answer = Output::of(&message.content);
         self.say(message);
         let goes_on = reply.stop == Stop::Pause || !self.inbox.is_empty();
         if goes_on && offer != Offer::LastWord {
             self.deliver_inbox();
             self.phase = Phase::Ready { resolved: reply.stop == Stop::Pause };
         } else {
-            self.phase = Phase::Answered { text, stop: reply.stop, offer };
+            self.phase = Phase::Answered { answer, stop: reply.stop, offer };
         }
     }
 
@@ -127,9 +127,9 @@ impl Run {
 
     fn validated(&mut self, verdict: &OutputVerdict) {
         match (verdict, &mut self.phase) {
-            (OutputVerdict::Valid { value }, Phase::Answered { text, .. }) => {
-                let text = std::mem::take(text);
-                self.phase = Phase::Accepted { text, value: value.clone() };
+            (OutputVerdict::Valid { value }, Phase::Answered { answer, .. }) => {
+                let output = Output { value: value.clone(), ..std::mem::take(answer) };
+                self.phase = Phase::Accepted { output };
             }
             (OutputVerdict::Invalid { problems }, _) => {
                 self.budget.tool_interactions += 1;

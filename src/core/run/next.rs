@@ -61,10 +61,9 @@ impl Run {
                 let after = self.asked_again().map(|_| error.clone());
                 Step::CallModel { attempt: attempts.count + 1, offer: attempts.offer, after }
             }
-            Phase::Answered { text, stop, offer } => self.next_after_answer(text, *stop, *offer),
-            Phase::Accepted { text, value } => {
-                let output = Output { text: text.clone(), value: value.clone() };
-                Step::Record(vec![Event::Ended { ending: Ending::Completed { output } }])
+            Phase::Answered { answer, stop, offer } => self.next_after_answer(answer, *stop, *offer),
+            Phase::Accepted { output } => {
+                Step::Record(vec![Event::Ended { ending: Ending::Completed { output: output.clone() } }])
             }
             Phase::Working { turn, offer } => self.next_in_turn(turn, *offer),
             Phase::Ended(ending) => Step::Done(ending.clone()),
@@ -101,8 +100,7 @@ impl Run {
             ),
             Phase::Ready { .. } if self.last_word.is_some() => {
                 let limit = self.budget.limit_reached()?;
-                let text = self.last_word.clone().filter(|text| !text.is_empty());
-                Some(Ending::TurnLimit { limit, output: text.map(|text| Output { text, value: None }) })
+                Some(Ending::TurnLimit { limit, output: self.last_word.clone().filter(|said| !said.is_empty()) })
             }
             Phase::Ready { .. } if self.budget.corrections > self.budget.limits.max_corrections => {
                 let times = self.budget.corrections;
@@ -138,8 +136,7 @@ impl Run {
         Step::CallModel { attempt: 1, offer, after: None }
     }
 
-    fn next_after_answer(&self, text: &str, stop: Stop, offer: Offer) -> Step {
-        let output = || Output { text: text.to_owned(), value: None };
+    fn next_after_answer(&self, answer: &Output, stop: Stop, offer: Offer) -> Step {
         let failed = |code, message: &str| Ending::Failed { error: Failure::new(code, message) };
         let ending = match stop {
             Stop::ContentFilter => {
@@ -153,10 +150,10 @@ impl Run {
             ),
             Stop::End | Stop::ToolCalls | Stop::Pause | Stop::MaxTokens => match (offer, self.budget.limit_reached()) {
                 (Offer::LastWord, Some(limit)) => {
-                    Ending::TurnLimit { limit, output: Some(output()).filter(|output| !output.text.is_empty()) }
+                    Ending::TurnLimit { limit, output: Some(answer.clone()).filter(|answer| !answer.is_empty()) }
                 }
-                _ if self.started.spec.validate_output => return Step::ValidateOutput(text.to_owned()),
-                _ => Ending::Completed { output: output() },
+                _ if self.started.spec.validate_output => return Step::ValidateOutput(answer.text.clone()),
+                _ => Ending::Completed { output: answer.clone() },
             },
         };
         Step::Record(vec![Event::Ended { ending }])

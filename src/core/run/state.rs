@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::chain::Attempts;
 use super::fold::say;
 use super::turn::{Call, CallState, Turn};
-use super::{Budget, Debt, Decision, Ending, Offer, Started, Status, Step};
+use super::{Budget, Debt, Decision, Ending, Offer, Output, Started, Status, Step};
 use crate::core::chat::{Message, Part, Reply, Stop};
 use crate::core::error::Failure;
 use crate::core::id::{CallId, ModelName};
@@ -36,7 +36,7 @@ pub struct Run {
     /// The models that were left, and until when.
     pub(super) cooling: BTreeMap<ModelName, Timestamp>,
     /// What the model said beside the calls it made although it was given the last word.
-    pub(super) last_word: Option<String>,
+    pub(super) last_word: Option<Output>,
     pub(super) phase: Phase,
 }
 
@@ -50,9 +50,9 @@ pub(super) enum Phase {
     /// An attempt at the model failed.
     Stumbled { attempts: Attempts, error: Failure },
     /// The model answered without calls.
-    Answered { text: String, stop: Stop, offer: Offer },
+    Answered { answer: Output, stop: Stop, offer: Offer },
     /// The answer is valid.
-    Accepted { text: String, value: Option<serde_json::Value> },
+    Accepted { output: Output },
     /// Calls are being worked on.
     Working { turn: Turn, offer: Offer },
     /// It is over.

@@ -48,6 +48,7 @@ impl HttpConversation {
 #[async_trait]
 impl Conversation for HttpConversation {
     async fn reply(&mut self, request: &ModelRequest<'_>, deltas: DeltaSink<'_>) -> Result<Reply, ModelFailure> {
+        self.wire.check(request)?;
         let body = self.render(request).map_err(|error| {
             self.transcript = Transcript::default();
             self.tools = ToolBlock::default();

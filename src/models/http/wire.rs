@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{CallIds, ErrorBody, Fault, Members};
 use crate::core::chat::{Message, Reply, Usage};
-use crate::core::error::ErrorCode;
+use crate::core::error::{ErrorCode, Failure};
 use crate::core::tool::Tool;
 use crate::ports::{Delta, ModelRequest};
 
@@ -20,6 +20,11 @@ pub(in crate::models) trait Wire: fmt::Debug + Send + Sync {
 
     /// Whether replies are asked for in fragments.
     fn streams(&self) -> bool;
+
+    /// What is wrong with a request that this provider has no way to take: found before anything is sent.
+    fn check(&self, _request: &ModelRequest<'_>) -> Result<(), Failure> {
+        Ok(())
+    }
 
     /// Appends a message as what the provider reads. `before` is the message before it: a result may have to say more
     /// of its call than the id. An assistant message is replayed from its `provider_state` if that is of this wire and

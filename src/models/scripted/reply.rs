@@ -1,7 +1,7 @@
 //! A turn of the script as a reply. Pure.
 
 use super::{ScriptedCall, Turn};
-use crate::core::chat::{Message, Part, Reply, Stop};
+use crate::core::chat::{Media, Message, Part, Reply, Stop};
 use crate::core::id::CallId;
 use crate::core::run::Offer;
 use crate::ports::{Delta, ModelRequest};
@@ -17,14 +17,30 @@ impl Turn {
         }
         let reasoning = self.reasoning.iter().map(|text| Part::Reasoning { text: text.clone() });
         let text = self.say.iter().map(|text| Part::text(fill(text)));
+        let media = self.media.iter().map(produced);
         let calls = self.calls.iter().zip(1..).map(|(call, position)| call.part(number, position));
         let by_content = if self.calls.is_empty() { Stop::End } else { Stop::ToolCalls };
         Reply {
-            content: reasoning.chain(text).chain(calls).collect(),
+            content: reasoning.chain(text).chain(media).chain(calls).collect(),
             stop: self.stop.unwrap_or(by_content),
             usage: self.usage,
             ..Reply::empty()
         }
+    }
+}
+
+fn produced(media: &Media) -> Part {
+    let media = media.clone();
+    match media.media_type.split('/').next() {
+        Some("image") => Part::Image(media),
+        Some("audio") => Part::Audio(media),
+        Some(_) | None => Part::Resource {
+            uri: media.url.unwrap_or_default(),
+            name: None,
+            media_type: Some(media.media_type),
+            text: None,
+            data: media.data,
+        },
     }
 }
 

@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use crate::core::chat::{Stop, Usage};
+use crate::core::chat::{Media, Stop, Usage};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::tool::Arguments;
 
@@ -25,6 +25,8 @@ pub struct Turn {
     pub reasoning: Option<String>,
     /// The text; comes before the calls. `{{last_result}}` stands for the text of the latest tool result.
     pub say: Option<String>,
+    /// Media the model produces, after the text: images and audio by their type, anything else as a resource.
+    pub media: Vec<Media>,
     /// The tools asked for, in this order.
     pub calls: Vec<ScriptedCall>,
     /// The whole reply when no tools are on offer. Without it the turn is played as written, tools or not.

@@ -5,6 +5,7 @@
 //! for the processes of one machine; SQLite's locks mean nothing on a network file system.
 
 mod append;
+mod blob;
 mod claim;
 mod fault;
 mod grant;
@@ -16,20 +17,24 @@ mod writer;
 mod tests;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 
 use self::append::Appending;
+use self::blob::{Putting, Sharing};
 use self::claim::Renewal;
 use self::fault::fault;
 use self::writer::Writer;
 use super::wellformed;
+use crate::core::blob::BlobHandle;
 use crate::core::id::{NodeId, RunId};
 use crate::core::run::Recorded;
 use crate::ports::{
-    Append, AppendError, ApprovalCache, ApprovalKey, Claim, Grant, RunFilter, RunRow, RunStore, StoreError,
+    Append, AppendError, ApprovalCache, ApprovalKey, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant, RunFilter,
+    RunRow, RunStore, StoreError,
 };
 
 /// What an acknowledged append survives. Either way nothing is ever half-written, and a killed process loses nothing.
@@ -43,7 +48,7 @@ pub enum Durability {
     ProcessCrash,
 }
 
-/// Journals and grants in one SQLite file.
+/// Journals, grants and blobs in one SQLite file.
 #[derive(Debug)]
 pub struct SqliteStore {
     options: SqliteConnectOptions,
@@ -105,6 +110,31 @@ impl RunStore for SqliteStore {
 
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError> {
         self.writer.make(Renewal { owner: owner.clone(), runs: runs.to_vec(), lease }).await
+    }
+
+    fn blobs(self: Arc<Self>) -> Option<Arc<dyn BlobStore>> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl BlobStore for SqliteStore {
+    async fn put(&self, run: &RunId, blob: Blob) -> Result<BlobHandle, BlobError> {
+        let handle = blob.handle()?;
+        self.writer.make(Putting { run: run.clone(), handle, blob }).await?;
+        Ok(handle)
+    }
+
+    async fn share(&self, run: &RunId, handles: &[BlobHandle]) -> Result<(), StoreError> {
+        self.writer.make(Sharing { run: run.clone(), handles: handles.to_vec() }).await
+    }
+
+    async fn get(&self, handle: &BlobHandle) -> Result<Option<Blob>, StoreError> {
+        blob::get(&self.readers, handle).await.map_err(|error| self.fault(error))
+    }
+
+    async fn describe(&self, handle: &BlobHandle) -> Result<Option<BlobInfo>, StoreError> {
+        blob::describe(&self.readers, handle).await.map_err(|error| self.fault(error))
     }
 }
 

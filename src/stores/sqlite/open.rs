@@ -104,13 +104,13 @@ pub(super) fn is_sound(version: &str) -> bool {
 }
 
 async fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrateError> {
-    let migrator = Migrator::with_migrations(vec![Migration::new(
-        1,
-        "journal".into(),
-        MigrationType::Simple,
-        include_str!("schema/0001_journal.sql").into_sql_str(),
-        false,
-    )]);
+    let migration = |version, name: &'static str, sql: &'static str| {
+        Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
+    };
+    let migrator = Migrator::with_migrations(vec![
+        migration(1, "journal", include_str!("schema/0001_journal.sql")),
+        migration(2, "blob", include_str!("schema/0002_blob.sql")),
+    ]);
     // One process migrates, the others wait and find it done.
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     // Not `run`: its bound keeps the future from being `Send` (rust-lang/rust#100013).

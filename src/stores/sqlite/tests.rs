@@ -132,6 +132,35 @@ async fn a_store_whose_caller_stopped_waiting_appends_all_the_same() {
 }
 
 #[tokio::test]
+async fn a_blob_is_kept_once_with_a_note_for_each_run_that_uses_it() {
+    let directory = TempDir::new().unwrap();
+    let store = SqliteStore::open_with(impatient(&directory)).await.unwrap();
+    let blob = Blob { media_type: "text/plain".into(), bytes: b"same".to_vec() };
+    for run in ["run_a", "run_b", "run_a"] {
+        store.put(&run.into(), blob.clone()).await.unwrap();
+    }
+    store.share(&"run_c".into(), &[blob.handle().unwrap(), BlobHandle::of(b"nothing")]).await.unwrap();
+    let mut db = open::connect_and_migrate(&impatient(&directory)).await.unwrap();
+    let blobs: i64 = sqlx::query_scalar("SELECT count(*) FROM blob").fetch_one(&mut db).await.unwrap();
+    let notes: Vec<String> =
+        sqlx::query_scalar("SELECT run FROM blob_use ORDER BY run").fetch_all(&mut db).await.unwrap();
+    assert_eq!((blobs, notes), (1, ["run_a", "run_b", "run_c"].map(str::to_owned).to_vec()));
+}
+
+#[tokio::test]
+async fn a_blob_for_which_there_is_no_room_is_refused_and_the_store_goes_on() {
+    let directory = TempDir::new().unwrap();
+    let store = SqliteStore::open_with(impatient(&directory).pragma("max_page_count", "40")).await.unwrap();
+    let huge = Blob { media_type: "text/plain".into(), bytes: vec![0; 1_000_000] };
+    let Err(BlobError::Store(StoreError::Unavailable(why))) = store.put(&"run_a".into(), huge.clone()).await else {
+        panic!("it was kept")
+    };
+    assert!(why.starts_with("there is no room for"), "{why}");
+    assert_eq!(store.get(&huge.handle().unwrap()).await.unwrap(), None);
+    store.append(append("run_a", 0, 10)).await.unwrap();
+}
+
+#[tokio::test]
 async fn whatever_is_looked_up_has_an_index() {
     let directory = TempDir::new().unwrap();
     let mut db = open::connect_and_migrate(&impatient(&directory)).await.unwrap();
@@ -144,6 +173,8 @@ async fn whatever_is_looked_up_has_an_index() {
         (run("owner = ?1"), "SEARCH run USING INDEX run_by_owner (owner=?)"),
         (run("status = ?1 AND owner IS NULL ORDER BY id LIMIT 1"), "SEARCH run USING INDEX run_by_status (status=?)"),
         (read::JOURNAL.to_owned(), "SEARCH journal USING INDEX sqlite_autoindex_journal_1 (run=? AND seq>?)"),
+        (blob::GET.to_owned(), "SEARCH blob USING INDEX sqlite_autoindex_blob_1 (sha256=?)"),
+        (blob::DESCRIBE.to_owned(), "SEARCH blob USING INDEX sqlite_autoindex_blob_1 (sha256=?)"),
         (read::GRANTED.to_owned(), "SEARCH given USING PRIMARY KEY (session=? AND tool=? AND hash=?)"),
     ] {
         let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"));

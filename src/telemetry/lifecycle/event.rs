@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::{CallRef, Content, Owed};
-use crate::core::chat::{Stop, Usage};
+use crate::core::chat::{Media, Stop, Usage};
 use crate::core::error::Failure;
 use crate::core::id::{AgentName, CallId, ModelName, RunId, SessionId};
 use crate::core::run::{Answer, Debt, Offer, Rejection, Scope, Status};
@@ -58,6 +58,8 @@ pub enum Fact {
         usage: Usage,
         #[serde(skip_serializing_if = "Option::is_none")]
         output: Option<String>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        media: Vec<Media>,
     },
     /// It ended without one.
     #[serde(rename = "execution.failed")]
@@ -68,6 +70,8 @@ pub enum Fact {
         usage: Usage,
         #[serde(skip_serializing_if = "Option::is_none")]
         output: Option<String>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        media: Vec<Media>,
     },
     /// Somebody stopped it.
     #[serde(rename = "execution.cancelled")]

@@ -249,12 +249,12 @@ impl Lifecycle {
         let budget = self.budget();
         let tool_interactions = budget.map_or(0, |budget| budget.tool_interactions);
         let usage = budget.map(|budget| budget.usage).unwrap_or_default();
-        let output = ending.output().and_then(|output| self.said(|| output.text.clone()));
+        let said = ending.output().filter(|_| self.content == Content::Include);
+        let output = said.map(|output| output.text.clone());
+        let media = said.map(|output| output.media.clone()).unwrap_or_default();
         let failed = |error: Option<Failure>| match error {
-            Some(error) => {
-                Fact::Failed { status: ending.status(), error, tool_interactions, usage, output: output.clone() }
-            }
-            None => Fact::Completed { tool_interactions, usage, output: output.clone() },
+            Some(error) => Fact::Failed { status: ending.status(), error, tool_interactions, usage, output, media },
+            None => Fact::Completed { tool_interactions, usage, output, media },
         };
         match ending {
             Ending::Cancelled { reason } => Fact::Cancelled { reason: reason.clone(), tool_interactions, usage },

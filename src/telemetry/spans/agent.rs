@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::attributes::{Attributes, Value, bounded};
-use super::messages::arguments_text;
+use super::messages::{answer_text, arguments_text};
 use super::span::SpanEvent;
 use super::tool::CutShort;
 use super::{SpanContent, names};
@@ -85,7 +85,7 @@ pub(super) fn outcome(finish: Finish<'_>, owed: &[Debt], content: SpanContent, t
     match finish {
         Finish::Ended(ending) => {
             if let Some(output) = ending.output() {
-                to.output(&output.text, content.hide_outputs);
+                to.output(&answer_text(output), content.hide_outputs);
             }
         }
         Finish::Paused => to.output(&owed_text(owed), content.hide_outputs),

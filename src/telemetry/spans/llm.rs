@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::attributes::{Attributes, Value};
-use super::messages::Said;
+use super::messages::{Said, answer_text};
 use super::{SpanContent, names};
 use crate::core::chat::{Message, Part, Reply, Stop, Usage};
 use crate::core::id::CallId;
-use crate::core::run::Offer;
+use crate::core::run::{Offer, Output};
 use crate::core::tool::{Tool, Toolset};
 use crate::ports::ModelIdentity;
 
@@ -109,7 +109,7 @@ impl ModelCall<'_> {
         let Some(reply) = self.reply else { return };
         let said = Said::assistant(&reply.content);
         let text = match reply.calls().next() {
-            None => reply.joined_text(),
+            None => answer_text(&Output::of(&reply.content)),
             Some(_) => json!({ "messages": [said.chat()] }).to_string(),
         };
         to.output(&text, self.content.hide_outputs);

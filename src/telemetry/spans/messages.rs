@@ -9,6 +9,7 @@ use super::attributes::{Attributes, REDACTED, json_text};
 use super::names;
 use crate::core::chat::{Media, Message, Part, Role};
 use crate::core::id::CallId;
+use crate::core::run::Output;
 use crate::core::tool::Arguments;
 
 /// The longest inline image that is shown, in characters of base64 (OpenInference's default).
@@ -202,6 +203,16 @@ pub(super) fn arguments_text(arguments: &Arguments) -> String {
         Arguments::Object(_) => json_text(&arguments.to_value()),
         Arguments::Malformed(text) => text.clone(),
     }
+}
+
+/// An answer as one text: what it says, then where its media are.
+pub(super) fn answer_text(answer: &Output) -> String {
+    let text = Some(answer.text.clone()).filter(|text| !text.is_empty());
+    let media = answer.media.iter().map(|media| {
+        let place = media.url.as_deref().unwrap_or("inline");
+        format!("[{}: {place}]", media.media_type)
+    });
+    text.into_iter().chain(media).collect::<Vec<_>>().join("\n")
 }
 
 /// What a model reads of a result's parts, as one text; media only by name.

@@ -95,7 +95,14 @@ fn the_demonstration_shows_the_main_job() {
 #[test]
 fn help_teaches() {
     let desk = Desk::empty();
-    for command in [vec!["--help"], vec!["run", "--help"], vec!["resume", "--help"], vec!["runs", "--help"]] {
+    let commands = [
+        vec!["--help"],
+        vec!["run", "--help"],
+        vec!["resume", "--help"],
+        vec!["runs", "--help"],
+        vec!["blobs", "save", "--help"],
+    ];
+    for command in commands {
         let name = command.join("_").replace("--", "");
         insta::assert_snapshot!(format!("help_{name}"), desk.toolgate(&command).expect(0).out);
     }

@@ -1,4 +1,5 @@
-//! A store that fails at the append it is told to fail at, in the ways real ones do.
+//! A store that fails at the append it is told to fail at, in the ways real ones do. It takes no fact that names a blob
+//! before the blob is there.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,9 +7,12 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use toolgate::core::blob::BlobHandle;
 use toolgate::core::id::{NodeId, RunId};
 use toolgate::core::run::{Event, Recorded};
-use toolgate::ports::{Append, AppendError, Claim, RunFilter, RunRow, RunStore, StoreError};
+use toolgate::ports::{
+    Append, AppendError, Blob, BlobError, BlobInfo, BlobStore, Claim, RunFilter, RunRow, RunStore, StoreError,
+};
 
 use super::intruder;
 
@@ -38,6 +42,8 @@ struct Plan {
     appends: usize,
     faults: BTreeMap<usize, Fault>,
     renews_no_more: bool,
+    refuses_blobs: usize,
+    shared: Vec<(RunId, Vec<BlobHandle>)>,
 }
 
 impl FailingStore {
@@ -60,6 +66,38 @@ impl FailingStore {
     /// From now on leases run out, as if the process had stopped.
     pub(crate) fn stop_renewing(&self) {
         self.plan.lock().unwrap().renews_no_more = true;
+    }
+
+    /// The next so many blobs are refused.
+    pub(crate) fn refuse_blobs(&self, count: usize) {
+        self.plan.lock().unwrap().refuses_blobs = count;
+    }
+
+    /// Which runs came to use blobs that others had brought.
+    pub(crate) fn shared(&self) -> Vec<(RunId, Vec<BlobHandle>)> {
+        self.plan.lock().unwrap().shared.clone()
+    }
+
+    fn refuses_a_blob(&self) -> bool {
+        let mut plan = self.plan.lock().unwrap();
+        let refuses = plan.refuses_blobs > 0;
+        plan.refuses_blobs -= usize::from(refuses);
+        refuses
+    }
+
+    fn kept_blobs(&self) -> Arc<dyn BlobStore> {
+        self.inner.clone().blobs().expect("the stores of these tests keep blobs")
+    }
+
+    async fn assert_blobs_are_there(&self, append: &Append) {
+        let events = serde_json::to_string(&append.events).unwrap();
+        for (start, _) in events.match_indices("media://sha256-") {
+            let handle = BlobHandle::parse(&events[start..start + 79]).unwrap();
+            assert!(
+                self.kept_blobs().describe(&handle).await.unwrap().is_some(),
+                "{handle} is named before it is kept"
+            );
+        }
     }
 
     /// How many appends were tried.
@@ -87,6 +125,7 @@ fn down() -> AppendError {
 #[async_trait]
 impl RunStore for FailingStore {
     async fn append(&self, append: Append) -> Result<(), AppendError> {
+        self.assert_blobs_are_there(&append).await;
         match self.next_fault() {
             None => {}
             Some(Fault::Refused) => return Err(down()),
@@ -116,5 +155,32 @@ impl RunStore for FailingStore {
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError> {
         let stopped = self.plan.lock().unwrap().renews_no_more;
         if stopped { Ok(()) } else { self.inner.renew(owner, runs, lease).await }
+    }
+
+    fn blobs(self: Arc<Self>) -> Option<Arc<dyn BlobStore>> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl BlobStore for FailingStore {
+    async fn put(&self, run: &RunId, blob: Blob) -> Result<BlobHandle, BlobError> {
+        if self.refuses_a_blob() {
+            return Err(BlobError::Store(StoreError::Unavailable("the store fails on demand".into())));
+        }
+        self.kept_blobs().put(run, blob).await
+    }
+
+    async fn share(&self, run: &RunId, handles: &[BlobHandle]) -> Result<(), StoreError> {
+        self.plan.lock().unwrap().shared.push((run.clone(), handles.to_vec()));
+        self.kept_blobs().share(run, handles).await
+    }
+
+    async fn get(&self, handle: &BlobHandle) -> Result<Option<Blob>, StoreError> {
+        self.kept_blobs().get(handle).await
+    }
+
+    async fn describe(&self, handle: &BlobHandle) -> Result<Option<BlobInfo>, StoreError> {
+        self.kept_blobs().describe(handle).await
     }
 }

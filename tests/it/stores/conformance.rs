@@ -2,15 +2,16 @@
 
 mod appending;
 mod granting;
+mod keeping;
 mod listing;
 mod owning;
 
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use toolgate::ports::{ApprovalCache, RunStore};
+use toolgate::ports::{ApprovalCache, BlobStore, RunStore};
 
-pub(crate) use self::{appending::*, granting::*, listing::*, owning::*};
+pub(crate) use self::{appending::*, granting::*, keeping::*, listing::*, owning::*};
 
 /// A fresh store, and what must live as long as it does.
 pub(crate) struct Opened<S> {
@@ -19,9 +20,9 @@ pub(crate) struct Opened<S> {
 }
 
 /// What the suite asks of a store.
-pub(crate) trait Store: RunStore + ApprovalCache + 'static {}
+pub(crate) trait Store: RunStore + ApprovalCache + BlobStore + 'static {}
 
-impl<S: RunStore + ApprovalCache + 'static> Store for S {}
+impl<S: RunStore + ApprovalCache + BlobStore + 'static> Store for S {}
 
 /// `conforms!(name, factory)`: the whole suite in a module of that name. The factory is an async function without
 /// arguments that returns an `Opened`.
@@ -54,6 +55,12 @@ macro_rules! conforms {
             a_grant_covers_exactly_its_key
             granting_twice_is_granting_once
             a_batch_of_keys_is_answered_in_order
+            a_blob_comes_back_exactly_as_it_went_in
+            the_same_bytes_are_one_blob_under_their_first_type
+            what_was_never_put_is_not_there
+            a_blob_of_the_largest_size_is_kept_and_a_larger_one_refused
+            of_many_who_put_the_same_bytes_all_succeed
+            a_store_offers_itself_for_blobs
         }
     };
     ($name:ident, $open:expr => $($case:ident)*) => {

@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use toolgate::ports::{RunFilter, RunStore};
+use toolgate::core::blob::BlobHandle;
+use toolgate::ports::{Blob, BlobStore, RunFilter, RunStore};
 use toolgate::stores::{Durability, SqliteStore};
 
 use super::journals::{append, facts, run};
@@ -69,6 +70,8 @@ async fn check(file: &Path, acknowledged: &BTreeMap<usize, u64>) {
     for (number, length) in acknowledged {
         let row = rows.iter().find(|row| row.id == run(*number)).unwrap();
         assert!(row.version >= *length, "{} has {} events, {length} were acknowledged", row.id, row.version);
+        let blob = blob(*number, *length);
+        assert_eq!(store.get(&BlobHandle::of(&blob.bytes)).await.unwrap(), Some(blob), "{}", row.id);
     }
     store.close().await;
 }
@@ -82,10 +85,16 @@ async fn append_until_killed(file: &Path) {
     }
 }
 
+/// The content that a run keeps before its journal is of that length.
+fn blob(number: usize, length: u64) -> Blob {
+    Blob { media_type: "text/plain".into(), bytes: format!("{number} {length} ").repeat(1_000).into_bytes() }
+}
+
 async fn drive(store: Arc<SqliteStore>, number: usize) {
     let mut at = store.load(&run(number), 0).await.unwrap().len() as u64;
     loop {
         let count = 1 + at % 3;
+        store.put(&run(number), blob(number, at + count)).await.unwrap();
         store.append(append(run(number), at, count)).await.unwrap();
         at += count;
         writeln!(std::io::stdout().lock(), "ack {number} {at}.").unwrap();

@@ -9,7 +9,9 @@ use tempfile::TempDir;
 use toolgate::core::json;
 use toolgate::core::run::{Event, OutputVerdict, Status};
 use toolgate::core::tool::ToolName;
-use toolgate::ports::{AppendError, ApprovalCache, ApprovalKey, Grant, RunFilter, RunStore, StoreError};
+use toolgate::ports::{
+    AppendError, ApprovalCache, ApprovalKey, Blob, BlobStore, Grant, RunFilter, RunStore, StoreError,
+};
 use toolgate::stores::{Durability, SqliteStore};
 
 use super::journals::{Appending, LONG, any, append, fact, facts, node, run};
@@ -225,11 +227,28 @@ async fn a_file_of_a_newer_toolgate_is_refused() {
     open(&path).await.close().await;
     tamper(
         &path,
-        "INSERT INTO _sqlx_migrations SELECT 2, 'later', installed_on, success, checksum, 1 FROM _sqlx_migrations",
+        "INSERT INTO _sqlx_migrations SELECT 99, 'later', installed_on, success, checksum, 1 FROM _sqlx_migrations LIMIT 1",
     )
     .await;
     let StoreError::Corrupt(what) = refusal(&path).await else { panic!("not corrupt") };
-    assert!(what.starts_with("a newer toolgate wrote ") && what.contains("version 2"), "{what}");
+    assert!(what.starts_with("a newer toolgate wrote ") && what.contains("version 99"), "{what}");
+}
+
+#[tokio::test]
+async fn a_file_from_before_there_were_blobs_keeps_its_journals_and_takes_them() {
+    let directory = TempDir::new().unwrap();
+    let path = file(&directory);
+    let store = open(&path).await;
+    store.append(append(run(1), 0, 2)).await.unwrap();
+    store.close().await;
+    for sql in ["DROP TABLE blob", "DROP TABLE blob_use", "DELETE FROM _sqlx_migrations WHERE version = 2"] {
+        tamper(&path, sql).await;
+    }
+    let store = open(&path).await;
+    assert_eq!(store.load(&run(1), 0).await.unwrap(), facts(0, 2));
+    let blob = Blob { media_type: "text/plain".into(), bytes: b"new".to_vec() };
+    let handle = store.put(&run(1), blob.clone()).await.unwrap();
+    assert_eq!(store.get(&handle).await.unwrap(), Some(blob));
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use toolgate::core::chat::{Message, Part, Reply, Usage};
+use toolgate::core::chat::{Media, Message, Part, Reply, Usage};
 use toolgate::core::error::{ErrorCode, Failure};
 use toolgate::core::id::{ModelName, RunId};
 use toolgate::core::policy::Policy;
@@ -40,6 +40,7 @@ pub(crate) fn all(start: Timestamp) -> Vec<Journal> {
         retried(start),
         fell_back(start),
         budget_used_up(start),
+        picture(start),
     ]
 }
 
@@ -202,6 +203,19 @@ pub(crate) fn retried(start: Timestamp) -> Journal {
     journal
 }
 
+/// The model answers with a picture and no words.
+pub(crate) fn picture(start: Timestamp) -> Journal {
+    let mut journal = Journal::start("picture", 12, start, |_| {});
+    journal.lists_no_tools();
+    let picture = Media::at("image/png", format!("media://sha256-{}", "0a".repeat(32)));
+    let content = vec![Part::Image(picture.clone())];
+    journal.asks(1, Offer::Tools);
+    journal.then(Event::ModelReplied { reply: Arc::new(answered(Reply { content, ..Reply::empty() })) });
+    let output = Output { media: vec![picture], ..Output::default() };
+    journal.then(Event::Ended { ending: Ending::Completed { output } });
+    journal
+}
+
 /// The provider refuses the key; another model stands in, and goes on while the first one cools down.
 pub(crate) fn fell_back(start: Timestamp) -> Journal {
     let backup = Candidate { model: "backup".into(), attempts: None };
@@ -348,7 +362,7 @@ impl Journal {
     }
 
     pub(crate) fn completes(&mut self, text: &str) {
-        let output = Output { text: text.into(), value: None };
+        let output = Output { text: text.into(), ..Output::default() };
         self.then(Event::Ended { ending: Ending::Completed { output } });
     }
 }

@@ -1,0 +1,147 @@
+//! `toolgate blobs`: content that runs name by its handle.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+
+use super::error::CliError;
+use super::exit::Exit;
+use super::output::Output;
+use super::setup::{self, ConfigFlag};
+use super::text::size;
+use super::view::media_line;
+use crate::app::{App, AppError};
+use crate::core::blob::BlobHandle;
+use crate::core::chat::Media;
+use crate::ports::{Blob, BlobInfo};
+
+const EXAMPLES: &str = "\
+Examples:
+  toolgate blobs save media://sha256-2c26…              writes 2c26b46b68ff.png here
+  toolgate blobs save media://sha256-2c26… -o cat.png
+  toolgate blobs save media://sha256-2c26… -o - | magick - cat.jpg
+
+Handles are at the end of a run that produced media, and in `toolgate runs show`.";
+
+/// Save media that models produced
+#[derive(Args, Debug)]
+pub(super) struct Blobs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Save(Save),
+}
+
+/// Write the bytes behind a handle to a file
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+struct Save {
+    /// The handle: media://sha256-… (media:// may be left out)
+    #[arg(value_parser = BlobHandle::parse)]
+    handle: BlobHandle,
+
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Where to [default: a new file here, named for the handle]; `-` is standard output
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Overwrites the file if it is there
+    #[arg(long)]
+    force: bool,
+}
+
+impl Blobs {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        match self.command {
+            Command::Save(command) => command.execute(out).await,
+        }
+    }
+}
+
+impl Save {
+    async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let app = setup::open(setup::settings(&self.config)?).await?;
+        let found = blob(&app, &self.handle).await;
+        super::close(app, out).await;
+        let blob = found?;
+        match self.output.as_deref() {
+            Some(path) if path == Path::new("-") => out.bytes(&blob.bytes),
+            Some(path) => self.write(path, &blob, out)?,
+            None => self.write(&default_name(&self.handle, &blob.media_type), &blob, out)?,
+        }
+        Ok(Exit::Done)
+    }
+
+    fn write(&self, path: &Path, blob: &Blob, out: &mut Output) -> Result<(), CliError> {
+        let mut options = std::fs::OpenOptions::new();
+        match self.force {
+            true => options.write(true).create(true).truncate(true),
+            false => options.write(true).create_new(true),
+        };
+        let written = options.open(path).and_then(|mut file| file.write_all(&blob.bytes));
+        written.map_err(|error| {
+            let told = CliError::file("cannot write", path, &error);
+            let is_there = error.kind() == std::io::ErrorKind::AlreadyExists;
+            if is_there { told.with_remedy("--force overwrites it") } else { told }
+        })?;
+        out.note(format!("saved {}, {}, as {}", blob.media_type, size(blob.bytes.len() as u64), path.display()));
+        Ok(())
+    }
+}
+
+async fn blob(app: &App, handle: &BlobHandle) -> Result<Blob, CliError> {
+    let found = match app.runner.blobs() {
+        Some(blobs) => blobs.get(handle).await.map_err(AppError::from)?,
+        None => None,
+    };
+    found.ok_or_else(|| {
+        let message = format!("there is no {handle} in the store of this configuration");
+        CliError::not_found(message).with_remedy("`toolgate runs show` names the media of a run; check --config")
+    })
+}
+
+/// A name for the file that nobody named: the beginning of the hash, and the ending its type usually has.
+fn default_name(handle: &BlobHandle, media_type: &str) -> PathBuf {
+    let digits = handle.to_string();
+    let digits = digits.rsplit_once('-').map_or(digits.as_str(), |(_, digits)| digits);
+    let start: String = digits.chars().take(12).collect();
+    PathBuf::from(format!("{start}.{}", ending(media_type)))
+}
+
+fn ending(media_type: &str) -> &'static str {
+    match media_type {
+        "image/png" => "png",
+        "image/jpeg" => "jpg",
+        "image/gif" => "gif",
+        "image/webp" => "webp",
+        "audio/wav" | "audio/x-wav" => "wav",
+        "audio/mpeg" => "mp3",
+        "audio/ogg" => "ogg",
+        "video/mp4" => "mp4",
+        "application/pdf" => "pdf",
+        "application/json" => "json",
+        "text/plain" => "txt",
+        _ => "bin",
+    }
+}
+
+/// Each medium in a line: what it is, how large, and its handle.
+pub(super) async fn named(app: &App, media: &[Media]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for medium in media {
+        lines.push(media_line(medium, info(app, medium).await.map(|info| info.size)));
+    }
+    lines
+}
+
+/// What the store knows of a medium. A size that nobody tells is no reason to fail.
+async fn info(app: &App, medium: &Media) -> Option<BlobInfo> {
+    let handle = BlobHandle::parse(medium.url.as_deref()?).ok()?;
+    app.runner.blobs()?.describe(&handle).await.ok().flatten()
+}

@@ -1,0 +1,49 @@
+//! Agents of models that make images. Such a model takes a prompt and nothing else, so whatever else an agent is given
+//! would have no effect: it is refused where it stands.
+
+use crate::config::error::Fault;
+use crate::config::placed::{Place, Placed, Text};
+use crate::config::scope::Scope;
+use crate::config::settings::{Api, ModelSettings};
+use crate::config::written::Agent;
+use crate::core::id::AgentName;
+
+/// Whether a model makes images instead of conversation.
+pub(super) fn is_generative(model: &ModelSettings) -> bool {
+    match model {
+        ModelSettings::Http(settings) => match settings.api {
+            Api::OpenAiImages => true,
+            Api::OpenAiChat | Api::OpenAiResponses | Api::Anthropic | Api::Gemini => false,
+        },
+        ModelSettings::Scripted { .. } | ModelSettings::Missing { .. } => false,
+    }
+}
+
+/// Refuses what an image model has no use for. `instructions` and their `place` are those of the agent, wherever they were
+/// written.
+pub(super) fn check(
+    agent: &AgentName,
+    written: &Agent,
+    instructions: &str,
+    place: Option<Place>,
+    scope: &mut Scope<'_>,
+) {
+    let first = |texts: Option<&Vec<Text>>| texts.and_then(|texts| texts.first()).map(Placed::place);
+    let tools = written.tools.as_ref();
+    let external = written.external_tools.as_ref().and_then(|tools| tools.first()).map(Placed::place);
+    let useless = [
+        ("instructions", (!instructions.trim().is_empty()).then_some(place)),
+        ("servers", first(written.servers.as_ref())),
+        ("fallback", written.fallback.as_ref().and_then(|models| models.first()).map(Placed::place)),
+        ("tools", first(tools.map(|tools| &tools.allow)).or_else(|| first(tools.map(|tools| &tools.deny)))),
+        ("external_tools", external),
+        ("output_schema", written.output_schema.as_ref().map(Placed::place)),
+    ];
+    for (key, place) in useless {
+        if let Some(place) = place {
+            let message =
+                format!("agent `{agent}` has an image model, which takes a prompt and has no use for `{key}`");
+            scope.fault(Fault::new(message).with_remedy("remove it, or give the agent another model"), place);
+        }
+    }
+}

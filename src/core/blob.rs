@@ -1,0 +1,121 @@
+//! The name of content that is kept outside the journal: what it is a hash of. A journal stays small and its facts stay
+//! readable, however large the media in them are.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest, Sha256};
+
+use crate::core::json::hex;
+
+const SCHEME: &str = "media://";
+const ALGORITHM: &str = "sha256-";
+
+/// Names a blob by the SHA-256 of its bytes: `media://sha256-` and 64 lower-case hex digits. The same bytes have the same
+/// handle, wherever they came from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BlobHandle([u8; 32]);
+
+/// Text that is no handle.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no handle; one looks like media://sha256- and 64 hex digits")]
+pub struct NoHandle(String);
+
+impl BlobHandle {
+    /// The handle of these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// The handle with this digest.
+    pub fn from_digest(digest: [u8; 32]) -> Self {
+        Self(digest)
+    }
+
+    /// Reads a handle; `media://` may be left out.
+    pub fn parse(text: &str) -> Result<Self, NoHandle> {
+        let digits = text.strip_prefix(SCHEME).unwrap_or(text).strip_prefix(ALGORITHM);
+        digits.and_then(digest).map(Self).ok_or_else(|| NoHandle(text.chars().take(100).collect()))
+    }
+
+    /// The SHA-256 of the bytes.
+    pub fn digest(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+/// The bytes that 64 lower-case hex digits stand for.
+fn digest(digits: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    if digits.len() != 2 * bytes.len() {
+        return None;
+    }
+    for (byte, pair) in bytes.iter_mut().zip(digits.as_bytes().chunks_exact(2)) {
+        let &[high, low] = pair else { return None };
+        *byte = nibble(high)? << 4 | nibble(low)?;
+    }
+    Some(bytes)
+}
+
+fn nibble(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    }
+}
+
+impl fmt::Display for BlobHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{SCHEME}{ALGORITHM}{}", hex(&self.0))
+    }
+}
+
+impl fmt::Debug for BlobHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for BlobHandle {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for BlobHandle {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ABC: &str = "media://sha256-ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+    #[test]
+    fn a_handle_is_the_hash_of_the_bytes_and_reads_back_as_it_was_written() {
+        let handle = BlobHandle::of(b"abc");
+        assert_eq!(handle.to_string(), ABC);
+        assert_eq!(BlobHandle::parse(ABC), Ok(handle));
+        assert_eq!(BlobHandle::parse(ABC.strip_prefix("media://").unwrap()), Ok(handle));
+        let json = serde_json::to_string(&handle).unwrap();
+        assert_eq!(serde_json::from_str::<BlobHandle>(&json).unwrap(), handle);
+    }
+
+    #[test]
+    fn what_is_not_exactly_a_handle_is_none() {
+        let longer = format!("{ABC}0");
+        let shouted = ABC.to_uppercase().replace("MEDIA://SHA256-", "media://sha256-");
+        let other_scheme = ABC.replace("media://", "https://");
+        let not_ascii = format!("media://sha256-{}", "é".repeat(32));
+        for text in
+            ["", "media://", "media://sha256-", &ABC[..ABC.len() - 1], &longer, &shouted, &other_scheme, &not_ascii]
+        {
+            assert!(BlobHandle::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The answer: images, as base64 or as addresses, and what they used.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::core::chat::{Media, Part, Reply, Usage};
+use crate::models::http::{CallIds, Fault, Fold, read};
+use crate::ports::Delta;
+
+const NO_IMAGE: Fault = Fault::NoMessage("there is no image in `data`");
+
+/// How base64 of an image begins, and the image's type.
+const SIGNATURES: [(&str, &str); 4] =
+    [("iVBORw0KGgo", "image/png"), ("/9j/", "image/jpeg"), ("R0lGOD", "image/gif"), ("UklGR", "image/webp")];
+
+/// An answer on its way to a reply.
+#[derive(Debug)]
+pub(super) struct ImagesFold {
+    /// The format that was asked for, if one was.
+    asked: Option<String>,
+    answer: Answer,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Answer {
+    data: Option<Vec<Image>>,
+    output_format: Option<String>,
+    usage: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Image {
+    b64_json: Option<String>,
+    url: Option<String>,
+}
+
+impl std::fmt::Debug for Image {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Image")
+    }
+}
+
+impl ImagesFold {
+    /// The beginning of an answer to a request for this format.
+    pub(super) fn new(asked: Option<String>) -> Self {
+        Self { asked, answer: Answer::default() }
+    }
+}
+
+impl Fold for ImagesFold {
+    fn event(&mut self, _data: &str, _deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
+        Err(Fault::Unreadable("it is a stream of events, which was not asked for".into()))
+    }
+
+    fn whole(&mut self, body: &[u8]) -> Result<(), Fault> {
+        self.answer = read(body)?;
+        if self.answer.images().next().is_some() { Ok(()) } else { Err(NO_IMAGE) }
+    }
+
+    fn is_done(&self) -> bool {
+        false
+    }
+
+    fn is_finished(&self) -> bool {
+        false
+    }
+
+    fn has_begun(&self) -> bool {
+        false
+    }
+
+    fn usage(&self) -> Usage {
+        let count = |name: &str| self.answer.usage.as_ref()?.get(name)?.as_u64();
+        Usage { input_tokens: count("input_tokens"), output_tokens: count("output_tokens"), ..Usage::default() }
+    }
+
+    fn into_reply(self: Box<Self>, _known: &CallIds) -> Result<Reply, Fault> {
+        let usage = self.usage();
+        let Self { asked, answer } = *self;
+        let content = answer.images().map(|image| Part::Image(image.media(&answer, asked.as_deref()))).collect();
+        Ok(Reply { content, usage, ..Reply::empty() })
+    }
+}
+
+impl Answer {
+    /// The images that are there: a place may be empty where a filter took what was in it.
+    fn images(&self) -> impl Iterator<Item = &Image> {
+        let all = self.data.iter().flatten();
+        all.filter(|image| image.data().is_some() || image.url.as_ref().is_some_and(|url| !url.is_empty()))
+    }
+}
+
+impl Image {
+    fn data(&self) -> Option<&str> {
+        self.b64_json.as_deref().filter(|data| !data.is_empty())
+    }
+
+    fn media(&self, answer: &Answer, asked: Option<&str>) -> Media {
+        let told = answer.output_format.as_deref().and_then(media_type);
+        let seen = || self.data().and_then(signed);
+        let media_type = told.or_else(seen).or_else(|| asked.and_then(media_type)).unwrap_or("image/png");
+        let data = self.data().map(str::to_owned);
+        // An address may end before the run does; the bytes are better wherever both are there.
+        let url = self.url.clone().filter(|_| data.is_none());
+        Media { media_type: media_type.to_owned(), data, url }
+    }
+}
+
+/// The media type of an output format.
+fn media_type(format: &str) -> Option<&'static str> {
+    match format {
+        "png" => Some("image/png"),
+        "jpeg" | "jpg" => Some("image/jpeg"),
+        "webp" => Some("image/webp"),
+        "gif" => Some("image/gif"),
+        "svg" => Some("image/svg+xml"),
+        _ => None,
+    }
+}
+
+/// The media type that base64 data shows by its beginning.
+fn signed(data: &str) -> Option<&'static str> {
+    SIGNATURES.iter().find(|(start, _)| data.starts_with(start)).map(|(_, media_type)| *media_type)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read_answer(asked: Option<&str>, body: Value) -> Result<Reply, Fault> {
+        let mut fold = ImagesFold::new(asked.map(str::to_owned));
+        fold.whole(body.to_string().as_bytes())?;
+        Box::new(fold).into_reply(&CallIds::default())
+    }
+
+    fn images(asked: Option<&str>, body: Value) -> Vec<Media> {
+        read_answer(asked, body).unwrap().content.iter().filter_map(Part::as_media).collect()
+    }
+
+    fn inline(media_type: &str, data: &str) -> Media {
+        Media { media_type: media_type.into(), data: Some(data.into()), url: None }
+    }
+
+    #[test]
+    fn the_type_of_an_image_is_what_the_answer_says_or_shows_and_only_then_what_was_asked_for() {
+        let jpeg = || json!([{"b64_json": "/9j/4AAQ"}]);
+        let told = images(Some("png"), json!({"data": jpeg(), "output_format": "webp"}));
+        let shown = images(Some("png"), json!({"data": jpeg()}));
+        let asked = images(Some("svg"), json!({"data": [{"b64_json": "PHN2Zz4="}]}));
+        let unknown = images(None, json!({"data": [{"b64_json": "AAAA"}]}));
+        assert_eq!(told, [inline("image/webp", "/9j/4AAQ")]);
+        assert_eq!(shown, [inline("image/jpeg", "/9j/4AAQ")]);
+        assert_eq!(asked, [inline("image/svg+xml", "PHN2Zz4=")]);
+        assert_eq!(unknown, [inline("image/png", "AAAA")]);
+    }
+
+    #[test]
+    fn several_images_are_several_parts_and_an_address_counts_where_there_are_no_bytes() {
+        let data = json!([{"b64_json": "AAAA", "url": "http://h/1"}, {"url": "http://h/2"}, {"b64_json": null}]);
+        let expected = [inline("image/png", "AAAA"), Media::at("image/png", "http://h/2")];
+        assert_eq!(images(None, json!({"data": data})), expected);
+    }
+
+    #[test]
+    fn usage_is_what_is_said_and_nothing_where_nothing_is() {
+        let data = json!([{"b64_json": "AAAA"}]);
+        let usage = json!({"input_tokens": 9, "output_tokens": 1056, "total_tokens": 1065});
+        let said = read_answer(None, json!({"data": data, "usage": usage})).unwrap().usage;
+        assert_eq!((said.input_tokens, said.output_tokens), (Some(9), Some(1056)));
+        assert_eq!(read_answer(None, json!({"data": data})).unwrap().usage, Usage::default());
+    }
+
+    #[test]
+    fn an_answer_without_an_image_is_none() {
+        for body in [json!({}), json!({"data": []}), json!({"data": [{"b64_json": ""}]}), json!({"data": null})] {
+            assert_eq!(read_answer(None, body), Err(NO_IMAGE));
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What is sent: the prompt, and the settings in the words of this API.
+
+use serde_json::{Map, Value, json};
+
+use super::WIRE;
+use super::fold::ImagesFold;
+use super::prompt::prompt;
+use crate::core::chat::Message;
+use crate::core::error::{ErrorCode, Failure};
+use crate::core::tool::Tool;
+use crate::models::http::{
+    Declared, ErrorBody, Fold, Members, Object, Opening, PromptCache, Reasoning, Rendered, Settings, SettingsError,
+    ToolChoice, Wire,
+};
+use crate::ports::ModelRequest;
+
+/// Fields that toolgate sets, or that make an answer it does not read.
+const RESERVED: [&str; 4] = ["model", "prompt", "stream", "partial_images"];
+
+/// An answer may have this many bytes. The images in it are base64, a third larger than their bytes.
+const MAX_ANSWER_BYTES: usize = 64 << 20;
+
+/// The wire format of the Images API, for one model.
+#[derive(Debug)]
+pub(super) struct Images {
+    opening: Opening,
+    output_format: Option<String>,
+}
+
+impl Images {
+    /// The format as this provider's server speaks it.
+    pub(super) fn new(settings: &Settings, provider: &str) -> Result<Self, SettingsError> {
+        settings.reserve(&RESERVED)?;
+        if let Some(setting) = unsupported(settings) {
+            return Err(SettingsError::Unsupported { wire: "the Images API", setting });
+        }
+        let output_format = settings.extra.get("output_format").and_then(Value::as_str).map(str::to_owned);
+        Ok(Self { opening: Opening::new(fields(settings, provider)), output_format })
+    }
+}
+
+impl Wire for Images {
+    fn name(&self) -> &'static str {
+        WIRE
+    }
+
+    fn streams(&self) -> bool {
+        false
+    }
+
+    fn check(&self, request: &ModelRequest<'_>) -> Result<(), Failure> {
+        prompt(request).map(drop)
+    }
+
+    /// There is no conversation: what was said before is not sent.
+    fn message(&self, _: &Message, _: Option<&Message>, _: &mut Members) -> Result<(), serde_json::Error> {
+        Ok(())
+    }
+
+    fn declare(&self, _: &Tool) -> Declared {
+        Declared::Refused("an image model calls no tools".into())
+    }
+
+    fn body(&self, request: &ModelRequest<'_>, _: &Rendered<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        // A request without a prompt does not get past the check.
+        let prompt = prompt(request).unwrap_or_default();
+        let mut body = Object::new(&self.opening, prompt.len());
+        body.field("prompt", &prompt)?;
+        Ok(body.end())
+    }
+
+    fn fold(&self) -> Box<dyn Fold> {
+        Box::new(ImagesFold::new(self.output_format.clone()))
+    }
+
+    fn classify(&self, error: &ErrorBody) -> Option<ErrorCode> {
+        error.says("moderation_blocked").then_some(ErrorCode::ContentFilter)
+    }
+
+    fn max_answer_bytes(&self) -> usize {
+        MAX_ANSWER_BYTES
+    }
+}
+
+/// The first setting that has no meaning for an image model.
+fn unsupported(settings: &Settings) -> Option<&'static str> {
+    let caches = matches!(settings.prompt_cache, PromptCache::FiveMinutes | PromptCache::OneHour);
+    let said = [
+        ("temperature", settings.temperature.is_some()),
+        ("top_p", settings.top_p.is_some()),
+        ("seed", settings.seed.is_some()),
+        ("max_tokens", settings.max_tokens.is_some()),
+        ("reasoning", settings.reasoning != Reasoning::default()),
+        ("tool_choice", settings.tool_choice != ToolChoice::Auto),
+        ("parallel_tool_calls", settings.parallel_tool_calls.is_some()),
+        ("strict_tools", settings.strict_tools),
+        ("structured_output", settings.structured_output.is_some()),
+        ("media", settings.media.is_some()),
+        ("prompt_cache", caches),
+    ];
+    said.into_iter().find(|(_, is_said)| *is_said).map(|(setting, _)| setting)
+}
+
+fn fields(settings: &Settings, provider: &str) -> Map<String, Value> {
+    let mut fields = Map::new();
+    fields.insert("model".into(), json!(settings.model));
+    if takes_response_format(&settings.model, provider) {
+        fields.insert("response_format".into(), json!("b64_json"));
+    }
+    fields.extend(settings.extra.clone());
+    // The way to leave a field out that is sent by default.
+    fields.retain(|_, value| !value.is_null());
+    fields
+}
+
+/// Others answer with an address unless they are told otherwise; OpenAI's GPT image models give nothing but base64, and
+/// refuse the field.
+fn takes_response_format(model: &str, provider: &str) -> bool {
+    !matches!(provider, "openai" | "azure") && !model.contains("gpt-image")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(model: &str, provider: &str, extra: Value) -> Value {
+        let extra = extra.as_object().unwrap().clone();
+        Value::Object(fields(&Settings { extra, ..Settings::new("http://h", model) }, provider))
+    }
+
+    #[test]
+    fn base64_is_asked_for_where_it_is_not_the_only_form() {
+        assert_eq!(sent("gpt-image-2", "openai", json!({})), json!({"model": "gpt-image-2"}));
+        assert_eq!(sent("openai/gpt-image-2", "gateway", json!({})), json!({"model": "openai/gpt-image-2"}));
+        assert_eq!(sent("flux", "localhost", json!({})), json!({"model": "flux", "response_format": "b64_json"}));
+        assert_eq!(sent("flux", "localhost", json!({"response_format": null})), json!({"model": "flux"}));
+    }
+
+    #[test]
+    fn settings_of_a_language_model_are_refused_by_name() {
+        let refused = |settings: Settings| Images::new(&settings, "openai").unwrap_err().to_string();
+        let plain = || Settings::new("http://h", "m");
+        assert_eq!(
+            refused(Settings { temperature: Some(0.5), ..plain() }),
+            "the Images API has no temperature; remove it"
+        );
+        let extra = json!({"partial_images": 2}).as_object().unwrap().clone();
+        assert!(refused(Settings { extra, ..plain() }).contains("extra.partial_images"));
+        assert!(Images::new(&plain(), "openai").is_ok());
+    }
+}

@@ -1,0 +1,40 @@
+//! What an image model can be asked: the text of the user's last message, and nothing else (FEATURES 3.16).
+
+use crate::core::chat::{Message, Part, Role};
+use crate::core::error::{ErrorCode, Failure};
+use crate::ports::ModelRequest;
+
+/// The prompt, or why the request cannot be made.
+pub(super) fn prompt(request: &ModelRequest<'_>) -> Result<String, Failure> {
+    let refused = |why: String| Err(Failure::new(ErrorCode::Validation, format!("an image model {why}")));
+    if request.tools.iter().next().is_some() {
+        return refused("calls no tools; use an agent without servers and external tools".into());
+    }
+    if request.output_schema.is_some() {
+        return refused("gives no answer that a schema could describe; leave the output schema out".into());
+    }
+    if !request.system.trim().is_empty() {
+        return refused("takes no instructions; say everything in the message".into());
+    }
+    let message = request.messages.last().filter(|message| message.role == Role::User);
+    if let Some(kind) = message.and_then(|message| beside_text(message)) {
+        return refused(format!("takes text alone, and the message holds {kind}"));
+    }
+    let prompt = message.map(|message| message.text()).unwrap_or_default();
+    if prompt.trim().is_empty() {
+        return refused("needs a prompt, and the message has no text; say what the image is to show".into());
+    }
+    Ok(prompt)
+}
+
+/// What the message holds that is no text.
+fn beside_text(message: &Message) -> Option<&'static str> {
+    message.content.iter().find_map(|part| match part {
+        Part::Text { .. } => None,
+        Part::Image(_) => Some("an image"),
+        Part::Audio(_) => Some("audio"),
+        Part::Resource { .. } => Some("a file"),
+        Part::Reasoning { .. } => Some("reasoning"),
+        Part::ToolUse { .. } | Part::ToolResult { .. } => Some("a tool call or its result"),
+    })
+}

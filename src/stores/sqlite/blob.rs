@@ -1,0 +1,80 @@
+//! Blobs: kept once under their hash, with a note for each run that uses them.
+
+use async_trait::async_trait;
+use sqlx::sqlite::{SqliteConnection, SqlitePool};
+
+use super::writer::Write;
+use crate::core::blob::BlobHandle;
+use crate::core::id::RunId;
+use crate::ports::{Blob, BlobInfo};
+
+const PUT: &str = "INSERT INTO blob (sha256, media_type, bytes) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+const USE: &str = "INSERT INTO blob_use (run, sha256) SELECT ?1, sha256 FROM blob WHERE sha256 = ?2
+    ON CONFLICT DO NOTHING";
+
+/// The blob with that hash.
+pub(super) const GET: &str = "SELECT media_type, bytes FROM blob WHERE sha256 = ?1";
+
+/// SQLite knows the length of a blob without reading it.
+pub(super) const DESCRIBE: &str = "SELECT media_type, length(bytes) FROM blob WHERE sha256 = ?1";
+
+/// A blob that a run brings.
+pub(super) struct Putting {
+    pub(super) run: RunId,
+    pub(super) handle: BlobHandle,
+    pub(super) blob: Blob,
+}
+
+#[async_trait]
+impl Write for Putting {
+    type Answer = ();
+
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+        let digest = self.handle.digest().as_slice();
+        sqlx::query(PUT)
+            .bind(digest)
+            .bind(&self.blob.media_type)
+            .bind(self.blob.bytes.as_slice())
+            .execute(&mut *db)
+            .await?;
+        note(&self.run, &self.handle, db).await
+    }
+}
+
+/// Blobs that a run uses although others brought them.
+pub(super) struct Sharing {
+    pub(super) run: RunId,
+    pub(super) handles: Vec<BlobHandle>,
+}
+
+#[async_trait]
+impl Write for Sharing {
+    type Answer = ();
+
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+        for handle in &self.handles {
+            note(&self.run, handle, db).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Notes that the run uses the blob, if there is one.
+async fn note(run: &RunId, handle: &BlobHandle, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    sqlx::query(USE).bind(run.as_str()).bind(handle.digest().as_slice()).execute(db).await?;
+    Ok(())
+}
+
+/// The blob; `None` if it is not there.
+pub(super) async fn get(db: &SqlitePool, handle: &BlobHandle) -> Result<Option<Blob>, sqlx::Error> {
+    let row: Option<(String, Vec<u8>)> =
+        sqlx::query_as(GET).bind(handle.digest().as_slice()).fetch_optional(db).await?;
+    Ok(row.map(|(media_type, bytes)| Blob { media_type, bytes }))
+}
+
+/// Its type and size; `None` if it is not there.
+pub(super) async fn describe(db: &SqlitePool, handle: &BlobHandle) -> Result<Option<BlobInfo>, sqlx::Error> {
+    let row: Option<(String, i64)> =
+        sqlx::query_as(DESCRIBE).bind(handle.digest().as_slice()).fetch_optional(db).await?;
+    Ok(row.map(|(media_type, size)| BlobInfo { media_type, size: size.unsigned_abs() }))
+}

@@ -1,0 +1,56 @@
+//! Image models, and agents that ask more of one than it has.
+
+use toolgate::config::{Api, ModelSettings};
+
+use super::load;
+
+const ARTIST: &str = "models: { artist: { openai_images: { model: gpt-image-2, extra: { size: 1024x1024 } } } }\n";
+
+const TWO: &str = "models: { artist: { openai_images: { model: i } }, talker: { openai_chat: { model: t } } }\n";
+
+#[test]
+fn an_image_model_has_a_server_a_name_and_what_the_image_is_to_be_like() {
+    let settings = load(&format!("{ARTIST}agents: {{ painter: {{ servers: [] }} }}\n")).unwrap();
+    let ModelSettings::Http(model) = &settings.models[&"artist".into()] else { panic!("a model on a server") };
+    assert_eq!((model.api, model.base_url.as_str()), (Api::OpenAiImages, "https://api.openai.com/v1"));
+    assert_eq!(model.extra["size"], "1024x1024");
+}
+
+#[test]
+fn whatever_an_image_model_has_no_use_for_is_refused_where_it_stands() {
+    let text = format!(
+        "{TWO}servers: {{ shop: {{ stdio: {{ command: shop }} }} }}
+agents:
+  painter:
+    model: artist
+    instructions: Always blue.
+    servers: [shop]
+    tools: {{ deny: ['*'] }}
+    external_tools: [{{ name: hang }}]
+    output_schema: {{ type: object }}
+    fallback: [talker]
+"
+    );
+    let error = load(&text).map(drop).expect_err("it is refused");
+    let told: Vec<_> = error.faults().map(|fault| (fault.line_and_column().unwrap().0, fault.message())).collect();
+    let message =
+        |key: &str| format!("agent `painter` has an image model, which takes a prompt and has no use for `{key}`");
+    let keys = ["instructions", "servers", "tools", "external_tools", "output_schema", "fallback"];
+    let expected: Vec<_> = (6..).zip(keys.map(message)).collect();
+    assert_eq!(told, expected.iter().map(|(line, message)| (*line, message.as_str())).collect::<Vec<_>>());
+    assert!(error.faults().all(|fault| fault.remedy() == Some("remove it, or give the agent another model")));
+}
+
+#[test]
+fn an_image_model_stands_in_for_no_other() {
+    let text = format!("{TWO}agents: {{ writer: {{ model: talker, fallback: [artist] }} }}\n");
+    let error = load(&text).map(drop).expect_err("it is refused");
+    let told: Vec<&str> = error.faults().map(|fault| fault.message()).collect();
+    assert_eq!(told, ["model `artist` makes images and cannot stand in for another"]);
+}
+
+#[test]
+fn the_agent_that_nobody_wrote_has_no_servers_if_its_model_makes_images() {
+    let settings = load(&format!("{ARTIST}servers: {{ shop: {{ stdio: {{ command: shop }} }} }}\n")).unwrap();
+    assert_eq!(settings.agents[&"assistant".into()].servers, []);
+}
