@@ -1,5 +1,7 @@
 //! The composition root: settings in, adapters and a runner out. The only place that knows both.
 
+mod prices;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +20,7 @@ use crate::runner::{AgentRunner, RunnerError, Sampler};
 use crate::stores::{Durability, MemoryStore, SqliteStore};
 use crate::telemetry::{Aside, ExportSettings, LogSink, Sampler as TraceSampler, SpanContent, SpanSink};
 use crate::validation::SchemaValidator;
+pub use prices::{IdleCostLimit, Pricing, idle_cost_limits};
 
 /// How long a grant that was found may be used without asking the store again.
 const GRANT_TTL: Duration = Duration::from_secs(30);
@@ -28,6 +31,8 @@ pub struct App {
     pub runner: AgentRunner,
     /// What it was opened from.
     pub settings: Settings,
+    /// The models, by name.
+    pub models: Models,
     servers: Arc<Servers>,
     store: Store,
     spans: Option<Spans>,
@@ -117,7 +122,7 @@ impl App {
         for agent in settings.agents.values() {
             builder = builder.agent(made(agent, &models, &validator)?);
         }
-        Ok(Self { runner: builder.build()?, settings, servers, store, spans })
+        Ok(Self { runner: builder.build()?, settings, models, servers, store, spans })
     }
 
     /// How the MCP servers are.
@@ -191,10 +196,15 @@ impl Store {
     }
 }
 
-type Models = BTreeMap<ModelName, Arc<dyn Model>>;
+/// The models of a configuration, by name.
+pub type Models = BTreeMap<ModelName, Arc<dyn Model>>;
 
-fn open_models(settings: &Settings) -> Result<Models, AppError> {
-    settings.models.iter().map(|(name, model)| Ok((name.clone(), open_model(name, model)?))).collect()
+/// Every model of a configuration, with the cost of its replies as far as that is known. Nobody is asked anything yet.
+pub fn open_models(settings: &Settings) -> Result<Models, AppError> {
+    let priced =
+        |name: &ModelName, model: Arc<dyn Model>| Pricing::of(settings, name, model.identity()).applied_to(model);
+    let opened = settings.models.iter().map(|(name, model)| Ok((name.clone(), priced(name, open_model(name, model)?))));
+    opened.collect()
 }
 
 fn open_model(name: &ModelName, settings: &ModelSettings) -> Result<Arc<dyn Model>, AppError> {

@@ -10,6 +10,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::core::chat::Price;
 use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::policy::Policy;
 use crate::core::run::{InDoubt, Limits, OnDeny};
@@ -28,6 +29,8 @@ pub struct Settings {
     pub lease: Duration,
     /// The models, by name. Every agent's model is in here.
     pub models: BTreeMap<ModelName, ModelSettings>,
+    /// What models charge, where it is configured; every name is that of a model.
+    pub prices: BTreeMap<ModelName, Price>,
     /// The MCP servers, by id. Every agent's servers are in here.
     pub servers: BTreeMap<ServerId, ServerSettings>,
     /// The approval policies by name, the presets included.

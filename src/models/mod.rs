@@ -3,5 +3,6 @@
 //! that is the driver's. Adapters know only `core` and `ports`.
 
 pub mod openai_chat;
+pub mod prices;
 pub mod scripted;
 pub mod unusable;

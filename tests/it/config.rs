@@ -6,6 +6,7 @@ mod faults;
 mod files;
 mod good;
 mod policies;
+mod prices;
 mod schema;
 
 use std::path::Path;

@@ -6,4 +6,5 @@ mod model_server;
 mod openai_chat;
 mod openai_fixtures;
 mod openai_requests;
+mod prices;
 mod scripted;
