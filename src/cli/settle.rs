@@ -8,9 +8,8 @@ use super::exit::Exit;
 use super::follow::{Display, Follow};
 use super::output::Output;
 use super::prompt;
-use super::view::{Again, Look, what_is_owed};
+use super::view::{Again, Look, Spent, what_is_owed};
 use crate::app::App;
-use crate::core::chat::Usage;
 use crate::core::error::Failure;
 use crate::core::id::{RunId, SessionId};
 use crate::core::run::{Debt, Input, Recorded, Resume, Status};
@@ -103,7 +102,7 @@ pub(super) struct ResultLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Failure>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<Usage>,
+    usage: Option<Spent>,
 }
 
 impl<'a> ResultLine<'a> {
@@ -119,7 +118,7 @@ impl<'a> ResultLine<'a> {
             output: output.map(|output| output.value.clone().unwrap_or_else(|| Value::from(output.text.as_str()))),
             pending: &report.pending,
             error: report.error.clone(),
-            usage: Some(report.budget.usage),
+            usage: Some(report.budget.usage.into()),
         }
     }
 

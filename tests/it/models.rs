@@ -2,7 +2,7 @@
 
 mod asking;
 mod fixtures;
-mod model_server;
+pub(crate) mod model_server;
 mod openai_chat;
 mod openai_fixtures;
 mod openai_requests;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::spent::Gaps;
 use crate::core::chat::{Part, Usage};
 use crate::core::id::CallId;
 use crate::core::run::{
@@ -21,6 +22,8 @@ pub(in crate::cli) struct Picture {
     pub(super) left_out: Vec<LeftOut>,
     pub(super) turns: Vec<Turn>,
     pub(super) later_messages: Vec<(usize, String)>,
+    /// What attempts did not tell of what they used.
+    pub(super) gaps: Gaps,
 }
 
 /// One model reply and everything it asked for.
@@ -30,9 +33,11 @@ pub(super) struct Turn {
     pub(super) attempts: u32,
     pub(super) asked_at: Timestamp,
     pub(super) took_ms: Option<u64>,
+    /// Over all attempts.
     pub(super) usage: Usage,
     pub(super) text: String,
-    pub(super) failures: Vec<String>,
+    /// Attempts that failed, and what they used.
+    pub(super) failures: Vec<(String, Usage)>,
     pub(super) priority: Option<i32>,
     pub(super) calls: Vec<Call>,
     /// What a check of the answer found wrong; `None` if there was no check.
@@ -65,6 +70,7 @@ impl Picture {
             left_out: Vec::new(),
             turns: Vec::new(),
             later_messages: Vec::new(),
+            gaps: Gaps::default(),
         };
         journal.iter().for_each(|recorded| picture.add(recorded));
         Some(picture)
@@ -92,6 +98,7 @@ impl Picture {
             Event::ToolsListed { toolset } => self.left_out = toolset.left_out().to_vec(),
             Event::ModelCalled { attempt, offer } => self.asked(*attempt, *offer, at),
             Event::ModelReplied { reply } => {
+                self.gaps.replied(&reply.usage);
                 let Some(turn) = self.turns.last_mut() else { return };
                 turn.took_ms = Some(elapsed_ms(turn.asked_at, at));
                 turn.usage.add(&reply.usage);
@@ -99,9 +106,10 @@ impl Picture {
                 turn.calls = reply.calls().map(Call::new).collect();
             }
             Event::ModelFailed { error, usage } => {
+                self.gaps.failed(usage);
                 let Some(turn) = self.turns.last_mut() else { return };
                 turn.usage.add(usage);
-                turn.failures.push(error.to_string());
+                turn.failures.push((error.to_string(), *usage));
             }
             Event::OutputValidated { verdict } => {
                 let Some(turn) = self.turns.last_mut() else { return };

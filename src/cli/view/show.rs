@@ -2,9 +2,10 @@
 
 use super::Look;
 use super::picture::{Call, Picture, Turn};
+use super::spent::{spent, total};
 use super::words::{left_out_line, why_rejected};
-use crate::cli::text::{COMPACT, compact, count, duration, harmless, one_line, usage};
-use crate::core::chat::Part;
+use crate::cli::text::{COMPACT, compact, count, duration, harmless, one_line};
+use crate::core::chat::{Part, Usage};
 use crate::core::run::{CallVerdict, Offer, Status};
 use crate::core::tool::Outcome;
 use crate::runner::Report;
@@ -33,10 +34,9 @@ impl Picture {
         let began = self.began.strftime("%Y-%m-%d %H:%M:%S UTC");
         lines.push(format!("began {began}, {} from the first to the last event", duration(took)));
         let (turns, calls) = (count(self.turns.len(), "turn"), count(self.calls(), "call"));
-        let spent = usage(&report.budget.usage);
-        let spent = if spent.is_empty() { spent } else { format!(", {spent}") };
+        let spent = total(&report.budget.usage, self.gaps);
         let executions = if self.executions > 1 { format!(", {} executions", self.executions) } else { String::new() };
-        lines.push(format!("{turns}, {calls}{executions}{spent}"));
+        lines.push(format!("{turns}, {calls}{executions}, {spent}"));
         lines.extend(self.origin());
         lines.extend(self.left_out.iter().map(|left| paint.yellow(left_out_line(left))));
         lines
@@ -51,14 +51,19 @@ impl Picture {
 impl Turn {
     fn draw(&self, number: usize, look: Look) -> Vec<String> {
         let paint = look.paint;
-        let mut about: Vec<String> = vec![self.took_ms.map_or_else(|| "not answered".into(), duration)];
-        about.extend(Some(usage(&self.usage)).filter(|spent| !spent.is_empty()));
+        let mut about: Vec<String> = match self.took_ms {
+            Some(took) => vec![duration(took), spent(&self.usage)],
+            None => [Some("not answered".to_owned()), used(&self.usage)].into_iter().flatten().collect(),
+        };
         about.extend((self.attempts > 1).then(|| count(self.attempts as usize, "attempt")));
         about.extend((self.offer != Offer::Tools).then(|| "without tools".to_owned()));
         let tier = self.priority.filter(|_| self.calls.iter().any(|call| call.deferred));
         about.extend(tier.map(|priority| format!("priority {priority} first")));
         let mut lines = vec![format!("{}  {}", paint.bold(format!("turn {number}")), paint.dim(about.join(", ")))];
-        lines.extend(self.failures.iter().map(|failure| format!("  {} {failure}", paint.red("✗"))));
+        lines.extend(self.failures.iter().map(|(failure, usage)| {
+            let used = used(usage).map(|used| paint.dim(format!("  {used}"))).unwrap_or_default();
+            format!("  {} {failure}{used}", paint.red("✗"))
+        }));
         lines.extend(harmless(&self.text).trim_end().lines().map(|line| format!("  {line}")));
         lines.extend(self.calls.iter().flat_map(|call| call.draw(look)));
         lines.extend(self.answer_problems.iter().flatten().map(|problem| {
@@ -100,6 +105,11 @@ impl Call {
             Some(CallVerdict::Run { .. } | CallVerdict::Ask { .. } | CallVerdict::Rejected { .. }) | None => None,
         }
     }
+}
+
+/// What an attempt without a reply used, if it told that it used anything.
+fn used(usage: &Usage) -> Option<String> {
+    (*usage != Usage::default()).then(|| spent(usage))
 }
 
 fn said(outcome: &Outcome) -> String {
