@@ -11,7 +11,7 @@ mod words;
 
 pub(super) use owed::{Again, what_is_owed};
 pub(super) use picture::Picture;
-pub(super) use spent::Spent;
+pub(super) use spent::{Gaps, Spent, dollars, tokens};
 pub(super) use story::{Answer, Shown, Story};
 pub(super) use words::left_out_line;
 

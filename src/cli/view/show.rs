@@ -2,10 +2,10 @@
 
 use super::Look;
 use super::picture::{Call, Picture, Turn};
-use super::spent::{spent, total};
+use super::spent::{spent, spent_in_vain, total};
 use super::words::{left_out_line, why_rejected};
 use crate::cli::text::{COMPACT, compact, count, duration, harmless, one_line};
-use crate::core::chat::{Part, Usage};
+use crate::core::chat::Part;
 use crate::core::run::{CallVerdict, Offer, Status};
 use crate::core::tool::Outcome;
 use crate::runner::Report;
@@ -53,7 +53,7 @@ impl Turn {
         let paint = look.paint;
         let mut about: Vec<String> = match self.took_ms {
             Some(took) => vec![duration(took), spent(&self.usage)],
-            None => [Some("not answered".to_owned()), used(&self.usage)].into_iter().flatten().collect(),
+            None => ["not answered".to_owned()].into_iter().chain(spent_in_vain(&self.usage)).collect(),
         };
         about.extend((self.attempts > 1).then(|| count(self.attempts as usize, "attempt")));
         about.extend((self.offer != Offer::Tools).then(|| "without tools".to_owned()));
@@ -61,7 +61,7 @@ impl Turn {
         about.extend(tier.map(|priority| format!("priority {priority} first")));
         let mut lines = vec![format!("{}  {}", paint.bold(format!("turn {number}")), paint.dim(about.join(", ")))];
         lines.extend(self.failures.iter().map(|(failure, usage)| {
-            let used = used(usage).map(|used| paint.dim(format!("  {used}"))).unwrap_or_default();
+            let used = spent_in_vain(usage).map(|used| paint.dim(format!("  {used}"))).unwrap_or_default();
             format!("  {} {failure}{used}", paint.red("✗"))
         }));
         lines.extend(harmless(&self.text).trim_end().lines().map(|line| format!("  {line}")));
@@ -105,11 +105,6 @@ impl Call {
             Some(CallVerdict::Run { .. } | CallVerdict::Ask { .. } | CallVerdict::Rejected { .. }) | None => None,
         }
     }
-}
-
-/// What an attempt without a reply used, if it told that it used anything.
-fn used(usage: &Usage) -> Option<String> {
-    (*usage != Usage::default()).then(|| spent(usage))
 }
 
 fn said(outcome: &Outcome) -> String {

@@ -9,9 +9,14 @@ pub(in crate::cli) fn spent(usage: &Usage) -> String {
     total(usage, Gaps::default())
 }
 
+/// The same for an attempt without a reply. `None` if it told nothing: then it most likely used nothing.
+pub(in crate::cli) fn spent_in_vain(usage: &Usage) -> Option<String> {
+    (*usage != Usage::default()).then(|| spent(usage))
+}
+
 /// The same for several attempts, of which some may not have told what they used.
 pub(in crate::cli) fn total(usage: &Usage, gaps: Gaps) -> String {
-    let tokens = usage.total_tokens().map(|_| format!("{}{} tokens", at_least(gaps.tokens), tokens(usage)));
+    let tokens = usage.total_tokens().map(|_| format!("{}{}", at_least(gaps.tokens), tokens(usage)));
     let cost = usage.cost_usd.map(|cost| format!("{}{}", at_least(gaps.cost), dollars(cost)));
     match (tokens, cost) {
         (None, None) => "usage unknown".into(),
@@ -35,6 +40,11 @@ impl Gaps {
     pub(in crate::cli) fn replied(&mut self, usage: &Usage) {
         self.tokens |= usage.input_tokens.is_none() || usage.output_tokens.is_none();
         self.cost |= usage.cost_usd.is_none();
+    }
+
+    /// Whether an attempt did not tell its cost.
+    pub(in crate::cli) fn in_cost(self) -> bool {
+        self.cost
     }
 
     /// Takes note of a failed attempt. Most of them use nothing, and say nothing.
@@ -64,12 +74,13 @@ impl From<Usage> for Spent {
     }
 }
 
-fn tokens(usage: &Usage) -> String {
+/// Tokens alone: `120 (100 cached) → 30 tokens`.
+pub(in crate::cli) fn tokens(usage: &Usage) -> String {
     let part =
         |tokens: Option<u64>, what: &str| tokens.filter(|tokens| *tokens > 0).map(|tokens| format!("{tokens} {what}"));
     let read = [part(usage.cache_read_tokens, "cached"), part(usage.cache_write_tokens, "written to the cache")];
     let written = [part(usage.reasoning_tokens, "reasoning")];
-    format!("{} → {}", whole(usage.input_tokens, &read), whole(usage.output_tokens, &written))
+    format!("{} → {} tokens", whole(usage.input_tokens, &read), whole(usage.output_tokens, &written))
 }
 
 fn whole(tokens: Option<u64>, parts: &[Option<String>]) -> String {

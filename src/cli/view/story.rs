@@ -1,7 +1,7 @@
 //! A run told while it happens: one or two lines for each lifecycle event, fragments of text in between.
 
 use super::Look;
-use super::spent::{Gaps, spent, total};
+use super::spent::{Gaps, spent, spent_in_vain, total};
 use super::words::{in_words, left_out_line, why_rejected};
 use crate::cli::text::{COMPACT, compact, count, duration, harmless, list, one_line};
 use crate::core::chat::Usage;
@@ -111,9 +111,9 @@ impl Story {
             Fact::ModelReplied { .. } => self.replied(&event.fact),
             Fact::ModelFailed { error, duration_ms, usage, .. } => {
                 let asked = error.retry_after_ms.map(|wait| format!("; the provider asks to wait {}", duration(wait)));
-                let used = (*usage != Usage::default()).then(|| format!(", {}", spent(usage))).unwrap_or_default();
-                let about = format!("{}{used}", duration(*duration_ms));
-                vec![format!("  {} model: {error} ({about}){}", paint.red("✗"), asked.unwrap_or_default())]
+                let about: Vec<String> = [duration(*duration_ms)].into_iter().chain(spent_in_vain(usage)).collect();
+                let (about, asked) = (about.join(", "), asked.unwrap_or_default());
+                vec![format!("  {} model: {error} ({about}){asked}", paint.red("✗"))]
             }
             Fact::TierSelected { priority, run, deferred } if !deferred.is_empty() => {
                 let now = count(run.len(), "call");
