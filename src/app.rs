@@ -1,5 +1,6 @@
 //! The composition root: settings in, adapters and a runner out. The only place that knows both.
 
+mod kinds;
 mod prices;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use crate::runner::{AgentRunner, RunnerError, Sampler};
 use crate::stores::{Durability, MemoryStore, SqliteStore};
 use crate::telemetry::{Aside, ExportSettings, LogSink, Sampler as TraceSampler, SpanContent, SpanSink};
 use crate::validation::SchemaValidator;
+pub use kinds::model_of_kind;
 pub use prices::{IdleCostLimit, Pricing, idle_cost_limits};
 
 /// How long a grant that was found may be used without asking the store again.
