@@ -14,6 +14,7 @@ mod find;
 mod follow;
 mod init;
 mod interrupt;
+mod models;
 mod output;
 mod paint;
 mod prompt;
@@ -43,6 +44,7 @@ Begin with:
   toolgate init                     write a configuration that works at once
   toolgate run \"What is in stock?\"  run the agent it describes
   toolgate tools                    see what the agent is offered, and what asks first
+  toolgate models check NAME        see what works with a configured model
 
 `toolgate help COMMAND` has examples for each command.";
 
@@ -63,6 +65,7 @@ enum Command {
     Resume(Box<resume::ResumeRun>),
     Runs(runs::Runs),
     Tools(tools::Tools),
+    Models(models::Models),
     Config(config::Config),
     Completions(completions::Completions),
     #[command(hide = true)]
@@ -106,6 +109,7 @@ impl Command {
             Self::Resume(command) => command.execute(out).await,
             Self::Runs(command) => command.execute(out).await,
             Self::Tools(command) => command.execute(out).await,
+            Self::Models(command) => command.execute(out).await,
             Self::Config(command) => command.execute(out),
             Self::Completions(command) => command.execute(out),
             Self::DemoServer(command) => command.execute().await,
@@ -122,6 +126,7 @@ impl Command {
             Self::Demo(_)
             | Self::Init(_)
             | Self::Tools(_)
+            | Self::Models(_)
             | Self::Config(_)
             | Self::Completions(_)
             | Self::DemoServer(_) => false,

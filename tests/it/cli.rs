@@ -4,6 +4,7 @@ mod costs;
 mod desk;
 
 mod look;
+mod models;
 mod resume;
 mod run;
 mod settings;

@@ -30,7 +30,7 @@ servers: {{ shop: {{ stdio: {{ command: toolgate, args: [demo-server] }}, truste
 }
 
 /// Runs the program beside the server, which answers on this runtime.
-async fn toolgate(desk: &Desk, arguments: &[&str]) -> Ended {
+pub(super) async fn toolgate(desk: &Desk, arguments: &[&str]) -> Ended {
     let mut command = desk.command(arguments);
     tokio::task::spawn_blocking(move || Ended::from(command.output().unwrap())).await.unwrap()
 }
