@@ -1,6 +1,7 @@
 //! The composition root: settings in, adapters and a runner out. The only place that knows both.
 
 mod kinds;
+mod models;
 mod prices;
 
 use std::collections::BTreeMap;
@@ -8,20 +9,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::approvals::CachedApprovals;
-use crate::config::{self, ModelSettings, Settings, StoreSettings, TransportSettings};
-use crate::core::error::{ErrorCode, Failure};
+use crate::config::{self, Settings, StoreSettings, TransportSettings};
+use crate::core::error::ErrorCode;
 use crate::core::id::{AgentName, ModelName};
 use crate::driver::Agent;
 use crate::mcp::{self, Servers};
-use crate::models::openai_chat::{self, OpenAiChat};
-use crate::models::scripted::{Script, ScriptedModel};
-use crate::models::unusable::Unusable;
-use crate::ports::{ApprovalCache, EventSink, Model, ModelIdentity, RunStore};
+use crate::ports::{ApprovalCache, EventSink, ModelIdentity, RunStore};
 use crate::runner::{AgentRunner, RunnerError, Sampler};
 use crate::stores::{Durability, MemoryStore, SqliteStore};
 use crate::telemetry::{Aside, ExportSettings, LogSink, Sampler as TraceSampler, SpanContent, SpanSink};
 use crate::validation::SchemaValidator;
-pub use kinds::model_of_kind;
+pub use kinds::{kind_of, model_of_kind};
+pub use models::{Models, open as open_models};
 pub use prices::{IdleCostLimit, Pricing, idle_cost_limits};
 
 /// How long a grant that was found may be used without asking the store again.
@@ -103,7 +102,7 @@ impl App {
     /// Opens everything the settings name. Servers are connected when they are first needed. `sinks` watch besides what
     /// the settings ask for.
     pub async fn open(settings: Settings, sinks: Vec<Arc<dyn EventSink>>) -> Result<Self, AppError> {
-        let models = open_models(&settings)?;
+        let models = models::open(&settings)?;
         let store = Store::open(&settings.store).await?;
         let (spans, sampler) = open_spans(&settings, &models)?;
         let servers = Arc::new(Servers::new(settings.servers.iter().map(|(id, server)| (id.clone(), reached(server)))));
@@ -195,55 +194,6 @@ impl Store {
             Self::Sqlite(store) => store.clone(),
             Self::Memory(store) => store.clone(),
         }
-    }
-}
-
-/// The models of a configuration, by name.
-pub type Models = BTreeMap<ModelName, Arc<dyn Model>>;
-
-/// Every model of a configuration, with the cost of its replies as far as that is known. Nobody is asked anything yet.
-pub fn open_models(settings: &Settings) -> Result<Models, AppError> {
-    let priced =
-        |name: &ModelName, model: Arc<dyn Model>| Pricing::of(settings, name, model.identity()).applied_to(model);
-    let opened = settings.models.iter().map(|(name, model)| Ok((name.clone(), priced(name, open_model(name, model)?))));
-    opened.collect()
-}
-
-fn open_model(name: &ModelName, settings: &ModelSettings) -> Result<Arc<dyn Model>, AppError> {
-    Ok(match settings {
-        ModelSettings::Scripted { file } => {
-            let script: Script = config::read_file(file).map_err(AppError::Script)?;
-            Arc::new(ScriptedModel::new(name.as_str(), script))
-        }
-        ModelSettings::OpenAiChat(settings) => {
-            let unusable = |reason: openai_chat::SettingsError| AppError::Model {
-                model: name.clone(),
-                reason: reason.to_string(),
-            };
-            Arc::new(OpenAiChat::new(openai_settings(settings)).map_err(unusable)?)
-        }
-        ModelSettings::Missing { remedy } => {
-            let message = format!("no model is configured: {remedy}");
-            Arc::new(Unusable::new(name.as_str(), Failure::new(ErrorCode::Configuration, message)))
-        }
-    })
-}
-
-fn openai_settings(settings: &config::OpenAiChatSettings) -> openai_chat::Settings {
-    openai_chat::Settings {
-        api_key: settings.api_key.clone(),
-        headers: settings.headers.clone(),
-        stream: settings.stream,
-        timeouts: openai_chat::Timeouts {
-            connect: settings.connect_timeout,
-            first_token: settings.idle_timeout,
-            idle: settings.idle_timeout,
-            total: settings.total_timeout,
-        },
-        temperature: settings.temperature,
-        max_tokens: settings.max_tokens.map(u64::from),
-        extra: settings.extra.clone(),
-        ..openai_chat::Settings::new(&settings.base_url, &settings.model)
     }
 }
 

@@ -66,7 +66,7 @@ fn found(settings: &Settings) -> Vec<String> {
     let mut lines = vec![format!("ok       {file}"), format!("store    {store}")];
     for (name, model) in &settings.models {
         let what = match model {
-            ModelSettings::OpenAiChat(chat) => format!("{} at {}", chat.model, chat.base_url),
+            ModelSettings::Http(http) => format!("{} at {}", http.model, http.base_url),
             ModelSettings::Scripted { file } => format!("scripted, {}", file.display()),
             ModelSettings::Missing { remedy } => format!("missing: {remedy}"),
         };

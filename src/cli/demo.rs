@@ -128,7 +128,7 @@ impl Scene<'_> {
 fn is_played(settings: &Settings) -> bool {
     settings.models.values().all(|model| match model {
         ModelSettings::Scripted { .. } => true,
-        ModelSettings::OpenAiChat(_) | ModelSettings::Missing { .. } => false,
+        ModelSettings::Http(_) | ModelSettings::Missing { .. } => false,
     })
 }
 

@@ -129,7 +129,7 @@ pub(super) fn require_model(settings: &Settings, agent: &AgentName) -> Result<()
         Some(config::ModelSettings::Missing { remedy }) => {
             Err(CliError::told(ErrorCode::Configuration, "no model is configured").with_remedy(remedy.clone()))
         }
-        Some(config::ModelSettings::OpenAiChat(_) | config::ModelSettings::Scripted { .. }) | None => Ok(()),
+        Some(config::ModelSettings::Http(_) | config::ModelSettings::Scripted { .. }) | None => Ok(()),
     }
 }
 

@@ -71,8 +71,8 @@ pub enum Durability {
 /// A language model.
 #[derive(Clone, Debug)]
 pub enum ModelSettings {
-    /// A server that speaks OpenAI's Chat Completions API.
-    OpenAiChat(Box<OpenAiChatSettings>),
+    /// A model on a server.
+    Http(Box<HttpModelSettings>),
     /// A conversation from a file.
     Scripted {
         /// The file.
@@ -85,31 +85,128 @@ pub enum ModelSettings {
     },
 }
 
-/// A server that speaks OpenAI's Chat Completions API.
+/// Which API a model server speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Api {
+    /// OpenAI's Chat Completions.
+    OpenAiChat,
+    /// OpenAI's Responses.
+    OpenAiResponses,
+    /// Anthropic's Messages.
+    Anthropic,
+    /// Gemini's generateContent.
+    Gemini,
+}
+
+/// A model on a server.
 #[derive(Clone, Debug)]
-pub struct OpenAiChatSettings {
-    /// The URL up to and without `/chat/completions`, without a trailing slash.
+pub struct HttpModelSettings {
+    /// What the server speaks.
+    pub api: Api,
+    /// The address that the API's path is appended to, without a trailing slash.
     pub base_url: String,
-    /// The key, if one is sent.
-    pub api_key: Option<SecretString>,
+    /// Where the key comes from, if one is sent.
+    pub key: Option<KeySettings>,
     /// The model to ask for.
     pub model: String,
+    /// Further HTTP headers.
+    pub headers: BTreeMap<String, SecretString>,
+    /// How the server is reached.
+    pub proxy: ProxySettings,
+    /// How long to wait for the connection.
+    pub connect_timeout: Duration,
+    /// How long to wait for the first token of a streamed reply.
+    pub first_token_timeout: Duration,
+    /// How long to wait for the next piece of a reply.
+    pub idle_timeout: Duration,
+    /// How long to wait for a whole reply.
+    pub total_timeout: Duration,
     /// Whether replies are streamed.
     pub stream: bool,
     /// Sampling temperature, if it is sent.
     pub temperature: Option<f64>,
+    /// Nucleus sampling, if it is sent.
+    pub top_p: Option<f64>,
+    /// The seed, if it is sent.
+    pub seed: Option<i64>,
     /// Most tokens of one reply, if it is sent.
-    pub max_tokens: Option<u32>,
-    /// How long to wait for the connection.
-    pub connect_timeout: Duration,
-    /// How long to wait for the next byte, the first included.
-    pub idle_timeout: Duration,
-    /// How long to wait for a whole reply.
-    pub total_timeout: Duration,
-    /// Further HTTP headers.
-    pub headers: BTreeMap<String, SecretString>,
+    pub max_tokens: Option<u64>,
+    /// How much the model thinks, in the provider's own word.
+    pub reasoning_effort: Option<String>,
+    /// Most tokens of thinking.
+    pub reasoning_budget_tokens: Option<u64>,
+    /// Whether the thinking is asked for.
+    pub show_reasoning: Option<bool>,
+    /// Which tools the model calls: `auto`, `required`, or the name of one.
+    pub tool_choice: Option<String>,
+    /// Whether the model may ask for several tools at once.
+    pub parallel_tool_calls: Option<bool>,
+    /// Whether tools are declared strict where their schema allows it.
+    pub strict_tools: bool,
+    /// Whether the output schema is sent.
+    pub structured_output: Option<bool>,
+    /// What is sent as it is.
+    pub media: Option<Vec<MediaKind>>,
+    /// Whether prompts are to be cached.
+    pub prompt_cache: PromptCache,
     /// Further members of the request body.
     pub extra: Map<String, Value>,
+}
+
+/// Where a key comes from.
+#[derive(Clone, Debug)]
+pub enum KeySettings {
+    /// From the configuration or the environment.
+    Fixed(SecretString),
+    /// From a program.
+    Command {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+    },
+}
+
+/// How a server is reached.
+#[derive(Clone, Debug, Default)]
+pub enum ProxySettings {
+    /// As the environment says.
+    #[default]
+    Environment,
+    /// Directly.
+    Direct,
+    /// Through this proxy.
+    Url(SecretString),
+}
+
+/// A kind of content that is not text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MediaKind {
+    /// Images.
+    Images,
+    /// Documents, PDF above all.
+    Files,
+    /// Audio.
+    Audio,
+}
+
+/// How long a provider is to remember what was sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum PromptCache {
+    /// As the provider does by itself.
+    #[default]
+    #[serde(rename = "automatic")]
+    Automatic,
+    /// Asked for, for five minutes.
+    #[serde(rename = "5m")]
+    FiveMinutes,
+    /// Asked for, for an hour.
+    #[serde(rename = "1h")]
+    OneHour,
+    /// Not asked for.
+    #[serde(rename = "off")]
+    Off,
 }
 
 /// An MCP server.

@@ -2,7 +2,16 @@
 //! the answer back. An adapter makes one attempt per reply and never retries, runs a tool, or decides what comes next;
 //! that is the driver's. Adapters know only `core` and `ports`.
 
+pub mod anthropic;
+pub mod gemini;
+mod http;
 pub mod openai_chat;
+pub mod openai_responses;
 pub mod prices;
 pub mod scripted;
 pub mod unusable;
+
+pub use http::{
+    Answer, CallIds, Head, HttpModel, Key, KeyCommand, KeySource, MediaKind, Progress, PromptCache, Proxy, Reasoning,
+    Settings, SettingsError, Timeouts, ToolChoice,
+};

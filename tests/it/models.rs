@@ -2,9 +2,10 @@
 
 mod asking;
 mod fixtures;
+mod keys;
 pub(crate) mod model_server;
 mod openai_chat;
-mod openai_fixtures;
 mod openai_requests;
 mod prices;
 mod scripted;
+mod wire_fixtures;

@@ -1,11 +1,12 @@
 //! What kind of model a configured one is, and where it is, without anything secret.
 
+use crate::app;
 use crate::config::ModelSettings;
 
 /// The kind, as it is written in the configuration.
 pub(in crate::cli) fn kind(settings: &ModelSettings) -> &'static str {
     match settings {
-        ModelSettings::OpenAiChat(_) => "openai_chat",
+        ModelSettings::Http(http) => app::kind_of(http.api),
         ModelSettings::Scripted { .. } => "scripted",
         ModelSettings::Missing { .. } => "environment",
     }
@@ -14,7 +15,7 @@ pub(in crate::cli) fn kind(settings: &ModelSettings) -> &'static str {
 /// The host and port of its server, or the file it is played from.
 pub(super) fn place(settings: &ModelSettings) -> Option<String> {
     match settings {
-        ModelSettings::OpenAiChat(chat) => Some(host(&chat.base_url)),
+        ModelSettings::Http(http) => Some(host(&http.base_url)),
         ModelSettings::Scripted { file } => Some(file.display().to_string()),
         ModelSettings::Missing { .. } => None,
     }

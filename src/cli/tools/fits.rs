@@ -9,17 +9,23 @@ use crate::cli::error::CliError;
 use crate::cli::output::Output;
 use crate::cli::paint::Paint;
 use crate::cli::text::{count, list};
+use crate::core::error::ErrorCode;
 use crate::core::id::ModelName;
 use crate::core::tool::{ToolName, Toolset};
 use crate::ports::{Fit, Model};
 
 /// The model of that name, or any of that kind.
 pub(super) fn model(models: &Models, name: &str) -> Result<Arc<dyn Model>, CliError> {
-    let configured = models.get(&ModelName::from(name)).cloned();
-    configured.or_else(|| app::model_of_kind(name)).ok_or_else(|| {
-        let message = format!("`{name}` is neither a model nor a kind of model");
-        CliError::not_found(message).with_remedy(format!("configured are: {}", list(models.keys())))
-    })
+    if let Some(model) = models.get(&ModelName::from(name)) {
+        return Ok(Arc::clone(model));
+    }
+    match app::model_of_kind(name) {
+        Some(opened) => opened.map_err(|why| CliError::told(ErrorCode::Configuration, format!("{name}: {why}"))),
+        None => {
+            let message = format!("`{name}` is neither a model nor a kind of model");
+            Err(CliError::not_found(message).with_remedy(format!("configured are: {}", list(models.keys()))))
+        }
+    }
 }
 
 /// Tells of each tool how it fits.

@@ -1,6 +1,7 @@
 //! Models: what is written, and where the environment stands in.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
@@ -8,14 +9,14 @@ use super::environment;
 use crate::config::error::Fault;
 use crate::config::placed::{Placed, Text};
 use crate::config::scope::{Kind, Scope};
-use crate::config::settings::{ModelSettings, OpenAiChatSettings};
-use crate::config::written::{Model, OpenAiChat};
+use crate::config::settings::{Api, HttpModelSettings, KeySettings, ModelSettings, ProxySettings};
+use crate::config::written::{HttpModel, Model};
 use crate::core::id::ModelName;
 
-pub(super) const OPENAI_URL: &str = "https://api.openai.com/v1";
-pub(super) const CONNECT_SECONDS: u64 = 10;
-pub(super) const IDLE_SECONDS: u64 = 120;
-pub(super) const TOTAL_SECONDS: u64 = 600;
+const CONNECT_SECONDS: u64 = 10;
+const FIRST_TOKEN_SECONDS: u64 = 120;
+const IDLE_SECONDS: u64 = 60;
+const TOTAL_SECONDS: u64 = 600;
 
 type Written = BTreeMap<String, Placed<Model>>;
 
@@ -28,7 +29,10 @@ pub(super) fn resolve(written: Option<&Written>, scope: &mut Scope<'_>) -> BTree
     for (name, model) in written {
         scope.name("a model", name, model.place());
         let settings = match model.value() {
-            Model::OpenAiChat(chat) => ModelSettings::OpenAiChat(Box::new(openai_chat(chat, scope))),
+            Model::OpenAiChat(model) => http(Api::OpenAiChat, model, scope),
+            Model::OpenAiResponses(model) => http(Api::OpenAiResponses, model, scope),
+            Model::Anthropic(model) => http(Api::Anthropic, model, scope),
+            Model::Gemini(model) => http(Api::Gemini, model, scope),
             Model::Scripted(script) => ModelSettings::Scripted { file: scope.path(&script.file) },
             // Resolved below: it may name any of the others.
             Model::Environment(_) => from_environment(scope),
@@ -52,7 +56,7 @@ pub(super) fn resolve(written: Option<&Written>, scope: &mut Scope<'_>) -> BTree
 
 fn from_environment(scope: &Scope<'_>) -> ModelSettings {
     match environment::model(scope.env) {
-        Some(settings) => ModelSettings::OpenAiChat(Box::new(settings)),
+        Some(settings) => ModelSettings::Http(Box::new(settings)),
         None => ModelSettings::Missing { remedy: environment::REMEDY.into() },
     }
 }
@@ -75,27 +79,108 @@ fn stand_in(
             scope.fault(fault.with_remedy("name a model that is always there"), otherwise.place());
             None
         }
-        Some(Model::OpenAiChat(_) | Model::Scripted(_)) => models.get(&ModelName::from(name)).cloned(),
+        Some(
+            Model::OpenAiChat(_)
+            | Model::OpenAiResponses(_)
+            | Model::Anthropic(_)
+            | Model::Gemini(_)
+            | Model::Scripted(_),
+        ) => models.get(&ModelName::from(name)).cloned(),
     }
 }
 
-fn openai_chat(written: &OpenAiChat, scope: &mut Scope<'_>) -> OpenAiChatSettings {
+/// The provider's own address.
+pub(super) fn default_url(api: Api) -> &'static str {
+    match api {
+        Api::OpenAiChat | Api::OpenAiResponses => "https://api.openai.com/v1",
+        Api::Anthropic => "https://api.anthropic.com",
+        Api::Gemini => "https://generativelanguage.googleapis.com/v1beta",
+    }
+}
+
+/// A model of which nothing is said but where it is and what it is called.
+pub(super) fn plain(api: Api, base_url: &str, key: Option<KeySettings>, model: String) -> HttpModelSettings {
+    HttpModelSettings {
+        api,
+        base_url: base_url.trim_end_matches('/').to_owned(),
+        key,
+        model,
+        headers: BTreeMap::new(),
+        proxy: ProxySettings::default(),
+        connect_timeout: Duration::from_secs(CONNECT_SECONDS),
+        first_token_timeout: Duration::from_secs(FIRST_TOKEN_SECONDS),
+        idle_timeout: Duration::from_secs(IDLE_SECONDS),
+        total_timeout: Duration::from_secs(TOTAL_SECONDS),
+        stream: true,
+        temperature: None,
+        top_p: None,
+        seed: None,
+        max_tokens: None,
+        reasoning_effort: None,
+        reasoning_budget_tokens: None,
+        show_reasoning: None,
+        tool_choice: None,
+        parallel_tool_calls: None,
+        strict_tools: false,
+        structured_output: None,
+        media: None,
+        prompt_cache: Default::default(),
+        extra: Map::new(),
+    }
+}
+
+fn http(api: Api, written: &HttpModel, scope: &mut Scope<'_>) -> ModelSettings {
+    let base_url = written.base_url.as_ref().map_or_else(|| default_url(api).to_owned(), |url| scope.url(url));
     let timeouts = written.timeouts.as_ref();
-    OpenAiChatSettings {
-        base_url: written
-            .base_url
-            .as_ref()
-            .map_or_else(|| OPENAI_URL.into(), |url| scope.url(url).trim_end_matches('/').to_owned()),
-        api_key: written.api_key.as_ref().map(|key| scope.secret(key)),
-        model: scope.text(&written.model),
-        stream: written.stream.unwrap_or(true),
-        temperature: written.temperature,
-        max_tokens: written.max_tokens,
+    let reasoning = written.reasoning.as_ref();
+    let settings = HttpModelSettings {
+        headers: scope.secrets(written.headers.as_ref()),
+        proxy: written.proxy.as_ref().map(|proxy| through(proxy, scope)).unwrap_or_default(),
         connect_timeout: scope.seconds(timeouts.and_then(|t| t.connect_s.as_ref()), CONNECT_SECONDS),
+        first_token_timeout: scope.seconds(timeouts.and_then(|t| t.first_token_s.as_ref()), FIRST_TOKEN_SECONDS),
         idle_timeout: scope.seconds(timeouts.and_then(|t| t.idle_s.as_ref()), IDLE_SECONDS),
         total_timeout: scope.seconds(timeouts.and_then(|t| t.total_s.as_ref()), TOTAL_SECONDS),
-        headers: scope.secrets(written.headers.as_ref()),
+        stream: written.stream.unwrap_or(true),
+        temperature: written.temperature,
+        top_p: written.top_p,
+        seed: written.seed,
+        max_tokens: written.max_tokens,
+        reasoning_effort: reasoning.and_then(|r| r.effort.as_ref()).map(|effort| scope.text(effort)),
+        reasoning_budget_tokens: reasoning.and_then(|r| r.budget_tokens),
+        show_reasoning: reasoning.and_then(|r| r.show),
+        tool_choice: written.tool_choice.as_ref().map(|choice| scope.text(choice)),
+        parallel_tool_calls: written.parallel_tool_calls,
+        strict_tools: written.strict_tools.unwrap_or(false),
+        structured_output: written.structured_output,
+        media: written.media.clone(),
+        prompt_cache: written.prompt_cache.unwrap_or_default(),
         extra: written.extra.as_ref().map(|extra| expanded(extra, scope)).unwrap_or_default(),
+        ..plain(api, &base_url, key(written, scope), scope.text(&written.model))
+    };
+    ModelSettings::Http(Box::new(settings))
+}
+
+fn key(written: &HttpModel, scope: &mut Scope<'_>) -> Option<KeySettings> {
+    let fixed = written.api_key.as_ref().map(|key| KeySettings::Fixed(scope.secret(key)));
+    let Some(command) = &written.api_key_command else { return fixed };
+    if fixed.is_some() {
+        let fault = Fault::new("a model has either `api_key` or `api_key_command`");
+        scope.fault(fault.with_remedy("remove one of them"), command.place());
+    }
+    let mut words = command.value().iter().map(|word| scope.text(word)).collect::<Vec<_>>().into_iter();
+    let Some(program) = words.next() else {
+        let fault = Fault::new("`api_key_command` is empty");
+        scope.fault(fault.with_remedy("name a program that prints the key, and its arguments"), command.place());
+        return fixed;
+    };
+    Some(KeySettings::Command { command: program, args: words.collect() })
+}
+
+fn through(proxy: &Text, scope: &mut Scope<'_>) -> ProxySettings {
+    match proxy.value().as_str() {
+        "environment" => ProxySettings::Environment,
+        "direct" => ProxySettings::Direct,
+        _ => ProxySettings::Url(scope.url(proxy).into()),
     }
 }
 

@@ -3,15 +3,16 @@
 //! No type can be shown with `Debug`: keys may have been written out in the file.
 
 mod agent;
+mod model;
 mod price;
 
 use std::collections::BTreeMap;
 
 pub(super) use agent::{Agent, Limits, Tools};
+pub(super) use model::{HttpModel, Model};
 pub(super) use price::Price;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::placed::{Placed, Text};
 use super::settings::{ContentMode, Durability};
@@ -65,75 +66,6 @@ pub(super) struct Sqlite {
     pub(super) path: Option<Text>,
     /// What a committed event survives: `power_cut` (the default) or only a `process_crash`, which is faster.
     pub(super) durability: Option<Durability>,
-}
-
-/// A language model.
-#[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Model {
-    /// A server that speaks OpenAI's Chat Completions API.
-    #[serde(rename = "openai_chat")]
-    OpenAiChat(Box<OpenAiChat>),
-    /// A conversation from a file, for demonstrations and tests.
-    Scripted(Scripted),
-    /// The model the environment names: `TOOLGATE_MODEL_URL` (with `TOOLGATE_MODEL`, `TOOLGATE_MODEL_KEY`), or else
-    /// `OPENAI_API_KEY` (with `OPENAI_BASE_URL`, `OPENAI_MODEL`).
-    Environment(Environment),
-}
-
-/// A server that speaks OpenAI's Chat Completions API.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct OpenAiChat {
-    /// The URL up to and without `/chat/completions`. Default: `https://api.openai.com/v1`.
-    pub(super) base_url: Option<Text>,
-    /// The key, usually `${OPENAI_API_KEY}`. Without one no key is sent.
-    pub(super) api_key: Option<Text>,
-    /// The model to ask for.
-    pub(super) model: Text,
-    /// Whether replies are streamed. Default: true.
-    pub(super) stream: Option<bool>,
-    /// Sampling temperature; not sent by default.
-    pub(super) temperature: Option<f64>,
-    /// Most tokens of one reply; not sent by default.
-    pub(super) max_tokens: Option<u32>,
-    /// How long to wait.
-    pub(super) timeouts: Option<ModelTimeouts>,
-    /// Further HTTP headers. Values are kept secret.
-    pub(super) headers: Option<BTreeMap<String, Text>>,
-    /// Further members of the request body, sent as they are.
-    pub(super) extra: Option<Placed<serde_json::Map<String, Value>>>,
-}
-
-/// How long to wait for a model, in seconds.
-#[derive(Default, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct ModelTimeouts {
-    /// For the connection. Default: 10.
-    #[schemars(schema_with = "seconds")]
-    pub(super) connect_s: Option<Text>,
-    /// For the next byte of a reply, the first included. Default: 120.
-    #[schemars(schema_with = "seconds")]
-    pub(super) idle_s: Option<Text>,
-    /// For a whole reply. Default: 600.
-    #[schemars(schema_with = "seconds")]
-    pub(super) total_s: Option<Text>,
-}
-
-/// A conversation from a file.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Scripted {
-    /// The file.
-    pub(super) file: Text,
-}
-
-/// The model the environment names.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Environment {
-    /// The model to use when the environment names none.
-    pub(super) otherwise: Option<Text>,
 }
 
 /// An MCP server: `stdio` or `http`.

@@ -6,14 +6,10 @@ use serde_json::Value;
 use super::wire::{CallPiece, FunctionPiece};
 use crate::core::chat::Part;
 use crate::core::tool::Arguments;
+use crate::models::http::Fault;
 
 /// A reply that asks for more calls than this is taken for a broken one.
 const MAX_CALLS: usize = 1024;
-
-/// The reply asks for too many calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the reply asks for more than {MAX_CALLS} tools at once")]
-pub(super) struct TooManyCalls;
 
 /// The calls of one reply, in the order in which they began.
 #[derive(Debug, Default)]
@@ -39,7 +35,7 @@ pub(super) enum Cut {
 
 impl Calls {
     /// Takes a piece of a streamed call; `position` is its place within the chunk.
-    pub(super) fn push_piece(&mut self, position: usize, piece: CallPiece) -> Result<(), TooManyCalls> {
+    pub(super) fn push_piece(&mut self, position: usize, piece: CallPiece) -> Result<(), Fault> {
         let named = piece.index;
         let index = named.unwrap_or(position as u64);
         let id = piece.id.unwrap_or_default();
@@ -61,7 +57,7 @@ impl Calls {
     }
 
     /// Takes a call that is whole.
-    pub(super) fn push_whole(&mut self, piece: CallPiece) -> Result<(), TooManyCalls> {
+    pub(super) fn push_whole(&mut self, piece: CallPiece) -> Result<(), Fault> {
         let FunctionPiece { name, arguments } = piece.function.unwrap_or_default();
         self.begin(Draft {
             index: self.0.len() as u64,
@@ -88,10 +84,10 @@ impl Calls {
         })
     }
 
-    fn begin(&mut self, draft: Draft) -> Result<usize, TooManyCalls> {
+    fn begin(&mut self, draft: Draft) -> Result<usize, Fault> {
         let place = self.0.len();
         if place >= MAX_CALLS {
-            return Err(TooManyCalls);
+            return Err(Fault::Unreadable(format!("it asks for more than {MAX_CALLS} tools at once")));
         }
         self.0.push(draft);
         Ok(place)
@@ -207,6 +203,6 @@ mod tests {
         let mut calls = Calls::default();
         let piece = |index| CallPiece { index: Some(index), ..CallPiece::default() };
         let pushed: Result<Vec<()>, _> = (0..2_000).map(|index| calls.push_piece(0, piece(index))).collect();
-        assert_eq!(pushed, Err(TooManyCalls));
+        assert!(matches!(pushed, Err(Fault::Unreadable(_))));
     }
 }

@@ -3,39 +3,20 @@
 
 use serde_json::Value;
 
-use super::calls::{Calls, Cut, TooManyCalls};
-use super::errors::ErrorBody;
+use super::calls::{Calls, Cut};
+use super::usage;
 use super::wire::{CallPiece, Choice, Chunk, Content, Said};
-use super::{CallIds, usage};
-use crate::core::chat::{Part, Reply, Stop};
+use crate::core::chat::{Part, Reply, Stop, Usage};
+use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
 use crate::ports::Delta;
 
 /// The mark that a stream is over.
 const DONE: &str = "[DONE]";
-
-/// Why an answer is none.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum FoldFault {
-    /// The server says that it failed.
-    #[error("the server reports an error")]
-    Provider(Box<ErrorBody>),
-    /// What came cannot be read.
-    #[error("{0}")]
-    Unreadable(String),
-    /// The answer ended before it was finished.
-    #[error("the answer was cut off: the stream ended without a finish reason")]
-    Truncated,
-    /// The answer holds no message.
-    #[error("the answer holds no message (`choices` is empty)")]
-    NoMessage,
-    /// The answer is absurd.
-    #[error(transparent)]
-    TooManyCalls(#[from] TooManyCalls),
-}
+const NO_MESSAGE: Fault = Fault::NoMessage("`choices` is empty");
 
 /// An answer as far as it has arrived.
 #[derive(Debug, Default)]
-pub(super) struct Fold {
+pub(super) struct ChatFold {
     spoken: Vec<Spoken>,
     calls: Calls,
     refused: bool,
@@ -54,19 +35,63 @@ enum Spoken {
     Reasoning(String),
 }
 
-impl Fold {
-    /// Takes the data of one event of a stream.
-    pub(super) fn event(&mut self, data: &str, deltas: &mut dyn FnMut(Delta)) -> Result<(), FoldFault> {
+impl Fold for ChatFold {
+    fn event(&mut self, data: &str, deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
         if data.trim() == DONE {
             self.done = true;
             return Ok(());
         }
-        let chunk = read(data.as_bytes()).map_err(FoldFault::Unreadable)?;
-        self.chunk(chunk, deltas)
+        self.chunk(read(data.as_bytes())?, deltas)
     }
 
+    fn whole(&mut self, body: &[u8]) -> Result<(), Fault> {
+        self.chunk(read(body)?, &mut |_| {})?;
+        if self.has_message { Ok(()) } else { Err(NO_MESSAGE) }
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn is_finished(&self) -> bool {
+        self.done || self.finish_reason.is_some()
+    }
+
+    fn has_begun(&self) -> bool {
+        !self.spoken.is_empty() || !self.calls.is_empty()
+    }
+
+    fn usage(&self) -> Usage {
+        self.usage.as_ref().map(usage::read).unwrap_or_default()
+    }
+
+    fn into_reply(self: Box<Self>, known: &CallIds) -> Result<Reply, Fault> {
+        if !self.has_message {
+            return Err(NO_MESSAGE);
+        }
+        let (stop, usage) = (self.stop(), self.usage());
+        let cut = if stop == Stop::MaxTokens { Cut::AtLimit } else { Cut::No };
+        let spoken = self.spoken.into_iter().map(|spoken| match spoken {
+            Spoken::Text(text) => Part::Text { text },
+            Spoken::Reasoning(text) => Part::Reasoning { text },
+        });
+        let mut content: Vec<Part> = spoken.chain(self.calls.into_parts(cut)).collect();
+        known.assign(&mut content);
+        Ok(Reply {
+            content,
+            stop,
+            usage,
+            model: self.model,
+            response_id: self.response_id,
+            provider_state: None,
+            first_token_ms: None,
+        })
+    }
+}
+
+impl ChatFold {
     /// Takes a chunk, or a whole answer.
-    pub(super) fn chunk(&mut self, chunk: Chunk, deltas: &mut dyn FnMut(Delta)) -> Result<(), FoldFault> {
+    fn chunk(&mut self, chunk: Chunk, deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
         let Chunk { id, model, choices, usage, error } = chunk;
         // Cumulative: the last one counts, they are never summed.
         self.usage = usage.filter(Value::is_object).or(self.usage.take());
@@ -80,53 +105,9 @@ impl Fold {
         fail_on(error)?;
         match self.finish_reason.as_deref() {
             // OpenRouter's finish for a provider that went away.
-            Some("error") => Err(FoldFault::Provider(Box::default())),
+            Some("error") => Err(Fault::Provider(Box::default())),
             Some(_) | None => Ok(()),
         }
-    }
-
-    /// Whether the server said that the answer is over.
-    pub(super) fn is_done(&self) -> bool {
-        self.done
-    }
-
-    /// Whether the answer may count as whole, even if the stream ends here.
-    pub(super) fn is_finished(&self) -> bool {
-        self.done || self.finish_reason.is_some()
-    }
-
-    /// Whether anything was said or asked for yet.
-    pub(super) fn has_begun(&self) -> bool {
-        !self.spoken.is_empty() || !self.calls.is_empty()
-    }
-
-    /// The reply of a stream, if it came to its end.
-    pub(super) fn into_reply(self, known: &CallIds) -> Result<Reply, FoldFault> {
-        if !self.is_finished() { Err(FoldFault::Truncated) } else { self.into_whole_reply(known) }
-    }
-
-    /// The reply of an answer that is whole by its form.
-    pub(super) fn into_whole_reply(self, known: &CallIds) -> Result<Reply, FoldFault> {
-        if !self.has_message {
-            return Err(FoldFault::NoMessage);
-        }
-        let stop = self.stop();
-        let cut = if stop == Stop::MaxTokens { Cut::AtLimit } else { Cut::No };
-        let spoken = self.spoken.into_iter().map(|spoken| match spoken {
-            Spoken::Text(text) => Part::Text { text },
-            Spoken::Reasoning(text) => Part::Reasoning { text },
-        });
-        let mut content: Vec<Part> = spoken.chain(self.calls.into_parts(cut)).collect();
-        known.assign(&mut content);
-        Ok(Reply {
-            content,
-            stop,
-            usage: self.usage.as_ref().map(usage::read).unwrap_or_default(),
-            model: self.model,
-            response_id: self.response_id,
-            provider_state: None,
-            first_token_ms: None,
-        })
     }
 
     fn stop(&self) -> Stop {
@@ -139,7 +120,7 @@ impl Fold {
         }
     }
 
-    fn choice(&mut self, choice: Choice, deltas: &mut dyn FnMut(Delta)) -> Result<(), FoldFault> {
+    fn choice(&mut self, choice: Choice, deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
         let Choice { index: _, message, delta, finish_reason, error } = choice;
         self.has_message |= message.is_some() || delta.is_some();
         if let Some(message) = message {
@@ -182,24 +163,9 @@ impl Fold {
     }
 }
 
-fn fail_on(error: Option<Value>) -> Result<(), FoldFault> {
+fn fail_on(error: Option<Value>) -> Result<(), Fault> {
     match error {
         None | Some(Value::Null) => Ok(()),
-        Some(error) => Err(FoldFault::Provider(Box::new(ErrorBody::of_error(&error)))),
-    }
-}
-
-/// Reads a chunk. The complaint names the place and never quotes what stands there.
-pub(super) fn read(json: &[u8]) -> Result<Chunk, String> {
-    if let Ok(chunk) = serde_json::from_slice(json) {
-        return Ok(chunk);
-    }
-    let mut reader = serde_json::Deserializer::from_slice(json);
-    match serde_path_to_error::deserialize::<_, Chunk>(&mut reader) {
-        Ok(_) => Err("there is something after the end of the JSON".into()),
-        Err(error) if error.inner().is_data() => Err(format!("{} is not of the expected type", error.path())),
-        Err(error) => {
-            Err(format!("it is not JSON from column {} of line {}", error.inner().column(), error.inner().line()))
-        }
+        Some(error) => Err(Fault::Provider(Box::new(ErrorBody::of_error(&error)))),
     }
 }

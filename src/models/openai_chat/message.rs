@@ -17,8 +17,6 @@ const MAX_NAME_CHARS: usize = 64;
 #[derive(Debug, Serialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
 pub(super) enum WireMessage<'a> {
-    /// Authored text.
-    System { content: &'a str },
     /// What the user said.
     User { content: UserContent<'a> },
     /// What the model said.

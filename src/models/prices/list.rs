@@ -24,19 +24,10 @@ fn read() -> serde_json::Result<List> {
 /// What a provider charges for a model, if the list knows: under the model's own name, or else that of the model of
 /// which it is a dated snapshot. Providers are those of [`ModelIdentity`](crate::ports::ModelIdentity).
 pub fn price_of(provider: &str, model: &str) -> Option<Price> {
-    let prices = LIST.get(family(provider))?;
+    let prices = LIST.get(provider)?;
     let name = model.strip_prefix("models/").unwrap_or(model);
     let price = prices.get(name).or_else(|| prices.get(undated(name)?));
     price.copied()
-}
-
-/// The names under which a provider's own API is known.
-fn family(provider: &str) -> &str {
-    match provider {
-        "api.anthropic.com" => "anthropic",
-        "gemini" | "gcp.gemini" | "gcp.gen_ai" | "generativelanguage.googleapis.com" => "google",
-        other => other,
-    }
 }
 
 /// The name without `-2026-05-13` or `-20260513` at its end.
@@ -79,10 +70,9 @@ mod tests {
         for (provider, model, listed) in [
             ("openai", "gpt-5-mini-2025-08-07", "gpt-5-mini"),
             ("anthropic", "claude-haiku-4-5-20251001", "claude-haiku-4-5"),
-            ("gemini", "models/gemini-2.5-pro", "gemini-2.5-pro"),
-            ("gcp.gemini", "gemini-2.5-pro", "gemini-2.5-pro"),
+            ("google", "models/gemini-2.5-pro", "gemini-2.5-pro"),
         ] {
-            let expected = LIST[family(provider)][listed];
+            let expected = LIST[provider][listed];
             assert_eq!(price_of(provider, model), Some(expected), "{provider} {model}");
         }
     }

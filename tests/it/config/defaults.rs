@@ -3,15 +3,22 @@
 use std::path::{Path, PathBuf};
 
 use secrecy::ExposeSecret as _;
-use toolgate::config::{self, Durability, ModelSettings, OpenAiChatSettings, Settings, StoreSettings};
+use toolgate::config::{self, Api, Durability, HttpModelSettings, KeySettings, ModelSettings, Settings, StoreSettings};
 
 use super::{folder, load, no_env};
 
-fn environment_model(settings: &Settings) -> &OpenAiChatSettings {
+fn environment_model(settings: &Settings) -> &HttpModelSettings {
     let agent = settings.agents.values().next().expect("an agent");
     match &settings.models[&agent.model] {
-        ModelSettings::OpenAiChat(chat) => chat,
+        ModelSettings::Http(model) => model,
         other => panic!("{other:?}"),
+    }
+}
+
+fn key(model: &HttpModelSettings) -> Option<&str> {
+    match &model.key {
+        Some(KeySettings::Fixed(key)) => Some(key.expose_secret()),
+        Some(KeySettings::Command { .. }) | None => None,
     }
 }
 
@@ -47,7 +54,21 @@ fn an_openai_key_is_enough() {
     let settings = with_env(&[("OPENAI_API_KEY", "k")]);
     let chat = environment_model(&settings);
     assert_eq!(chat.base_url, "https://api.openai.com/v1");
-    assert_eq!(chat.api_key.as_ref().map(|key| key.expose_secret()), Some("k"));
+    assert_eq!(key(chat), Some("k"));
+}
+
+#[test]
+fn a_key_of_anthropic_or_gemini_is_enough() {
+    let settings = with_env(&[("ANTHROPIC_API_KEY", "a"), ("GEMINI_API_KEY", "g")]);
+    let model = environment_model(&settings);
+    assert_eq!(
+        (model.api, model.base_url.as_str(), key(model)),
+        (Api::Anthropic, "https://api.anthropic.com", Some("a"))
+    );
+    let settings =
+        with_env(&[("GEMINI_API_KEY", "g"), ("GEMINI_MODEL", "gemini-x"), ("GEMINI_BASE_URL", "http://h/v")]);
+    let model = environment_model(&settings);
+    assert_eq!((model.api, model.base_url.as_str(), model.model.as_str()), (Api::Gemini, "http://h/v", "gemini-x"));
 }
 
 #[test]
@@ -59,7 +80,7 @@ fn toolgates_own_variables_come_before_openais() {
     ]);
     let chat = environment_model(&settings);
     assert_eq!((chat.base_url.as_str(), chat.model.as_str()), ("http://localhost:8080/v1", "qwen3"));
-    assert!(chat.api_key.is_none(), "a key goes to the server it belongs to, and to no other");
+    assert!(chat.key.is_none(), "a key goes to the server it belongs to, and to no other");
 }
 
 #[test]

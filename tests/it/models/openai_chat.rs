@@ -6,7 +6,7 @@ use secrecy::SecretString;
 use serde_json::json;
 use toolgate::core::chat::Reply;
 use toolgate::core::error::{ErrorCode, Failure};
-use toolgate::models::openai_chat::{OpenAiChat, Settings, Timeouts};
+use toolgate::models::{Key, Settings, Timeouts, openai_chat};
 use toolgate::ports::{Delta, Model};
 
 use super::asking::{ask, user};
@@ -25,7 +25,7 @@ async fn reply(
     settings: impl FnOnce(Settings) -> Settings,
 ) -> (Result<Reply, Failure>, Vec<Delta>) {
     let server = ModelServer::answering([prepared]).await;
-    let model = OpenAiChat::new(settings(Settings::new(&server.base_url, "m"))).unwrap();
+    let model = openai_chat::model(&settings(Settings::new(&server.base_url, "m"))).unwrap();
     let outcome = ask([user("go")]).watched(&mut *model.converse()).await;
     assert_eq!(server.asked().len(), 1, "one reply is one attempt");
     outcome
@@ -63,7 +63,7 @@ async fn a_conversation_keeps_its_connection_from_turn_to_turn() {
     let server =
         ModelServer::answering([streamed.clone(), streamed, Prepared::json(whole), refused, Prepared::json(whole)])
             .await;
-    let mut conversation = OpenAiChat::new(Settings::new(&server.base_url, "m")).unwrap().converse();
+    let mut conversation = openai_chat::model(&Settings::new(&server.base_url, "m")).unwrap().converse();
     let mut outcomes = Vec::new();
     for _ in 0..5 {
         outcomes.push(ask([user("go")]).of(&mut *conversation).await.is_ok());
@@ -134,7 +134,7 @@ async fn a_connection_that_breaks_before_the_finish_is_a_cut_reply() {
 async fn a_server_that_is_not_there_is_unavailable() {
     let gone = ModelServer::answering([]).await.base_url.clone();
     tokio::task::yield_now().await;
-    let model = OpenAiChat::new(Settings { timeouts: quick(), ..Settings::new(gone, "m") }).unwrap();
+    let model = openai_chat::model(&Settings { timeouts: quick(), ..Settings::new(gone, "m") }).unwrap();
     let failure = ask([user("go")]).of(&mut *model.converse()).await.unwrap_err();
     assert_eq!((failure.code, failure.retryable), (ErrorCode::ProviderUnavailable, true), "{failure}");
 }
@@ -205,7 +205,7 @@ async fn no_failure_ever_repeats_the_key_a_header_or_an_echoed_body() {
                 let headers = vec![("content-type".into(), content_type.into())];
                 let prepared = Prepared { headers, ..Prepared::json(body).status(status) };
                 let (reply, _) = reply(prepared, |settings| Settings {
-                    api_key: Some(KEY.into()),
+                    api_key: Some(Key::from(KEY)),
                     headers: [("x-team".to_owned(), SecretString::from("header-canary-99"))].into(),
                     ..settings
                 })

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolgate::core::chat::{Media, Message, Part, Role};
 use toolgate::core::run::Offer;
 use toolgate::core::tool::{Arguments, ToolCall};
-use toolgate::models::openai_chat::{OpenAiChat, Settings, SettingsError};
+use toolgate::models::{Settings, SettingsError, openai_chat};
 use toolgate::ports::Model;
 
 use super::asking::{Ask, ask, calls, result, results, tools, user};
@@ -18,7 +18,7 @@ const HI: &str = r#"{"choices":[{"message":{"content":"hi"},"finish_reason":"sto
 /// What the server is asked when a model with these settings is asked this.
 async fn sent(asked: &Ask, settings: impl FnOnce(Settings) -> Settings) -> Asked {
     let server = ModelServer::answering([Prepared::json(HI)]).await;
-    let model = OpenAiChat::new(settings(Settings::new(&server.base_url, "m"))).unwrap();
+    let model = openai_chat::model(&settings(Settings::new(&server.base_url, "m"))).unwrap();
     asked.of(&mut *model.converse()).await.unwrap();
     server.asked().remove(0)
 }
@@ -91,7 +91,7 @@ async fn the_output_schema_is_sent_only_where_the_settings_say_so() {
     let mut asked = ask([user("a")]);
     asked.output_schema = Some(json!({"type": "object"}));
     assert_eq!(sent(&asked, |settings| settings).await.json().get("response_format"), None);
-    let body = sent(&asked, |settings| Settings { structured_output: true, ..settings }).await.json();
+    let body = sent(&asked, |settings| Settings { structured_output: Some(true), ..settings }).await.json();
     let expected = json!({"type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "object"}}});
     assert_eq!(body["response_format"], expected);
 }
@@ -189,7 +189,7 @@ async fn images_are_sent_as_images_and_what_cannot_be_sent_becomes_a_note() {
 async fn a_long_conversation_sends_the_bytes_of_a_fresh_one_and_each_request_extends_the_last() {
     let turns = 6;
     let server = ModelServer::answering(vec![Prepared::json(HI); turns * 2]).await;
-    let model = OpenAiChat::new(Settings { stream: false, ..Settings::new(&server.base_url, "m") }).unwrap();
+    let model = openai_chat::model(&Settings { stream: false, ..Settings::new(&server.base_url, "m") }).unwrap();
     let mut kept = model.converse();
     let mut asked = ask([user("start")]).with_tools(&["look", "put"]);
     for turn in 0..turns {
@@ -223,7 +223,7 @@ async fn an_id_that_the_server_repeats_or_leaves_out_becomes_one_of_its_own() {
         Prepared::json(json!({"choices": [{"message": {"tool_calls": [call]}}]}).to_string())
     };
     let server = ModelServer::answering([calling("call_0"), calling("call_0"), calling("")]).await;
-    let mut conversation = OpenAiChat::new(Settings::new(&server.base_url, "m")).unwrap().converse();
+    let mut conversation = openai_chat::model(&Settings::new(&server.base_url, "m")).unwrap().converse();
     let mut asked = ask([user("go")]);
     let mut ids = Vec::new();
     for _ in 0..3 {
@@ -238,7 +238,7 @@ async fn an_id_that_the_server_repeats_or_leaves_out_becomes_one_of_its_own() {
 
 #[test]
 fn the_identity_names_system_provider_and_settings_without_secrets() {
-    let model = OpenAiChat::new(Settings {
+    let model = openai_chat::model(&Settings {
         api_key: Some("sk-canary".into()),
         headers: [("x-key".to_owned(), SecretString::from("canary"))].into(),
         temperature: Some(0.1),
@@ -257,7 +257,7 @@ fn the_identity_names_system_provider_and_settings_without_secrets() {
 
 #[test]
 fn settings_that_cannot_work_are_refused_without_showing_a_secret() {
-    let refused = |settings: Settings| OpenAiChat::new(settings).unwrap_err();
+    let refused = |settings: Settings| openai_chat::model(&settings).unwrap_err();
     let good = || Settings::new("https://h/v1", "m");
     assert!(matches!(refused(Settings::new("h/v1", "m")), SettingsError::BaseUrl(_)));
     assert_eq!(refused(Settings { api_key: Some("a\nb".into()), ..good() }), SettingsError::ApiKey);

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use serde_json::json;
 use toolgate::core::chat::{LongContext, Price, Rates, Reply, Usage};
 use toolgate::core::error::{ErrorCode, Failure};
-use toolgate::models::openai_chat::{OpenAiChat, Settings};
 use toolgate::models::prices::Priced;
+use toolgate::models::{Settings, openai_chat};
 use toolgate::ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest};
 
 use super::asking::{ask, user};
@@ -203,7 +203,7 @@ async fn what_the_provider_says_it_charged_wins() {
     ])
     .await;
     let settings = Settings { stream: false, ..Settings::new(&server.base_url, "m") };
-    let model = Arc::new(OpenAiChat::new(settings).unwrap());
+    let model = Arc::new(openai_chat::model(&settings).unwrap());
     assert_eq!(answer_of(model.clone()).await.unwrap().usage.cost_usd, Some(0.125));
     assert_eq!(answer_of(model).await.unwrap().usage.cost_usd, Some(4.0));
 }

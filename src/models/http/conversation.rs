@@ -7,12 +7,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use reqwest::Response;
+use secrecy::SecretString;
 use tokio::time::timeout;
 
 use super::answer::{Answer, Head, Progress};
 use super::deadlines::{Awaited, Deadlines};
 use super::endpoint::Endpoint;
-use super::request::{Opening, RequestBody};
+use super::tool_block::ToolBlock;
+use super::transcript::Transcript;
+use super::wire::{Rendered, Wire};
 use crate::core::chat::Reply;
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::trace::SpanContext;
@@ -23,46 +26,99 @@ const DRAIN: Duration = Duration::from_millis(10);
 
 /// The turns of one run with one model, with everything that was rendered for them.
 #[derive(Debug)]
-pub(super) struct ChatConversation {
+pub(super) struct HttpConversation {
     endpoint: Arc<Endpoint>,
-    opening: Arc<Opening>,
-    body: RequestBody,
+    wire: Arc<dyn Wire>,
+    transcript: Transcript,
+    tools: ToolBlock,
 }
 
-impl ChatConversation {
-    pub(super) fn new(endpoint: Arc<Endpoint>, opening: Arc<Opening>) -> Self {
-        Self { endpoint, opening, body: RequestBody::default() }
+impl HttpConversation {
+    pub(super) fn new(endpoint: Arc<Endpoint>, wire: Arc<dyn Wire>) -> Self {
+        Self { endpoint, wire, transcript: Transcript::default(), tools: ToolBlock::default() }
+    }
+
+    pub(super) fn render(&mut self, request: &ModelRequest<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        self.transcript.update(self.wire.as_ref(), request.messages)?;
+        let tools = self.tools.render(self.wire.as_ref(), request.tools)?;
+        self.wire.body(request, &Rendered { messages: self.transcript.json(), tools })
     }
 }
 
 #[async_trait]
-impl Conversation for ChatConversation {
+impl Conversation for HttpConversation {
     async fn reply(&mut self, request: &ModelRequest<'_>, deltas: DeltaSink<'_>) -> Result<Reply, ModelFailure> {
-        let body = self.body.render(&self.opening, request).map_err(|error| {
-            self.body = RequestBody::default();
+        let body = self.render(request).map_err(|error| {
+            self.transcript = Transcript::default();
+            self.tools = ToolBlock::default();
             Failure::new(ErrorCode::Internal, format!("the conversation cannot be written as JSON: {error}"))
         })?;
-        let reply = self.exchange(body, request.trace, deltas).await;
-        reply.map_err(|failure| self.endpoint.secrets().scrub(failure).into())
+        let key = self.endpoint.keys().current().await?;
+        // Kept only where a refused key may be followed by another.
+        let again = self.endpoint.keys().may_change().then(|| body.clone());
+        let refused = match (self.exchange(body, request.trace, key.as_ref(), deltas).await, again) {
+            (Err(refused), Some(body)) if refused.failure.code == ErrorCode::ProviderAuth => (refused, body),
+            (outcome, _) => return outcome,
+        };
+        let (refused, body) = refused;
+        // Nothing was done with what was sent under a key that is refused, so this is still the same attempt.
+        match self.endpoint.keys().instead_of(key.as_ref()).await? {
+            Some(fresh) => self.exchange(body, request.trace, Some(&fresh), deltas).await,
+            None => Err(refused),
+        }
     }
 }
 
-impl ChatConversation {
-    async fn exchange(&self, body: Vec<u8>, trace: &SpanContext, deltas: DeltaSink<'_>) -> Result<Reply, Failure> {
-        let deadlines = Deadlines::start(*self.endpoint.timeouts());
-        let awaited = if self.opening.streaming() { Awaited::FirstToken } else { Awaited::WholeReply };
-        let mut response = deadlines
-            .wait(awaited, self.endpoint.post(body, trace).send())
-            .await?
-            .map_err(|error| self.not_sent(error))?;
+impl HttpConversation {
+    /// Sends the body under this key, and reads the answer.
+    async fn exchange(
+        &self,
+        body: Vec<u8>,
+        trace: &SpanContext,
+        key: Option<&SecretString>,
+        deltas: DeltaSink<'_>,
+    ) -> Result<Reply, ModelFailure> {
+        let reply = self.send_and_read(body, trace, key, deltas).await;
+        reply.map_err(|failed| {
+            let failure = self.endpoint.secrets().scrub(failed.failure, key);
+            ModelFailure { failure, ..failed }
+        })
+    }
 
-        let mut answer = Answer::new(self.head(&response));
+    async fn send_and_read(
+        &self,
+        body: Vec<u8>,
+        trace: &SpanContext,
+        key: Option<&SecretString>,
+        deltas: DeltaSink<'_>,
+    ) -> Result<Reply, ModelFailure> {
+        let deadlines = Deadlines::start(*self.endpoint.timeouts());
+        let request = self.endpoint.post(body, trace, key)?;
+        let response = deadlines.wait(self.first_awaited(), request.send()).await?;
+        let response = response.map_err(|error| self.not_sent(error))?;
+        let mut answer = Answer::new(self.head(&response), &self.wire);
+        let first_token_ms = match self.receive(response, &mut answer, &deadlines, deltas).await {
+            Ok(first_token_ms) => first_token_ms,
+            Err(failure) => return Err(ModelFailure { failure, usage: answer.usage() }),
+        };
+        let reply = answer.end(self.transcript.ids())?;
+        Ok(Reply { first_token_ms, ..reply })
+    }
+
+    /// Feeds the answer until it has enough or nothing more comes; returns when the first fragment came.
+    async fn receive(
+        &self,
+        mut response: Response,
+        answer: &mut Answer,
+        deadlines: &Deadlines,
+        deltas: DeltaSink<'_>,
+    ) -> Result<Option<u64>, Failure> {
         let mut first_token_ms = None;
         loop {
             let awaited = match (answer.is_settled(), answer.has_begun()) {
                 (true, _) => Awaited::Rest,
                 (false, true) => Awaited::NextPiece,
-                (false, false) => awaited,
+                (false, false) => self.first_awaited(),
             };
             let piece = match deadlines.wait(awaited, response.chunk()).await {
                 Ok(Ok(piece)) => piece,
@@ -71,23 +127,25 @@ impl ChatConversation {
                 Ok(Err(error)) => return Err(self.broken(error)),
                 Err(late) => return Err(late),
             };
-            let Some(piece) = piece else { break };
+            let Some(piece) = piece else { return Ok(first_token_ms) };
             let progress = answer.push(&piece, &mut |delta| deltas(delta))?;
             if first_token_ms.is_none() && answer.is_streamed() && answer.has_begun() {
                 first_token_ms = Some(deadlines.elapsed_ms());
             }
             if progress == Progress::Enough {
                 drain(&mut response).await;
-                break;
+                return Ok(first_token_ms);
             }
         }
-        let reply = answer.end(self.body.ids())?;
-        Ok(Reply { first_token_ms, ..reply })
+    }
+
+    fn first_awaited(&self) -> Awaited {
+        if self.wire.streams() { Awaited::FirstToken } else { Awaited::WholeReply }
     }
 
     fn head(&self, response: &Response) -> Head {
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
-        let streaming = self.opening.streaming();
+        let streaming = self.wire.streams();
         Head::new(self.endpoint.host(), response.status().as_u16(), header, streaming, Timestamp::now())
     }
 

@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use super::wire::Wire;
 use crate::core::error::{ErrorCode, Failure};
 
 const MAX_TEXT_CHARS: usize = 300;
@@ -10,13 +11,15 @@ const MAX_WORD_CHARS: usize = 64;
 
 /// What an error body says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct ErrorBody {
-    /// `code` and `type`, where they are plain identifiers.
-    words: Vec<String>,
-    /// A `code` that is an HTTP status.
-    status: Option<u16>,
+pub(in crate::models) struct ErrorBody {
+    /// `code`, `type`, `status` and the reasons of Google's `details`, where they are plain identifiers.
+    pub(in crate::models) words: Vec<String>,
+    /// The HTTP status, or a `code` that is one.
+    pub(in crate::models) status: Option<u16>,
     /// The message.
-    text: Option<String>,
+    pub(in crate::models) text: Option<String>,
+    /// How long the body asks to wait (Google's `RetryInfo`), in milliseconds.
+    pub(super) delay_ms: Option<u64>,
 }
 
 impl ErrorBody {
@@ -35,27 +38,36 @@ impl ErrorBody {
     }
 
     /// Reads the error itself: an object, or a plain string.
-    pub(super) fn of_error(error: &Value) -> Self {
+    pub(in crate::models) fn of_error(error: &Value) -> Self {
         if let Some(text) = error.as_str() {
             return Self { text: Some(text.to_owned()), ..Self::default() };
         }
         let code = error.get("code");
-        let words = [code, error.get("type")].into_iter().flatten().filter_map(Value::as_str);
+        let details = error.get("details").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let reasons = details.iter().map(|detail| detail.get("reason"));
+        let words = [code, error.get("type"), error.get("status")].into_iter().chain(reasons);
+        let words = words.flatten().filter_map(Value::as_str);
         let status = code.and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
         Self {
             words: words.filter(|word| is_identifier(word)).map(str::to_owned).collect(),
             status: status.and_then(|status| u16::try_from(status).ok()).filter(|status| (400..600).contains(status)),
             text: error.get("message").and_then(Value::as_str).map(str::to_owned),
+            delay_ms: details.iter().find_map(|detail| seconds_ms(detail.get("retryDelay")?.as_str()?)),
         }
+    }
+
+    /// Whether the error says this of itself.
+    pub(in crate::models) fn says(&self, word: &str) -> bool {
+        self.words.iter().any(|said| said == word)
     }
 }
 
 /// The failure that an error of `server` stands for; `status` is that of the HTTP answer, unless that was a success.
-pub(super) fn failure(server: &str, status: Option<u16>, body: Option<&ErrorBody>) -> Failure {
-    let nothing = ErrorBody::default();
-    let body = body.unwrap_or(&nothing);
+pub(super) fn failure(server: &str, status: Option<u16>, body: Option<ErrorBody>, wire: &dyn Wire) -> Failure {
+    let body = body.unwrap_or_default();
     let status = status.or(body.status);
-    let code = classify(status, &body.words);
+    let body = ErrorBody { status, ..body };
+    let code = wire.classify(&body).unwrap_or_else(|| classify(status, &body.words));
 
     let mut message = format!("{server} answered with an error");
     let status_text = status.map(|status| format!("HTTP {status}"));
@@ -72,7 +84,7 @@ pub(super) fn failure(server: &str, status: Option<u16>, body: Option<&ErrorBody
     if let Some(remedy) = remedy(code, status) {
         message.push_str(&format!(". {remedy}"));
     }
-    Failure::new(code, message)
+    Failure::new(code, message).after_ms(body.delay_ms)
 }
 
 fn classify(status: Option<u16>, words: &[String]) -> ErrorCode {
@@ -107,7 +119,7 @@ fn by_word(word: &str) -> Option<ErrorCode> {
     match word {
         "invalid_request_error" | "not_found_error" | "model_not_found" => Some(ErrorCode::ProviderRejected),
         "authentication_error" | "permission_error" => Some(ErrorCode::ProviderAuth),
-        "rate_limit_exceeded" | "rate_limit_error" => Some(ErrorCode::ProviderRateLimit),
+        "rate_limit_exceeded" | "rate_limit_error" | "RESOURCE_EXHAUSTED" => Some(ErrorCode::ProviderRateLimit),
         "timeout" | "timeout_error" => Some(ErrorCode::ProviderTimeout),
         "server_error" | "overloaded_error" => Some(ErrorCode::ProviderUnavailable),
         _ => None,
@@ -140,4 +152,11 @@ fn fastapi_text(detail: &Value) -> Option<String> {
     let step_text = |step: &Value| step.as_str().map_or_else(|| step.to_string(), str::to_owned);
     let place: Vec<String> = first.get("loc")?.as_array()?.iter().map(step_text).collect();
     Some(format!("{}: {}", place.join("."), first.get("msg").and_then(Value::as_str).unwrap_or_default()))
+}
+
+/// A duration as protobuf writes it: `17s`, `0.5s`.
+fn seconds_ms(text: &str) -> Option<u64> {
+    let seconds: f64 = text.strip_suffix('s')?.parse().ok()?;
+    // The cast saturates.
+    (seconds >= 0.0).then(|| (seconds * 1000.0).ceil() as u64)
 }

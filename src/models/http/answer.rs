@@ -1,19 +1,20 @@
 //! An HTTP answer as it arrives, without a network: status and headers first, then bytes in whatever pieces, then the
 //! reply or the failure. Decides by status and content type what the bytes are, and bounds how many there may be.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use super::CallIds;
 use super::errors::{self, ErrorBody};
-use super::fold::{self, Fold, FoldFault};
+use super::fault::Fault;
 use super::retry_hints::RetryHints;
 use super::sse::{SseDecoder, SseFault};
-use crate::core::chat::Reply;
+use super::wire::{Fold, Wire};
+use crate::core::chat::{Reply, Usage};
 use crate::core::error::{ErrorCode, Failure};
-use crate::ports::Delta;
+use crate::ports::{Delta, ModelFailure};
 
-/// An answer may have this many bytes.
-const MAX_BODY_BYTES: usize = 32 << 20;
 /// Of an error body this much is read.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 
@@ -48,13 +49,14 @@ pub struct Answer {
     head: Head,
     body: Body,
     seen: usize,
+    wire: Arc<dyn Wire>,
 }
 
 #[derive(Debug)]
 enum Body {
     Error(Vec<u8>),
     Whole(Vec<u8>),
-    Events(Box<(SseDecoder, Fold)>),
+    Events(Box<SseDecoder>, Box<dyn Fold>),
 }
 
 impl Head {
@@ -80,21 +82,21 @@ impl Head {
 
 impl Answer {
     /// An answer of which the head is known.
-    pub fn new(head: Head) -> Self {
+    pub(super) fn new(head: Head, wire: &Arc<dyn Wire>) -> Self {
         let body = match head.form {
             Form::Error => Body::Error(Vec::new()),
             Form::Whole => Body::Whole(Vec::new()),
-            Form::Events => Body::Events(Box::default()),
+            Form::Events => Body::Events(Box::default(), wire.fold()),
         };
-        Self { head, body, seen: 0 }
+        Self { head, body, seen: 0, wire: Arc::clone(wire) }
     }
 
     /// Takes the next bytes; what they say of the reply goes to `deltas`, if the answer is streamed.
     pub fn push(&mut self, bytes: &[u8], deltas: &mut dyn FnMut(Delta)) -> Result<Progress, Failure> {
         self.seen = self.seen.saturating_add(bytes.len());
-        if self.seen > MAX_BODY_BYTES {
-            let limit = MAX_BODY_BYTES >> 20;
-            return Err(self.head.too_large(&format!("the answer is larger than {limit} MiB")));
+        let limit = self.wire.max_answer_bytes();
+        if self.seen > limit {
+            return Err(self.head.too_large(&format!("the answer is larger than {} MiB", limit >> 20)));
         }
         match &mut self.body {
             Body::Error(body) => {
@@ -105,12 +107,11 @@ impl Answer {
                 body.extend_from_slice(bytes);
                 Ok(Progress::More)
             }
-            Body::Events(stream) => {
-                let (decoder, fold) = stream.as_mut();
+            Body::Events(decoder, fold) => {
                 let pushed = decoder.push(bytes);
                 // Events before a fault count, wherever the network cut.
                 while let Some(data) = decoder.next_event() {
-                    fold.event(&data, deltas).map_err(|fault| self.head.failure(fault))?;
+                    fold.event(&data, deltas).map_err(|fault| self.head.failure(fault, self.wire.as_ref()))?;
                     if fold.is_done() {
                         return Ok(Progress::Enough);
                     }
@@ -129,13 +130,13 @@ impl Answer {
         match &self.body {
             Body::Error(_) => true,
             Body::Whole(_) => false,
-            Body::Events(stream) => stream.1.is_finished(),
+            Body::Events(_, fold) => fold.is_finished(),
         }
     }
 
     /// Whether the reply arrives in fragments.
     pub fn is_streamed(&self) -> bool {
-        matches!(self.body, Body::Events(_))
+        matches!(self.body, Body::Events(..))
     }
 
     /// Whether the model has said or asked for anything yet.
@@ -143,48 +144,70 @@ impl Answer {
         match &self.body {
             Body::Error(_) => false,
             Body::Whole(body) => !body.is_empty(),
-            Body::Events(stream) => stream.1.has_begun(),
+            Body::Events(_, fold) => fold.has_begun(),
+        }
+    }
+
+    /// What the answer used, as far as it is known by now.
+    pub fn usage(&self) -> Usage {
+        match &self.body {
+            Body::Error(_) | Body::Whole(_) => Usage::default(),
+            Body::Events(_, fold) => fold.usage(),
         }
     }
 
     /// The reply or the failure, now that no more bytes come. `known` are the ids that the conversation has already.
-    pub fn end(self, known: &CallIds) -> Result<Reply, Failure> {
-        let Self { head, body, .. } = self;
+    pub fn end(self, known: &CallIds) -> Result<Reply, ModelFailure> {
+        let Self { head, body, wire, .. } = self;
         match body {
             Body::Error(body) => {
                 let said = ErrorBody::of_body(&body);
-                Err(head.hints.apply(errors::failure(&head.server, Some(head.status), said.as_ref())))
+                let failure = errors::failure(&head.server, Some(head.status), said, wire.as_ref());
+                Err(head.hints.apply(failure).into())
             }
-            Body::Whole(body) => whole(&body, known).map_err(|fault| head.failure(fault)),
-            Body::Events(stream) => stream.1.into_reply(known).map_err(|fault| head.failure(fault)),
+            Body::Whole(body) => {
+                let mut fold = wire.fold();
+                let arrived = read_whole(fold.as_mut(), &body);
+                head.conclude(fold, arrived, known, wire.as_ref())
+            }
+            Body::Events(_, fold) => {
+                let arrived = if fold.is_finished() { Ok(()) } else { Err(Fault::Truncated) };
+                head.conclude(fold, arrived, known, wire.as_ref())
+            }
         }
     }
 }
 
-fn whole(body: &[u8], known: &CallIds) -> Result<Reply, FoldFault> {
+fn read_whole(fold: &mut dyn Fold, body: &[u8]) -> Result<(), Fault> {
     if body.trim_ascii().is_empty() {
-        return Err(FoldFault::Unreadable("the answer is empty".into()));
+        return Err(Fault::Unreadable("the answer is empty".into()));
     }
-    let read = || {
-        let chunk = fold::read(body).map_err(FoldFault::Unreadable)?;
-        let mut fold = Fold::default();
-        fold.chunk(chunk, &mut |_| {})?;
-        fold.into_whole_reply(known)
-    };
-    read().map_err(|fault| match (&fault, ErrorBody::of_body(body)) {
+    fold.whole(body).map_err(|fault| match (&fault, ErrorBody::of_body(body)) {
         // Errors with status 200 come in every shape.
-        (FoldFault::NoMessage | FoldFault::Unreadable(_), Some(error)) => FoldFault::Provider(Box::new(error)),
+        (Fault::NoMessage(_) | Fault::Unreadable(_), Some(error)) => Fault::Provider(Box::new(error)),
         _ => fault,
     })
 }
 
 impl Head {
-    fn failure(&self, fault: FoldFault) -> Failure {
+    fn conclude(
+        &self,
+        fold: Box<dyn Fold>,
+        arrived: Result<(), Fault>,
+        known: &CallIds,
+        wire: &dyn Wire,
+    ) -> Result<Reply, ModelFailure> {
+        let usage = fold.usage();
+        let reply = arrived.and_then(|()| fold.into_reply(known));
+        reply.map_err(|fault| ModelFailure { failure: self.failure(fault, wire), usage })
+    }
+}
+
+impl Head {
+    fn failure(&self, fault: Fault, wire: &dyn Wire) -> Failure {
         match fault {
-            FoldFault::Provider(error) => self.hints.apply(errors::failure(&self.server, None, Some(&error))),
-            FoldFault::Unreadable(_) | FoldFault::Truncated | FoldFault::NoMessage | FoldFault::TooManyCalls(_) => {
-                self.invalid(&fault.to_string())
-            }
+            Fault::Provider(error) => self.hints.apply(errors::failure(&self.server, None, Some(*error), wire)),
+            Fault::Unreadable(_) | Fault::Truncated | Fault::NoMessage(_) => self.invalid(&fault.to_string()),
         }
     }
 
@@ -195,6 +218,6 @@ impl Head {
 
     fn invalid(&self, why: &str) -> Failure {
         let server = &self.server;
-        Failure::new(ErrorCode::ProviderInvalidResponse, format!("{server} gave no readable chat completion: {why}"))
+        Failure::new(ErrorCode::ProviderInvalidResponse, format!("{server} gave no readable answer: {why}"))
     }
 }

@@ -25,7 +25,7 @@ impl CallIds {
 
     /// Gives every call of a reply an id of its own. What is given depends on the conversation alone, so another
     /// process arrives at the same.
-    pub(super) fn assign(&self, parts: &mut [Part]) {
+    pub(in crate::models) fn assign(&self, parts: &mut [Part]) {
         let mut fresh: HashSet<CallId> = HashSet::new();
         for part in parts {
             if let Part::ToolUse { id, .. } = part {

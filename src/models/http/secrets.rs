@@ -5,7 +5,7 @@ use std::fmt;
 use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
 
-use super::settings::Settings;
+use super::settings::{Key, Proxy, Settings};
 use crate::core::error::Failure;
 
 /// A piece of a secret that is this long tells it from anything else. Values that are shorter as a whole are
@@ -17,26 +17,39 @@ pub(super) struct Secrets(Vec<SecretString>);
 
 impl Secrets {
     pub(super) fn of(settings: &Settings, url: &Url) -> Self {
-        let mut secrets: Vec<SecretString> =
-            settings.api_key.iter().chain(settings.headers.values()).cloned().collect();
+        let key = settings.api_key.iter().filter_map(|key| match key {
+            Key::Fixed(key) => Some(key),
+            Key::From(_) => None,
+        });
+        let proxy = match &settings.proxy {
+            Proxy::Url(url) => Some(url),
+            Proxy::Environment | Proxy::Direct => None,
+        };
+        let mut secrets: Vec<SecretString> = key.chain(settings.headers.values()).chain(proxy).cloned().collect();
         secrets.extend(url.password().map(SecretString::from));
         let in_query = url.query_pairs().filter(|(name, _)| name != "api-version");
         secrets.extend(in_query.map(|(_, value)| SecretString::from(value.into_owned())));
-        secrets.retain(|secret| secret.expose_secret().chars().count() >= TELLTALE_CHARS);
+        secrets.retain(is_telltale);
         Self(secrets)
     }
 
-    /// The failure without any secret: a whole one is blotted out, and where a piece is left the message is withheld.
-    pub(super) fn scrub(&self, failure: Failure) -> Failure {
+    /// The failure without any secret, nor the `key` that was sent: a whole one is blotted out, and where a piece is left
+    /// the message is withheld.
+    pub(super) fn scrub(&self, failure: Failure, key: Option<&SecretString>) -> Failure {
         let mut message = failure.message.clone();
-        for secret in &self.0 {
+        let key = key.filter(|key| is_telltale(key));
+        for secret in self.0.iter().chain(key) {
             message = message.replace(secret.expose_secret(), "[redacted]");
         }
-        if self.0.iter().any(|secret| shares_a_piece(&message, secret.expose_secret())) {
+        if self.0.iter().chain(key).any(|secret| shares_a_piece(&message, secret.expose_secret())) {
             message = "the provider's message repeats a part of the credentials and is withheld".into();
         }
         Failure { message, ..failure }
     }
+}
+
+fn is_telltale(secret: &SecretString) -> bool {
+    secret.expose_secret().chars().count() >= TELLTALE_CHARS
 }
 
 fn shares_a_piece(message: &str, secret: &str) -> bool {
@@ -59,8 +72,9 @@ mod tests {
     fn placeholders_are_no_secrets_and_passwords_in_the_address_are() {
         let settings = Settings { api_key: Some("ollama".into()), ..Settings::new("http://h", "m") };
         let url = Url::parse("http://u:pass-canary@h/v1?api-version=2024-10-21&key=query-canary").unwrap();
-        let scrub =
-            |text: &str| Secrets::of(&settings, &url).scrub(Failure::new(ErrorCode::ProviderRejected, text)).message;
+        let scrub = |text: &str| {
+            Secrets::of(&settings, &url).scrub(Failure::new(ErrorCode::ProviderRejected, text), None).message
+        };
         assert_eq!(scrub("ollama has no api-version 2024-10-21"), "ollama has no api-version 2024-10-21");
         assert_eq!(scrub("pass-canary, query-canary"), "[redacted], [redacted]");
     }
@@ -68,7 +82,7 @@ mod tests {
     #[test]
     fn neither_a_whole_secret_nor_a_piece_of_one_gets_through() {
         let secrets = Secrets(vec!["sk-canary-0123456789".into()]);
-        let scrub = |text: &str| secrets.scrub(Failure::new(ErrorCode::ProviderRejected, text)).message;
+        let scrub = |text: &str| secrets.scrub(Failure::new(ErrorCode::ProviderRejected, text), None).message;
         assert_eq!(scrub("bad key sk-canary-0123456789!"), "bad key [redacted]!");
         assert!(!scrub("bad key sk-canary-***").contains("canary"));
         assert_eq!(scrub("no such model"), "no such model");

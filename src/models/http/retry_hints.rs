@@ -30,7 +30,8 @@ impl RetryHints {
     /// The failure as the server wants it treated: `x-should-retry` wins over what the code says.
     pub(super) fn apply(&self, failure: Failure) -> Failure {
         let retryable = self.should_retry.unwrap_or(failure.retryable);
-        failure.retryable(retryable).after_ms(self.delay_ms.filter(|_| retryable))
+        let delay_ms = self.delay_ms.or(failure.retry_after_ms).filter(|_| retryable);
+        failure.retryable(retryable).after_ms(delay_ms)
     }
 }
 

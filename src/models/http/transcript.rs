@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use super::CallIds;
-use super::message::{WireMessage, translate};
+use super::members::Members;
+use super::wire::Wire;
 use crate::core::chat::Message;
 
 /// The rendered part of a conversation.
 #[derive(Debug, Default)]
 pub(super) struct Transcript {
-    system: String,
-    json: Vec<u8>,
+    members: Members,
     rendered: Vec<Rendered>,
     ids: CallIds,
 }
@@ -25,27 +25,20 @@ struct Rendered {
 
 impl Transcript {
     /// Brings the bytes up to date; says how many messages had to be rendered.
-    pub(super) fn update(&mut self, system: &str, messages: &[Arc<Message>]) -> Result<usize, serde_json::Error> {
-        if self.system != system {
-            *self = Self::default();
-        }
-        if self.json.is_empty() && !system.is_empty() {
-            serde_json::to_writer(&mut self.json, &WireMessage::System { content: system })?;
-            system.clone_into(&mut self.system);
-        }
+    pub(super) fn update(&mut self, wire: &dyn Wire, messages: &[Arc<Message>]) -> Result<usize, serde_json::Error> {
         let same = |(known, message): &(&Rendered, &Arc<Message>)| Arc::ptr_eq(&known.message, message);
         let unchanged = self.rendered.iter().zip(messages).take_while(same).count();
         self.forget_from(unchanged);
         let new = messages.get(unchanged..).unwrap_or_default();
         for message in new {
-            self.append(message)?;
+            self.append(wire, message)?;
         }
         Ok(new.len())
     }
 
     /// The members of the `messages` array, separated by commas.
     pub(super) fn json(&self) -> &[u8] {
-        &self.json
+        self.members.json()
     }
 
     /// The ids of all calls in it.
@@ -55,69 +48,60 @@ impl Transcript {
 
     fn forget_from(&mut self, index: usize) {
         for dropped in self.rendered.drain(index..).rev() {
-            self.json.truncate(dropped.begins);
+            self.members.truncate(dropped.begins);
             self.ids.remove(&dropped.message);
         }
     }
 
-    fn append(&mut self, message: &Arc<Message>) -> Result<(), serde_json::Error> {
-        self.rendered.push(Rendered { message: Arc::clone(message), begins: self.json.len() });
+    fn append(&mut self, wire: &dyn Wire, message: &Arc<Message>) -> Result<(), serde_json::Error> {
+        let before = self.rendered.last().map(|rendered| Arc::clone(&rendered.message));
+        self.rendered.push(Rendered { message: Arc::clone(message), begins: self.members.len() });
         self.ids.add(message);
-        for wire in translate(message)? {
-            if !self.json.is_empty() {
-                self.json.push(b',');
-            }
-            serde_json::to_writer(&mut self.json, &wire)?;
-        }
-        Ok(())
+        wire.message(message, before.as_deref(), &mut self.members)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::{Settings, openai_chat};
+
+    fn wire() -> impl Wire {
+        openai_chat::Chat::new(&Settings::new("http://h", "m"), "h").unwrap()
+    }
 
     fn fresh(messages: &[Arc<Message>]) -> Vec<u8> {
         let mut transcript = Transcript::default();
-        transcript.update("be brief", messages).unwrap();
-        transcript.json
+        transcript.update(&wire(), messages).unwrap();
+        transcript.json().to_vec()
     }
 
     #[test]
     fn only_what_is_new_is_rendered_and_the_bytes_are_those_of_a_fresh_rendering() {
         let mut messages = vec![Arc::new(Message::user("a"))];
         let mut transcript = Transcript::default();
-        assert_eq!(transcript.update("be brief", &messages).unwrap(), 1);
+        assert_eq!(transcript.update(&wire(), &messages).unwrap(), 1);
         for turn in 0..50 {
-            let before = transcript.json.clone();
+            let before = transcript.json().to_vec();
             messages.push(Arc::new(Message::assistant(format!("answer {turn}"))));
             messages.push(Arc::new(Message::user(format!("question {turn}"))));
-            assert_eq!(transcript.update("be brief", &messages).unwrap(), 2);
-            assert!(transcript.json.starts_with(&before));
-            assert_eq!(transcript.json, fresh(&messages));
+            assert_eq!(transcript.update(&wire(), &messages).unwrap(), 2);
+            assert!(transcript.json().starts_with(&before));
+            assert_eq!(transcript.json(), fresh(&messages));
         }
-        assert_eq!(transcript.update("be brief", &messages).unwrap(), 0);
+        assert_eq!(transcript.update(&wire(), &messages).unwrap(), 0);
     }
 
     #[test]
     fn a_replaced_last_message_is_rendered_again_and_nothing_before_it() {
         let mut messages: Vec<_> = ["a", "b", "c"].into_iter().map(|text| Arc::new(Message::user(text))).collect();
         let mut transcript = Transcript::default();
-        transcript.update("be brief", &messages).unwrap();
+        transcript.update(&wire(), &messages).unwrap();
         messages[2] = Arc::new(Message::user("another"));
-        assert_eq!(transcript.update("be brief", &messages).unwrap(), 1);
-        assert_eq!(transcript.json, fresh(&messages));
+        assert_eq!(transcript.update(&wire(), &messages).unwrap(), 1);
+        assert_eq!(transcript.json(), fresh(&messages));
         messages.pop();
-        assert_eq!(transcript.update("be brief", &messages).unwrap(), 0);
-        assert_eq!(transcript.json, fresh(&messages));
-    }
-
-    #[test]
-    fn another_system_prompt_renders_everything_anew() {
-        let messages = [Arc::new(Message::user("a"))];
-        let mut transcript = Transcript::default();
-        transcript.update("", &messages).unwrap();
-        assert_eq!(transcript.update("be brief", &messages).unwrap(), 1);
-        assert_eq!(transcript.json, fresh(&messages));
+        assert_eq!(transcript.update(&wire(), &messages).unwrap(), 0);
+        assert_eq!(transcript.json(), fresh(&messages));
     }
 }

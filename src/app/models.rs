@@ -1,0 +1,118 @@
+//! Models, opened from their settings.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{AppError, Pricing};
+use crate::config::{self, Api, HttpModelSettings, KeySettings, ModelSettings, ProxySettings, Settings};
+use crate::core::error::{ErrorCode, Failure};
+use crate::core::id::ModelName;
+use crate::models::scripted::{Script, ScriptedModel};
+use crate::models::unusable::Unusable;
+use crate::models::{self, anthropic, gemini, openai_chat, openai_responses};
+use crate::ports::Model;
+
+/// The models of a configuration, by name.
+pub type Models = BTreeMap<ModelName, Arc<dyn Model>>;
+
+/// Every model of a configuration, with the cost of its replies as far as that is known. Nobody is asked anything yet.
+pub fn open(settings: &Settings) -> Result<Models, AppError> {
+    let mut models = Models::new();
+    for (name, model) in &settings.models {
+        let model = open_one(name, model)?;
+        let pricing = Pricing::of(settings, name, model.identity());
+        models.insert(name.clone(), pricing.applied_to(model));
+    }
+    Ok(models)
+}
+
+/// What makes a model of that kind.
+pub(super) fn adapter(api: Api) -> fn(&models::Settings) -> Result<models::HttpModel, models::SettingsError> {
+    match api {
+        Api::OpenAiChat => openai_chat::model,
+        Api::OpenAiResponses => openai_responses::model,
+        Api::Anthropic => anthropic::model,
+        Api::Gemini => gemini::model,
+    }
+}
+
+fn open_one(name: &ModelName, settings: &ModelSettings) -> Result<Arc<dyn Model>, AppError> {
+    Ok(match settings {
+        ModelSettings::Scripted { file } => {
+            let script: Script = config::read_file(file).map_err(AppError::Script)?;
+            Arc::new(ScriptedModel::new(name.as_str(), script))
+        }
+        ModelSettings::Http(settings) => {
+            let unusable =
+                |reason: models::SettingsError| AppError::Model { model: name.clone(), reason: reason.to_string() };
+            Arc::new(adapter(settings.api)(&adapter_settings(settings)).map_err(unusable)?)
+        }
+        ModelSettings::Missing { remedy } => {
+            let message = format!("no model is configured: {remedy}");
+            Arc::new(Unusable::new(name.as_str(), Failure::new(ErrorCode::Configuration, message)))
+        }
+    })
+}
+
+fn adapter_settings(settings: &HttpModelSettings) -> models::Settings {
+    let HttpModelSettings { api: _, base_url, model, .. } = settings;
+    models::Settings {
+        api_key: settings.key.as_ref().map(key),
+        headers: settings.headers.clone(),
+        proxy: match &settings.proxy {
+            ProxySettings::Environment => models::Proxy::Environment,
+            ProxySettings::Direct => models::Proxy::Direct,
+            ProxySettings::Url(url) => models::Proxy::Url(url.clone()),
+        },
+        stream: settings.stream,
+        timeouts: models::Timeouts {
+            connect: settings.connect_timeout,
+            first_token: settings.first_token_timeout,
+            idle: settings.idle_timeout,
+            total: settings.total_timeout,
+        },
+        temperature: settings.temperature,
+        max_tokens: settings.max_tokens,
+        top_p: settings.top_p,
+        seed: settings.seed,
+        reasoning: models::Reasoning {
+            effort: settings.reasoning_effort.clone(),
+            budget_tokens: settings.reasoning_budget_tokens,
+            show: settings.show_reasoning,
+        },
+        tool_choice: match settings.tool_choice.as_deref() {
+            None | Some("auto") => models::ToolChoice::Auto,
+            Some("required") => models::ToolChoice::Required,
+            Some(name) => models::ToolChoice::Tool(name.to_owned()),
+        },
+        parallel_tool_calls: settings.parallel_tool_calls,
+        strict_tools: settings.strict_tools,
+        structured_output: settings.structured_output,
+        media: settings.media.as_ref().map(|kinds| kinds.iter().copied().map(media_kind).collect()),
+        prompt_cache: match settings.prompt_cache {
+            config::PromptCache::Automatic => models::PromptCache::Automatic,
+            config::PromptCache::FiveMinutes => models::PromptCache::FiveMinutes,
+            config::PromptCache::OneHour => models::PromptCache::OneHour,
+            config::PromptCache::Off => models::PromptCache::Off,
+        },
+        extra: settings.extra.clone(),
+        ..models::Settings::new(base_url, model)
+    }
+}
+
+fn key(key: &KeySettings) -> models::Key {
+    match key {
+        KeySettings::Fixed(key) => models::Key::Fixed(key.clone()),
+        KeySettings::Command { command, args } => {
+            models::Key::From(Arc::new(models::KeyCommand { command: command.clone(), args: args.clone() }))
+        }
+    }
+}
+
+fn media_kind(kind: config::MediaKind) -> models::MediaKind {
+    match kind {
+        config::MediaKind::Images => models::MediaKind::Images,
+        config::MediaKind::Files => models::MediaKind::Files,
+        config::MediaKind::Audio => models::MediaKind::Audio,
+    }
+}

@@ -1,0 +1,237 @@
+//! The server's address, the headers that go along, and the connection pool.
+
+use std::fmt;
+
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, ClientBuilder, RequestBuilder, Url, redirect};
+use secrecy::{ExposeSecret, SecretString};
+
+use super::keys::Keys;
+use super::secrets::Secrets;
+use super::settings::{Key, Proxy, Settings, SettingsError, Timeouts};
+use crate::core::error::{ErrorCode, Failure};
+use crate::core::trace::SpanContext;
+
+const OLLAMA_PORT: u16 = 11434;
+
+/// Where a wire's requests go, below the base address.
+pub(in crate::models) struct Address<'a> {
+    /// The path, segment by segment.
+    pub(in crate::models) path: &'a [&'a str],
+    /// What the query has to say.
+    pub(in crate::models) query: Option<(&'a str, &'a str)>,
+    /// How the key is shown.
+    pub(in crate::models) key: KeyHeader,
+    /// Headers that every request has, unless the settings say otherwise.
+    pub(in crate::models) headers: &'a [(&'static str, &'static str)],
+}
+
+/// The header that shows the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::models) enum KeyHeader {
+    /// `authorization: Bearer …`; Azure wants `api-key`.
+    Bearer,
+    /// This header, and nothing but the key in it.
+    Named(&'static str),
+}
+
+/// One model server, ready to be sent to.
+pub(super) struct Endpoint {
+    client: Client,
+    url: Url,
+    host: String,
+    provider: String,
+    key_header: KeyHeader,
+    keys: Keys,
+    secrets: Secrets,
+    timeouts: Timeouts,
+}
+
+impl Endpoint {
+    pub(super) fn new(settings: &Settings, address: &Address<'_>) -> Result<Self, SettingsError> {
+        let url = request_url(&settings.base_url, address)?;
+        let host = url.host_str().unwrap_or_default().to_owned();
+        let provider = provider(&host, url.port());
+        let key_header = match address.key {
+            KeyHeader::Bearer if provider == "azure" => KeyHeader::Named("api-key"),
+            other => other,
+        };
+        if let Some(Key::Fixed(key)) = &settings.api_key {
+            key_value(key_header, key).ok_or(SettingsError::ApiKey)?;
+        }
+        let client = Client::builder()
+            .default_headers(headers(settings, address)?)
+            .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(settings.timeouts.connect)
+            // A redirect would carry the key to an address nobody configured.
+            .redirect(redirect::Policy::none());
+        let client = through(client, &settings.proxy)?
+            .build()
+            .map_err(|error| SettingsError::Client(error.without_url().to_string()))?;
+        let secrets = Secrets::of(settings, &url);
+        let keys = Keys::new(settings.api_key.as_ref());
+        Ok(Self { client, url, host, provider, key_header, keys, secrets, timeouts: settings.timeouts })
+    }
+
+    /// A request with this body, under this span, showing this key.
+    pub(super) fn post(
+        &self,
+        body: Vec<u8>,
+        trace: &SpanContext,
+        key: Option<&SecretString>,
+    ) -> Result<RequestBuilder, Failure> {
+        let mut request = self.client.post(self.url.clone()).header("traceparent", trace.traceparent());
+        if let Some(state) = trace.state.as_deref().and_then(|state| HeaderValue::from_str(state).ok()) {
+            request = request.header("tracestate", state);
+        }
+        if let Some(key) = key {
+            let unusable = || Failure::new(ErrorCode::ProviderAuth, SettingsError::ApiKey.to_string());
+            let (name, value) = key_value(self.key_header, key).ok_or_else(unusable)?;
+            request = request.header(name, value);
+        }
+        Ok(request.body(body))
+    }
+
+    /// Where keys come from.
+    pub(super) fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// The host, for people.
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Who serves the model, as far as the address tells.
+    pub(super) fn provider(&self) -> &str {
+        &self.provider
+    }
+
+    /// What must never be shown.
+    pub(super) fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
+
+    /// How long to wait for what.
+    pub(super) fn timeouts(&self) -> &Timeouts {
+        &self.timeouts
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    /// The host alone: address and headers hold credentials.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").field("host", &self.host).finish_non_exhaustive()
+    }
+}
+
+/// The base address with the wire's path and query; a query it has already (`?api-version=`) stays.
+fn request_url(base_url: &str, address: &Address<'_>) -> Result<Url, SettingsError> {
+    let mut url = Url::parse(base_url).map_err(|error| SettingsError::BaseUrl(error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(SettingsError::BaseUrl(format!("the scheme is {}", url.scheme())));
+    }
+    match url.path_segments_mut() {
+        Ok(mut segments) => segments.pop_if_empty().extend(address.path),
+        Err(()) => return Err(SettingsError::BaseUrl("it has no path".into())),
+    };
+    if let Some((name, value)) = address.query {
+        url.query_pairs_mut().append_pair(name, value);
+    }
+    Ok(url)
+}
+
+fn through(client: ClientBuilder, proxy: &Proxy) -> Result<ClientBuilder, SettingsError> {
+    Ok(match proxy {
+        Proxy::Environment => client,
+        Proxy::Direct => client.no_proxy(),
+        Proxy::Url(url) => client.proxy(reqwest::Proxy::all(url.expose_secret()).map_err(|_| SettingsError::Proxy)?),
+    })
+}
+
+fn headers(settings: &Settings, address: &Address<'_>) -> Result<HeaderMap, SettingsError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    for (name, value) in address.headers {
+        headers.insert(*name, HeaderValue::from_static(value));
+    }
+    for (name, value) in &settings.headers {
+        let refused = || SettingsError::Header(name.clone());
+        let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refused())?;
+        headers.insert(key, sensitive(value).ok_or_else(refused)?);
+    }
+    Ok(headers)
+}
+
+fn key_value(header: KeyHeader, key: &SecretString) -> Option<(&'static str, HeaderValue)> {
+    Some(match header {
+        KeyHeader::Bearer => ("authorization", sensitive(&format!("Bearer {}", key.expose_secret()).into())?),
+        KeyHeader::Named(name) => (name, sensitive(key)?),
+    })
+}
+
+fn sensitive(secret: &SecretString) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(secret.expose_secret()).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+fn provider(host: &str, port: Option<u16>) -> String {
+    let within = |domain: &str| host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    if within("openai.com") {
+        "openai".into()
+    } else if within("azure.com") {
+        "azure".into()
+    } else if within("openrouter.ai") {
+        "openrouter".into()
+    } else if within("anthropic.com") {
+        "anthropic".into()
+    } else if within("googleapis.com") {
+        "google".into()
+    } else if port == Some(OLLAMA_PORT) {
+        "ollama".into()
+    } else {
+        host.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_is_appended_and_a_query_stays() {
+        let chat = Address { path: &["chat", "completions"], query: None, key: KeyHeader::Bearer, headers: &[] };
+        for (base, expected) in [
+            ("https://api.openai.com/v1", "https://api.openai.com/v1/chat/completions"),
+            ("http://localhost:11434/v1/", "http://localhost:11434/v1/chat/completions"),
+            ("http://h", "http://h/chat/completions"),
+            (
+                "https://x.openai.azure.com/d?api-version=1",
+                "https://x.openai.azure.com/d/chat/completions?api-version=1",
+            ),
+        ] {
+            assert_eq!(request_url(base, &chat).unwrap().as_str(), expected);
+        }
+        assert!(request_url("ftp://h/v1", &chat).is_err() && request_url("api.openai.com", &chat).is_err());
+        let streaming = Address { query: Some(("alt", "sse")), ..chat };
+        let url = request_url("http://h/v1?key=k", &streaming).unwrap();
+        assert_eq!(url.as_str(), "http://h/v1/chat/completions?key=k&alt=sse");
+    }
+
+    #[test]
+    fn the_provider_follows_from_the_address() {
+        for (host, port, expected) in [
+            ("api.openai.com", None, "openai"),
+            ("x.openai.azure.com", None, "azure"),
+            ("openrouter.ai", None, "openrouter"),
+            ("api.anthropic.com", None, "anthropic"),
+            ("generativelanguage.googleapis.com", None, "google"),
+            ("localhost", Some(11434), "ollama"),
+            ("localhost", Some(8000), "localhost"),
+            ("notopenai.com", None, "notopenai.com"),
+        ] {
+            assert_eq!(provider(host, port), expected, "{host}");
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! The shell that every provider's adapter sits in: connection, key, deadlines, server-sent events, bounds, errors, and
+//! a conversation that is rendered once and only grows. What differs between providers is a [`Wire`]: pure functions from the
+//! neutral conversation to bytes and back. So every recorded answer of a provider is a test without a network, cut into
+//! whatever pieces, and an adapter is little more than its wire types. One call is one attempt: nothing here retries.
+
+mod answer;
+mod call_ids;
+mod conversation;
+mod deadlines;
+mod endpoint;
+mod errors;
+mod fault;
+mod keys;
+mod members;
+mod model;
+mod object;
+mod retry_hints;
+mod secrets;
+mod settings;
+mod sse;
+mod tool_block;
+mod transcript;
+mod wire;
+
+pub use answer::{Answer, Head, Progress};
+pub use call_ids::CallIds;
+pub use keys::{KeyCommand, KeySource};
+pub use model::HttpModel;
+pub use settings::{Key, MediaKind, PromptCache, Proxy, Reasoning, Settings, SettingsError, Timeouts, ToolChoice};
+
+pub(in crate::models) use endpoint::{Address, KeyHeader};
+pub(in crate::models) use errors::ErrorBody;
+pub(in crate::models) use fault::{Fault, read};
+pub(in crate::models) use members::Members;
+pub(in crate::models) use object::{Object, Opening};
+pub(in crate::models) use wire::{Declared, Fold, Rendered, Wire};

@@ -1,0 +1,79 @@
+//! A model behind a wire.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::answer::{Answer, Head};
+use super::conversation::HttpConversation;
+use super::endpoint::{Address, Endpoint};
+use super::wire::{Declared, Wire};
+use super::{Settings, SettingsError};
+use crate::core::tool::Tool;
+use crate::ports::{Conversation, Fit, Model, ModelIdentity, ModelRequest};
+
+/// A model on a server that is reached over HTTP.
+#[derive(Clone)]
+pub struct HttpModel {
+    identity: Arc<ModelIdentity>,
+    endpoint: Arc<Endpoint>,
+    wire: Arc<dyn Wire>,
+}
+
+impl HttpModel {
+    /// A model that speaks `wire` at `address`; sends nothing. `wire` gets the provider's name, as the address tells it.
+    pub(in crate::models) fn new<W: Wire + 'static>(
+        settings: &Settings,
+        system: &str,
+        address: &Address<'_>,
+        wire: impl FnOnce(&str) -> Result<W, SettingsError>,
+    ) -> Result<Self, SettingsError> {
+        let endpoint = Endpoint::new(settings, address)?;
+        let wire = wire(endpoint.provider())?;
+        let identity = ModelIdentity {
+            system: system.to_owned(),
+            provider: endpoint.provider().to_owned(),
+            model: settings.model.clone(),
+            settings: settings.shown(),
+        };
+        Ok(Self { identity: Arc::new(identity), endpoint: Arc::new(endpoint), wire: Arc::new(wire) })
+    }
+
+    /// What a fresh conversation would send for this request.
+    pub fn body(&self, request: &ModelRequest<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        HttpConversation::new(Arc::clone(&self.endpoint), Arc::clone(&self.wire)).render(request)
+    }
+
+    /// An answer with this head, to be read without a network.
+    pub fn answer(&self, head: Head) -> Answer {
+        Answer::new(head, &self.wire)
+    }
+}
+
+impl Model for HttpModel {
+    fn identity(&self) -> &ModelIdentity {
+        &self.identity
+    }
+
+    fn fit(&self, tool: &Tool) -> Fit {
+        match self.wire.declare(tool) {
+            Declared::As { lost, .. } if lost.is_empty() => Fit::Whole,
+            Declared::As { lost, .. } => Fit::Lossy(lost),
+            Declared::Refused(why) => Fit::Refused(why),
+        }
+    }
+
+    fn converse(&self) -> Box<dyn Conversation> {
+        Box::new(HttpConversation::new(Arc::clone(&self.endpoint), Arc::clone(&self.wire)))
+    }
+}
+
+impl fmt::Debug for HttpModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { identity, endpoint, wire } = self;
+        f.debug_struct("HttpModel")
+            .field("model", &identity.model)
+            .field("endpoint", endpoint)
+            .field("wire", &wire.name())
+            .finish()
+    }
+}

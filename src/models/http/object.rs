@@ -1,0 +1,57 @@
+//! A JSON object that is put together from parts which are rendered already: a request costs one copy of its bytes.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// An object that is being written.
+#[derive(Debug)]
+pub(in crate::models) struct Object(Vec<u8>);
+
+/// The fields that are the same in every request, rendered once.
+#[derive(Clone, Debug)]
+pub(in crate::models) struct Opening(Vec<u8>);
+
+impl Opening {
+    /// These fields.
+    pub(in crate::models) fn new(fields: Map<String, Value>) -> Self {
+        let json = Value::Object(fields).to_string();
+        Self(json.strip_suffix('}').unwrap_or(&json).as_bytes().to_vec())
+    }
+}
+
+impl Object {
+    /// An object that begins with `opening` and has room for about `room` bytes more.
+    pub(in crate::models) fn new(opening: &Opening, room: usize) -> Self {
+        let mut json = Vec::with_capacity(opening.0.len() + room + 1024);
+        json.extend_from_slice(&opening.0);
+        Self(json)
+    }
+
+    /// Adds a field.
+    pub(in crate::models) fn field(&mut self, name: &str, value: &impl Serialize) -> Result<(), serde_json::Error> {
+        self.begin(name);
+        serde_json::to_writer(&mut self.0, value)
+    }
+
+    /// Adds a field whose JSON is there already, in pieces.
+    pub(in crate::models) fn rendered(&mut self, name: &str, json: &[&[u8]]) {
+        self.begin(name);
+        json.iter().for_each(|piece| self.0.extend_from_slice(piece));
+    }
+
+    /// The whole object.
+    pub(in crate::models) fn end(mut self) -> Vec<u8> {
+        self.0.push(b'}');
+        self.0
+    }
+
+    fn begin(&mut self, name: &str) {
+        if self.0 != b"{" {
+            self.0.push(b',');
+        }
+        // Names are ours: plain words.
+        self.0.push(b'"');
+        self.0.extend_from_slice(name.as_bytes());
+        self.0.extend_from_slice(b"\":");
+    }
+}
