@@ -110,7 +110,7 @@ impl Told {
         for finding in findings {
             if !self.json {
                 let paint = out.paint();
-                finding.lines(paint).iter().for_each(|line| out.line(line));
+                finding.lines(&self.checks, paint).iter().for_each(|line| out.line(line));
             }
             self.checks.push(finding);
         }

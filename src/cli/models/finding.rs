@@ -76,8 +76,8 @@ impl Finding {
         Self { remedy: Some(remedy.into()), ..self }
     }
 
-    /// The lines that tell it.
-    pub(super) fn lines(&self, paint: Paint) -> Vec<String> {
+    /// The lines that tell it after those `before` were told: what to do is said once.
+    pub(super) fn lines(&self, before: &[Self], paint: Paint) -> Vec<String> {
         let mark = match self.works {
             Some(true) => paint.green("✓"),
             Some(false) => paint.red("✗"),
@@ -85,7 +85,8 @@ impl Finding {
         };
         let told = self.error.as_ref().map_or_else(|| self.evidence.clone(), ToString::to_string);
         let mut lines = vec![format!("  {mark} {:<18}{told}", self.check.to_string())];
-        lines.extend(self.remedy.iter().map(|remedy| format!("    {} {remedy}", paint.cyan("help:"))));
+        let is_new = |remedy: &&String| before.iter().all(|told| told.remedy.as_ref() != Some(*remedy));
+        lines.extend(self.remedy.iter().filter(is_new).map(|remedy| format!("    {} {remedy}", paint.cyan("help:"))));
         lines
     }
 

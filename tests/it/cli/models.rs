@@ -197,7 +197,8 @@ fn a_server_that_is_not_there_is_told_with_what_to_do() {
     let desk = Desk::empty();
     desk.write("toolgate.yaml", "models: { main: { openai_chat: { base_url: 'http://127.0.0.1:9/v1', model: m } } }");
     let checked = desk.toolgate(&["models", "check", "main"]).expect(1);
-    assert!(checked.out.contains("check the model's `base_url`, and that the server is running"), "{}", checked.out);
+    let remedy = "help: check the model's `base_url`, and that the server is running";
+    assert_eq!(checked.out.matches(remedy).count(), 1, "what to do is said once: {}", checked.out);
     assert!(checked.out.contains("? usage             there was no reply"), "{}", checked.out);
 }
 
