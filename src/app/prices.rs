@@ -27,7 +27,7 @@ pub enum Pricing {
 pub struct IdleCostLimit {
     /// The agent with `max_cost_usd`.
     pub agent: AgentName,
-    /// Its model, of which nobody knows what it charges.
+    /// One of its models, of which nobody knows what it charges.
     pub model: ModelName,
 }
 
@@ -57,14 +57,18 @@ impl Pricing {
     }
 }
 
-/// The agents whose `max_cost_usd` cannot act, because nobody knows what their model charges. Where no model is configured
-/// at all, that is what is wrong.
+/// The agents whose `max_cost_usd` cannot act on one of their models, because nobody knows what it charges. Where no model
+/// is configured at all, that is what is wrong.
 pub fn idle_cost_limits(settings: &Settings, models: &Models) -> Vec<IdleCostLimit> {
-    let limited = settings.agents.values().filter(|agent| agent.limits.max_cost_usd.is_some());
     let is_missing = |name: &ModelName| matches!(settings.models.get(name), Some(ModelSettings::Missing { .. }));
-    let unknown = limited.filter(|agent| {
-        let model = models.get(&agent.model).filter(|_| !is_missing(&agent.model));
-        model.is_some_and(|model| Pricing::of(settings, &agent.model, model.identity()).is_unknown())
+    let is_unknown = |name: &ModelName| {
+        let model = models.get(name).filter(|_| !is_missing(name));
+        model.is_some_and(|model| Pricing::of(settings, name, model.identity()).is_unknown())
+    };
+    let limited = settings.agents.values().filter(|agent| agent.limits.max_cost_usd.is_some());
+    let idle = limited.flat_map(|agent| {
+        let unknown = agent.models().filter(|name| is_unknown(name));
+        unknown.map(|model| IdleCostLimit { agent: agent.name.clone(), model: model.clone() })
     });
-    unknown.map(|agent| IdleCostLimit { agent: agent.name.clone(), model: agent.model.clone() }).collect()
+    idle.collect()
 }

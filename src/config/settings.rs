@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::core::chat::Price;
 use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::policy::Policy;
-use crate::core::run::{InDoubt, Limits, OnDeny};
+use crate::core::run::{Candidate, InDoubt, Limits, OnDeny};
 use crate::core::tool::{ExternalTool, TierMode, ToolFilter};
 
 /// Everything a gateway is told. Secrets show themselves as redacted.
@@ -27,7 +27,7 @@ pub struct Settings {
     pub store: StoreSettings,
     /// How long a run belongs to a process that stopped showing signs of life.
     pub lease: Duration,
-    /// The models, by name. Every agent's model is in here.
+    /// The models, by name. Every agent's models are in here.
     pub models: BTreeMap<ModelName, ModelSettings>,
     /// What models charge, where it is configured; every name is that of a model.
     pub prices: BTreeMap<ModelName, Price>,
@@ -258,6 +258,10 @@ pub struct AgentSettings {
     pub name: AgentName,
     /// Its model.
     pub model: ModelName,
+    /// The models that stand in for it, in order; each is named once.
+    pub fallback: Vec<Candidate>,
+    /// Seconds for which a model that failed is passed over.
+    pub cooldown_s: u64,
     /// Its system prompt; may be empty.
     pub instructions: String,
     /// The servers whose tools it may use, in the order written.
@@ -280,6 +284,13 @@ pub struct AgentSettings {
     pub external_tools: Vec<ExternalTool>,
     /// What bounds a run.
     pub limits: Limits,
+}
+
+impl AgentSettings {
+    /// Every model it may ask: its own, and those that stand in for it.
+    pub fn models(&self) -> impl Iterator<Item = &ModelName> {
+        [&self.model].into_iter().chain(self.fallback.iter().map(|candidate| &candidate.model))
+    }
 }
 
 /// Where traces go.

@@ -2,6 +2,7 @@
 
 mod costs;
 mod desk;
+mod fallback;
 
 mod look;
 mod models;

@@ -73,7 +73,7 @@ impl List {
 
 impl Row {
     fn new(settings: &Settings, name: &ModelName, model: &ModelSettings, identity: &ModelIdentity) -> Self {
-        let uses = settings.agents.values().filter(|agent| agent.model == *name);
+        let uses = settings.agents.values().filter(|agent| agent.models().any(|used| used == name));
         Self {
             name: name.clone(),
             kind: kind(model),

@@ -104,9 +104,13 @@ impl Story {
                 self.streamed = false;
                 vec![self.turn(event.iteration, *offer)]
             }
-            Fact::ModelRetrying { attempt, .. } => {
+            Fact::ModelRetrying { model, attempt, instead_of } => {
                 self.streamed = false;
-                vec![paint.yellow(format!("  asking the model again, attempt {attempt}"))]
+                let who = match instead_of {
+                    Some(before) => format!("asking model {model} instead of {before}"),
+                    None => "asking the model again".to_owned(),
+                };
+                vec![paint.yellow(format!("  {who}, attempt {attempt}"))]
             }
             Fact::ModelReplied { .. } => self.replied(&event.fact),
             Fact::ModelFailed { error, duration_ms, usage, .. } => {
@@ -174,7 +178,9 @@ impl Story {
     }
 
     fn replied(&mut self, fact: &Fact) -> Vec<String> {
-        let Fact::ModelReplied { text, usage, duration_ms, tool_calls, .. } = fact else { return Vec::new() };
+        let Fact::ModelReplied { model, fallback, text, usage, duration_ms, tool_calls, .. } = fact else {
+            return Vec::new();
+        };
         let is_answer = tool_calls.is_empty();
         let told_already = self.streamed || (is_answer && self.answer == Answer::Apart);
         let text = text.as_deref().unwrap_or_default();
@@ -182,7 +188,8 @@ impl Story {
         if !told_already && !text.trim().is_empty() {
             lines.extend(harmless(text).trim_end().lines().map(|line| format!("  {line}")));
         }
-        lines.push(self.look.paint.dim(format!("  model: {}, {}", duration(*duration_ms), spent(usage))));
+        let who = if *fallback { format!("model {model}") } else { "model".to_owned() };
+        lines.push(self.look.paint.dim(format!("  {who}: {}, {}", duration(*duration_ms), spent(usage))));
         lines
     }
 

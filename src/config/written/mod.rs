@@ -8,7 +8,7 @@ mod price;
 
 use std::collections::BTreeMap;
 
-pub(super) use agent::{Agent, Limits, Tools};
+pub(super) use agent::{Agent, Fallback, Limits, Tools};
 pub(super) use model::{HttpModel, Model};
 pub(super) use price::Price;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

@@ -47,6 +47,8 @@ fn a_limit_on_the_cost_of_a_model_without_a_price_cannot_act() {
     };
     assert_eq!(idle(MODELS), [IdleCostLimit { agent: "b".into(), model: "local".into() }]);
     assert_eq!(idle(&format!("{MODELS}prices: {{ local: {{ input: 0, output: 0 }} }}")), []);
+    let stands_in = MODELS.replace("a: { model: known,", "a: { model: known, fallback: [local],");
+    assert_eq!(idle(&stands_in)[0], IdleCostLimit { agent: "a".into(), model: "local".into() });
 }
 
 #[test]
