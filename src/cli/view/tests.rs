@@ -165,6 +165,7 @@ fn a_sum_that_lacks_an_attempt_is_told_as_the_least_it_can_be() {
     let usage = Usage { input_tokens: Some(120), output_tokens: Some(30), cost_usd: Some(0.0012), ..Usage::default() };
     let completed = Fact::Completed { tool_interactions: 0, usage, output: None };
     let unpriced = Fact::ModelFailed {
+        model: "auto".into(),
         attempt: 1,
         error: Failure::new(ErrorCode::ProviderTimeout, "cut"),
         usage: Usage { cost_usd: None, ..usage },
