@@ -1,6 +1,8 @@
 //! The composition root: settings in, adapters and a runner out. The only place that knows both.
 
+mod kinds;
 mod models;
+mod prices;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +20,9 @@ use crate::runner::{AgentRunner, RunnerError, Sampler};
 use crate::stores::{Durability, MemoryStore, SqliteStore};
 use crate::telemetry::{Aside, ExportSettings, LogSink, Sampler as TraceSampler, SpanContent, SpanSink};
 use crate::validation::SchemaValidator;
-use models::Models;
+pub use kinds::{kind_of, model_of_kind};
+pub use models::{Models, open as open_models};
+pub use prices::{IdleCostLimit, Pricing, idle_cost_limits};
 
 /// How long a grant that was found may be used without asking the store again.
 const GRANT_TTL: Duration = Duration::from_secs(30);
@@ -29,6 +33,8 @@ pub struct App {
     pub runner: AgentRunner,
     /// What it was opened from.
     pub settings: Settings,
+    /// The models, by name.
+    pub models: Models,
     servers: Arc<Servers>,
     store: Store,
     spans: Option<Spans>,
@@ -118,7 +124,7 @@ impl App {
         for agent in settings.agents.values() {
             builder = builder.agent(made(agent, &models, &validator)?);
         }
-        Ok(Self { runner: builder.build()?, settings, servers, store, spans })
+        Ok(Self { runner: builder.build()?, settings, models, servers, store, spans })
     }
 
     /// How the MCP servers are.

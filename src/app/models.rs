@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::AppError;
+use super::{AppError, Pricing};
 use crate::config::{self, Api, HttpModelSettings, KeySettings, ModelSettings, ProxySettings, Settings};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::ModelName;
@@ -12,10 +12,29 @@ use crate::models::unusable::Unusable;
 use crate::models::{self, anthropic, gemini, openai_chat, openai_images, openai_responses};
 use crate::ports::Model;
 
-pub(super) type Models = BTreeMap<ModelName, Arc<dyn Model>>;
+/// The models of a configuration, by name.
+pub type Models = BTreeMap<ModelName, Arc<dyn Model>>;
 
-pub(super) fn open(settings: &Settings) -> Result<Models, AppError> {
-    settings.models.iter().map(|(name, model)| Ok((name.clone(), open_one(name, model)?))).collect()
+/// Every model of a configuration, with the cost of its replies as far as that is known. Nobody is asked anything yet.
+pub fn open(settings: &Settings) -> Result<Models, AppError> {
+    let mut models = Models::new();
+    for (name, model) in &settings.models {
+        let model = open_one(name, model)?;
+        let pricing = Pricing::of(settings, name, model.identity());
+        models.insert(name.clone(), pricing.applied_to(model));
+    }
+    Ok(models)
+}
+
+/// What makes a model of that kind.
+pub(super) fn adapter(api: Api) -> fn(&models::Settings) -> Result<models::HttpModel, models::SettingsError> {
+    match api {
+        Api::OpenAiChat => openai_chat::model,
+        Api::OpenAiResponses => openai_responses::model,
+        Api::OpenAiImages => openai_images::model,
+        Api::Anthropic => anthropic::model,
+        Api::Gemini => gemini::model,
+    }
 }
 
 fn open_one(name: &ModelName, settings: &ModelSettings) -> Result<Arc<dyn Model>, AppError> {
@@ -25,16 +44,9 @@ fn open_one(name: &ModelName, settings: &ModelSettings) -> Result<Arc<dyn Model>
             Arc::new(ScriptedModel::new(name.as_str(), script))
         }
         ModelSettings::Http(settings) => {
-            let open = match settings.api {
-                Api::OpenAiChat => openai_chat::model,
-                Api::OpenAiResponses => openai_responses::model,
-                Api::OpenAiImages => openai_images::model,
-                Api::Anthropic => anthropic::model,
-                Api::Gemini => gemini::model,
-            };
             let unusable =
                 |reason: models::SettingsError| AppError::Model { model: name.clone(), reason: reason.to_string() };
-            Arc::new(open(&adapter_settings(settings)).map_err(unusable)?)
+            Arc::new(adapter(settings.api)(&adapter_settings(settings)).map_err(unusable)?)
         }
         ModelSettings::Missing { remedy } => {
             let message = format!("no model is configured: {remedy}");

@@ -7,6 +7,7 @@ use super::exit::Exit;
 use super::output::Output;
 use super::setup::{self, ConfigFlag};
 use super::text::list;
+use crate::app::{self, IdleCostLimit};
 use crate::config::{self, ModelSettings, Settings, StoreSettings, TransportSettings};
 
 const EXAMPLES: &str = "\
@@ -35,12 +36,25 @@ impl Config {
         match self.command {
             Command::Check(flag) => {
                 let settings = setup::settings(&flag)?;
+                let models = app::open_models(&settings)?;
                 found(&settings).iter().for_each(|line| out.line(line));
+                let paint = out.note_paint();
+                for limit in app::idle_cost_limits(&settings, &models) {
+                    out.note(format!("{} {}", paint.yellow("warning:"), cannot_act(&limit)));
+                }
             }
             Command::Schema => out.pretty(&config::json_schema()),
         }
         Ok(Exit::Done)
     }
+}
+
+fn cannot_act(limit: &IdleCostLimit) -> String {
+    let IdleCostLimit { agent, model } = limit;
+    format!(
+        "agent {agent}: `max_cost_usd` cannot act, nobody knows what model {model} charges; say it with \
+         `prices: {{ {model}: {{ input: …, output: … }} }}`, in US dollars per million tokens"
+    )
 }
 
 fn found(settings: &Settings) -> Vec<String> {

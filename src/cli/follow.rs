@@ -50,6 +50,14 @@ impl Display {
         }
     }
 
+    /// Takes note of an event that is no news.
+    fn note(&mut self, event: &LifecycleEvent) {
+        match self {
+            Self::Live(story) | Self::Lines(story) => story.note(event),
+            Self::Json | Self::Quiet => {}
+        }
+    }
+
     /// Whether a person reads along and the final answer is on the screen already.
     pub(super) fn is_live(&self) -> bool {
         match self {
@@ -81,10 +89,10 @@ pub(super) struct Follow<'a> {
 
 impl<'a> Follow<'a> {
     /// Follows a run of which `known` is no news.
-    pub(super) fn new(app: &'a App, run: &RunId, known: &[Recorded], display: Display) -> Self {
+    pub(super) fn new(app: &'a App, run: &RunId, known: &[Recorded], mut display: Display) -> Self {
         let mut lifecycle = Lifecycle::new(run.clone(), Content::Include);
         for recorded in known {
-            lifecycle.observe(recorded);
+            lifecycle.observe(recorded).iter().for_each(|event| display.note(event));
         }
         Self { app, lifecycle, next: known.len() as u64, display, interrupts: Interrupts::listen() }
     }

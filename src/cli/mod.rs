@@ -16,6 +16,7 @@ mod find;
 mod follow;
 mod init;
 mod interrupt;
+mod models;
 mod output;
 mod paint;
 mod prompt;
@@ -45,6 +46,7 @@ Begin with:
   toolgate init                     write a configuration that works at once
   toolgate run \"What is in stock?\"  run the agent it describes
   toolgate tools                    see what the agent is offered, and what asks first
+  toolgate models check NAME        see what works with a configured model
 
 `toolgate help COMMAND` has examples for each command.";
 
@@ -66,6 +68,7 @@ enum Command {
     Runs(runs::Runs),
     Blobs(blobs::Blobs),
     Tools(tools::Tools),
+    Models(models::Models),
     Config(config::Config),
     Completions(completions::Completions),
     #[command(hide = true)]
@@ -110,6 +113,7 @@ impl Command {
             Self::Runs(command) => command.execute(out).await,
             Self::Blobs(command) => command.execute(out).await,
             Self::Tools(command) => command.execute(out).await,
+            Self::Models(command) => command.execute(out).await,
             Self::Config(command) => command.execute(out),
             Self::Completions(command) => command.execute(out),
             Self::DemoServer(command) => command.execute().await,
@@ -127,6 +131,7 @@ impl Command {
             | Self::Init(_)
             | Self::Blobs(_)
             | Self::Tools(_)
+            | Self::Models(_)
             | Self::Config(_)
             | Self::Completions(_)
             | Self::DemoServer(_) => false,

@@ -9,10 +9,10 @@ use super::exit::Exit;
 use super::follow::{Display, Follow};
 use super::output::Output;
 use super::prompt;
-use super::view::{Again, Look, what_is_owed};
+use super::view::{Again, Look, Spent, what_is_owed};
 use crate::app::App;
 use crate::core::blob::BlobHandle;
-use crate::core::chat::{Media, Usage};
+use crate::core::chat::Media;
 use crate::core::error::Failure;
 use crate::core::id::{RunId, SessionId};
 use crate::core::run::{Debt, Input, Output as Answer, Recorded, Resume, Status};
@@ -126,7 +126,7 @@ pub(super) struct ResultLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Failure>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<Usage>,
+    usage: Option<Spent>,
 }
 
 impl<'a> ResultLine<'a> {
@@ -143,7 +143,7 @@ impl<'a> ResultLine<'a> {
             media: output.map_or(&[], |output| &output.media),
             pending: &report.pending,
             error: report.error.clone(),
-            usage: Some(report.budget.usage),
+            usage: Some(report.budget.usage.into()),
         }
     }
 

@@ -81,10 +81,8 @@ impl Changes {
 
     /// Makes the changes for one agent, or for every agent when none is named.
     pub(super) fn apply(&self, settings: &mut Settings, agent: Option<&AgentName>) -> Result<(), CliError> {
-        if let Some(model) = self.model.as_deref().map(ModelName::from)
-            && !settings.models.contains_key(&model)
-        {
-            return Err(unknown("model", model.as_str(), settings.models.keys().map(ModelName::as_str)));
+        if let Some(name) = &self.model {
+            model(settings, name)?;
         }
         let policy = match &self.policy {
             None => None,
@@ -116,6 +114,12 @@ impl Changes {
         }
         Ok(added)
     }
+}
+
+/// The configured model of that name.
+pub(super) fn model(settings: &Settings, name: &str) -> Result<ModelName, CliError> {
+    let known = settings.models.keys().find(|known| known.as_str() == name);
+    known.cloned().ok_or_else(|| unknown("model", name, settings.models.keys().map(ModelName::as_str)))
 }
 
 /// Refuses an agent whose model nobody has named, before a run is begun.

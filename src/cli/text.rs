@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::core::chat::Usage;
-
 /// The longest that arguments or a result get in a line.
 pub(super) const COMPACT: usize = 120;
 
@@ -60,15 +58,6 @@ pub(super) fn size(bytes: u64) -> String {
     }
 }
 
-/// Tokens and money, as far as they are known: `120 → 30 tokens, $0.0012`. Empty when nothing is.
-pub(super) fn usage(usage: &Usage) -> String {
-    let count = |tokens: Option<u64>| tokens.map_or_else(|| "?".to_owned(), |tokens| tokens.to_string());
-    let tokens =
-        usage.total_tokens().map(|_| format!("{} → {} tokens", count(usage.input_tokens), count(usage.output_tokens)));
-    let cost = usage.cost_usd.map(|cost| format!("${cost:.4}"));
-    tokens.into_iter().chain(cost).collect::<Vec<_>>().join(", ")
-}
-
 /// `1 call`, `2 calls`.
 pub(super) fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
@@ -112,12 +101,6 @@ mod tests {
     fn sizes_are_said_as_people_say_them() {
         let said: Vec<String> = [85, 1_499, 12_000, 3_460_000].into_iter().map(size).collect();
         assert_eq!(said, ["85 bytes", "1 kB", "12 kB", "3.4 MB"]);
-    }
-
-    #[test]
-    fn unknown_usage_is_not_told_as_zero() {
-        assert_eq!(usage(&Usage::default()), "");
-        assert_eq!(usage(&Usage { input_tokens: Some(12), ..Usage::default() }), "12 → ? tokens");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! `toolgate tools`: what an agent's model would be offered now, and what becomes of a call.
 
+mod fits;
+
 use std::sync::Arc;
 
 use clap::Args;
@@ -21,10 +23,14 @@ const EXAMPLES: &str = "\
 Examples:
   toolgate tools
   toolgate tools --mcp-config ~/.cursor/mcp.json --policy accept-edits
+  toolgate tools --for main
   toolgate tools --schema --json | jq '.tools[].input_schema'
 
-ASKS: `allow` runs, `ask` waits for a person, `deny` is refused. Of the calls in one reply only those
-of the highest priority run.";
+ASKS: `allow` runs, `ask` waits for a person, `deny` is refused. Of the calls in one reply only
+those of the highest priority run.
+
+`--for` says of each tool how it is declared to a model: as it is, with losses, or not at all and
+why. Arguments are checked against the tool's own schema all the same.";
 
 /// List the tools an agent is offered, and what was left out and why
 #[derive(Args, Debug)]
@@ -36,6 +42,10 @@ pub(super) struct Tools {
     /// Which agent [default: the only one, or else `assistant`]
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
+
+    /// Says how each tool fits into what this model, or any of this kind (`openai_chat`, …), takes
+    #[arg(long = "for", value_name = "MODEL", conflicts_with = "schema")]
+    fits: Option<String>,
 
     /// Shows the JSON Schema of each tool's arguments
     #[arg(long)]
@@ -55,13 +65,15 @@ impl Tools {
         let agent = setup::agent(&settings, self.agent.as_deref())?;
         self.changes.apply(&mut settings, Some(&agent))?;
         let app = setup::open(settings).await?;
+        let model = self.fits.as_deref().map(|name| fits::model(&app.models, name).map(|model| (name, model)));
         let tools = app.runner.tools(&agent).await;
         super::close(app, out).await;
-        let tools = tools?;
-        match (self.json, self.schema) {
-            (true, _) => out.pretty(&tools),
-            (false, true) => with_schemas(&tools, out),
-            (false, false) => table(&tools, out),
+        let (model, tools) = (model.transpose()?, tools?);
+        match (model, self.json, self.schema) {
+            (Some((name, model)), json, _) => fits::tell(name, model.as_ref(), &tools, json, out),
+            (None, true, _) => out.pretty(&tools),
+            (None, false, true) => with_schemas(&tools, out),
+            (None, false, false) => table(&tools, out),
         }
         if !self.json {
             left_out(tools.left_out(), out);

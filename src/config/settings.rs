@@ -10,6 +10,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::core::chat::Price;
 use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::policy::Policy;
 use crate::core::run::{Candidate, InDoubt, Limits, OnDeny};
@@ -28,6 +29,8 @@ pub struct Settings {
     pub lease: Duration,
     /// The models, by name. Every agent's models are in here.
     pub models: BTreeMap<ModelName, ModelSettings>,
+    /// What models charge, where it is configured; every name is that of a model.
+    pub prices: BTreeMap<ModelName, Price>,
     /// The MCP servers, by id. Every agent's servers are in here.
     pub servers: BTreeMap<ServerId, ServerSettings>,
     /// The approval policies by name, the presets included.
@@ -283,6 +286,13 @@ pub struct AgentSettings {
     pub external_tools: Vec<ExternalTool>,
     /// What bounds a run.
     pub limits: Limits,
+}
+
+impl AgentSettings {
+    /// Every model it may ask: its own, and those that stand in for it.
+    pub fn models(&self) -> impl Iterator<Item = &ModelName> {
+        [&self.model].into_iter().chain(self.fallback.iter().map(|candidate| &candidate.model))
+    }
 }
 
 /// Where traces go.

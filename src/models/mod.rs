@@ -10,6 +10,7 @@ mod openai_content;
 pub mod openai_images;
 pub mod openai_responses;
 mod openai_schema;
+pub mod prices;
 pub mod scripted;
 pub mod unusable;
 

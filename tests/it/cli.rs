@@ -1,11 +1,13 @@
 //! The program as people and scripts use it: the real binary, a real MCP server over stdio, a played model.
 
+mod costs;
 mod desk;
 mod fallback;
 
 mod images;
 mod look;
 mod media;
+mod models;
 mod resume;
 mod run;
 mod settings;

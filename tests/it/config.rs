@@ -7,6 +7,7 @@ mod files;
 mod good;
 mod images;
 mod policies;
+mod prices;
 mod schema;
 
 use std::path::Path;

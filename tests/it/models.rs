@@ -11,5 +11,6 @@ mod openai_chat;
 mod openai_images;
 mod openai_requests;
 mod openai_responses_requests;
+mod prices;
 mod scripted;
 mod wire_fixtures;

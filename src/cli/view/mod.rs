@@ -3,6 +3,7 @@
 mod owed;
 mod picture;
 mod show;
+mod spent;
 mod story;
 #[cfg(test)]
 mod tests;
@@ -10,6 +11,7 @@ mod words;
 
 pub(super) use owed::{Again, what_is_owed};
 pub(super) use picture::Picture;
+pub(super) use spent::{Gaps, Spent, dollars, tokens};
 pub(super) use story::{Answer, Shown, Story};
 pub(super) use words::{left_out_line, media_line};
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::spent::Gaps;
 use crate::core::chat::{Media, Part, Usage};
 use crate::core::id::{CallId, ModelName};
 use crate::core::run::{
@@ -21,6 +22,8 @@ pub(in crate::cli) struct Picture {
     pub(super) left_out: Vec<LeftOut>,
     pub(super) turns: Vec<Turn>,
     pub(super) later_messages: Vec<(usize, String)>,
+    /// What attempts did not tell of what they used.
+    pub(super) gaps: Gaps,
 }
 
 /// One model reply and everything it asked for.
@@ -32,10 +35,12 @@ pub(super) struct Turn {
     pub(super) attempts: u32,
     pub(super) asked_at: Timestamp,
     pub(super) took_ms: Option<u64>,
+    /// Over all attempts.
     pub(super) usage: Usage,
     pub(super) text: String,
     pub(super) media: Vec<Media>,
-    pub(super) failures: Vec<String>,
+    /// Attempts that failed, and what they used.
+    pub(super) failures: Vec<(String, Usage)>,
     pub(super) priority: Option<i32>,
     pub(super) calls: Vec<Call>,
     /// What a check of the answer found wrong; `None` if there was no check.
@@ -68,6 +73,7 @@ impl Picture {
             left_out: Vec::new(),
             turns: Vec::new(),
             later_messages: Vec::new(),
+            gaps: Gaps::default(),
         };
         journal.iter().for_each(|recorded| picture.add(recorded));
         Some(picture)
@@ -95,6 +101,7 @@ impl Picture {
             Event::ToolsListed { toolset } => self.left_out = toolset.left_out().to_vec(),
             Event::ModelCalled { model, attempt, offer } => self.asked(model, *attempt, *offer, at),
             Event::ModelReplied { reply } => {
+                self.gaps.replied(&reply.usage);
                 let Some(turn) = self.turns.last_mut() else { return };
                 turn.took_ms = Some(elapsed_ms(turn.asked_at, at));
                 turn.usage.add(&reply.usage);
@@ -103,11 +110,12 @@ impl Picture {
                 turn.calls = reply.calls().map(Call::new).collect();
             }
             Event::ModelFailed { error, usage, .. } => {
+                self.gaps.failed(usage);
                 let has_others = !self.started.spec.fallback.is_empty();
                 let Some(turn) = self.turns.last_mut() else { return };
                 turn.usage.add(usage);
                 let who = if has_others { format!("model {}: ", turn.model) } else { String::new() };
-                turn.failures.push(format!("{who}{error}"));
+                turn.failures.push((format!("{who}{error}"), *usage));
             }
             Event::OutputValidated { verdict } => {
                 let Some(turn) = self.turns.last_mut() else { return };

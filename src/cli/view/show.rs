@@ -2,8 +2,9 @@
 
 use super::Look;
 use super::picture::{Call, Picture, Turn};
+use super::spent::{spent, spent_in_vain, total};
 use super::words::{attachments, left_out_line, media_line, why_rejected};
-use crate::cli::text::{COMPACT, compact, count, duration, harmless, one_line, usage};
+use crate::cli::text::{COMPACT, compact, count, duration, harmless, one_line};
 use crate::core::chat::Part;
 use crate::core::id::ModelName;
 use crate::core::run::{CallVerdict, Offer, Status};
@@ -36,10 +37,9 @@ impl Picture {
         let began = self.began.strftime("%Y-%m-%d %H:%M:%S UTC");
         lines.push(format!("began {began}, {} from the first to the last event", duration(took)));
         let (turns, calls) = (count(self.turns.len(), "turn"), count(self.calls(), "call"));
-        let spent = usage(&report.budget.usage);
-        let spent = if spent.is_empty() { spent } else { format!(", {spent}") };
+        let spent = total(&report.budget.usage, self.gaps);
         let executions = if self.executions > 1 { format!(", {} executions", self.executions) } else { String::new() };
-        lines.push(format!("{turns}, {calls}{executions}{spent}"));
+        lines.push(format!("{turns}, {calls}{executions}, {spent}"));
         lines.extend(self.origin());
         lines.extend(self.left_out.iter().map(|left| paint.yellow(left_out_line(left))));
         lines
@@ -55,15 +55,20 @@ impl Turn {
     /// `preferred` is the model that answers unless it fails.
     fn draw(&self, number: usize, preferred: &ModelName, look: Look) -> Vec<String> {
         let paint = look.paint;
-        let mut about: Vec<String> = vec![self.took_ms.map_or_else(|| "not answered".into(), duration)];
-        about.extend(Some(usage(&self.usage)).filter(|spent| !spent.is_empty()));
+        let mut about: Vec<String> = match self.took_ms {
+            Some(took) => vec![duration(took), spent(&self.usage)],
+            None => ["not answered".to_owned()].into_iter().chain(spent_in_vain(&self.usage)).collect(),
+        };
         about.extend((self.model != *preferred).then(|| format!("model {}", self.model)));
         about.extend((self.attempts > 1).then(|| count(self.attempts as usize, "attempt")));
         about.extend((self.offer != Offer::Tools).then(|| "without tools".to_owned()));
         let tier = self.priority.filter(|_| self.calls.iter().any(|call| call.deferred));
         about.extend(tier.map(|priority| format!("priority {priority} first")));
         let mut lines = vec![format!("{}  {}", paint.bold(format!("turn {number}")), paint.dim(about.join(", ")))];
-        lines.extend(self.failures.iter().map(|failure| format!("  {} {failure}", paint.red("✗"))));
+        lines.extend(self.failures.iter().map(|(failure, usage)| {
+            let used = spent_in_vain(usage).map(|used| paint.dim(format!("  {used}"))).unwrap_or_default();
+            format!("  {} {failure}{used}", paint.red("✗"))
+        }));
         lines.extend(harmless(&self.text).trim_end().lines().map(|line| format!("  {line}")));
         lines.extend(self.media.iter().map(|media| format!("  {}", media_line(media, None))));
         lines.extend(self.calls.iter().flat_map(|call| call.draw(look)));

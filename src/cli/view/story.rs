@@ -1,8 +1,10 @@
 //! A run told while it happens: one or two lines for each lifecycle event, fragments of text in between.
 
 use super::Look;
+use super::spent::{Gaps, spent, spent_in_vain, total};
 use super::words::{in_words, left_out_line, why_rejected};
-use crate::cli::text::{COMPACT, compact, count, duration, harmless, list, one_line, usage};
+use crate::cli::text::{COMPACT, compact, count, duration, harmless, list, one_line};
+use crate::core::chat::Usage;
 use crate::core::run::{self, Offer, Rejection, Scope};
 use crate::core::tool::{LeftOut, Problem};
 use crate::ports::Delta;
@@ -36,6 +38,8 @@ pub(in crate::cli) struct Story {
     streaming: Option<Stream>,
     /// Whether the text of this turn was shown in fragments already.
     streamed: bool,
+    /// What attempts did not tell of what they used.
+    gaps: Gaps,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +51,7 @@ enum Stream {
 impl Story {
     /// A story of which nothing was told yet.
     pub(in crate::cli) fn new(look: Look, answer: Answer) -> Self {
-        Self { look, answer, streaming: None, streamed: false }
+        Self { look, answer, streaming: None, streamed: false, gaps: Gaps::default() }
     }
 
     /// What one event adds to it.
@@ -56,8 +60,19 @@ impl Story {
             return self.fragment(delta);
         }
         let mut shown = self.end_of_stream();
+        self.note(event);
         shown.extend(self.lines(event).into_iter().map(Shown::Line));
         shown
+    }
+
+    /// Takes note of an event without telling it: one that is no news.
+    pub(in crate::cli) fn note(&mut self, event: &LifecycleEvent) {
+        if let Fact::ModelReplied { usage, .. } = &event.fact {
+            self.gaps.replied(usage);
+        }
+        if let Fact::ModelFailed { usage, .. } = &event.fact {
+            self.gaps.failed(usage);
+        }
     }
 
     /// Ends a line that was begun, if there is one.
@@ -98,25 +113,26 @@ impl Story {
                 vec![paint.yellow(format!("  {who}, attempt {attempt}"))]
             }
             Fact::ModelReplied { .. } => self.replied(&event.fact),
-            Fact::ModelFailed { error, duration_ms, .. } => {
+            Fact::ModelFailed { error, duration_ms, usage, .. } => {
                 let asked = error.retry_after_ms.map(|wait| format!("; the provider asks to wait {}", duration(wait)));
-                let took = duration(*duration_ms);
-                vec![format!("  {} model: {error} ({took}){}", paint.red("✗"), asked.unwrap_or_default())]
+                let about: Vec<String> = [duration(*duration_ms)].into_iter().chain(spent_in_vain(usage)).collect();
+                let (about, asked) = (about.join(", "), asked.unwrap_or_default());
+                vec![format!("  {} model: {error} ({about}){asked}", paint.red("✗"))]
             }
             Fact::TierSelected { priority, run, deferred } if !deferred.is_empty() => {
                 let now = count(run.len(), "call");
                 vec![paint.dim(format!("  priority {priority} first: {now} now, {} deferred", deferred.len()))]
             }
-            Fact::Completed { tool_interactions, usage: used, .. } => {
-                vec![self.ending(&paint.green("completed"), *tool_interactions, &usage(used))]
+            Fact::Completed { tool_interactions, usage, .. } => {
+                vec![self.ending(&paint.green("completed"), *tool_interactions, usage)]
             }
-            Fact::Failed { error, tool_interactions, usage: used, .. } => {
-                vec![format!("{} {}", paint.red("failed:"), error), self.ending("", *tool_interactions, &usage(used))]
+            Fact::Failed { error, tool_interactions, usage, .. } => {
+                vec![format!("{} {}", paint.red("failed:"), error), self.ending("", *tool_interactions, usage)]
             }
-            Fact::Cancelled { reason, tool_interactions, usage: used } => {
+            Fact::Cancelled { reason, tool_interactions, usage } => {
                 let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
                 let word = paint.yellow(format!("cancelled{why}"));
-                vec![self.ending(&word, *tool_interactions, &usage(used))]
+                vec![self.ending(&word, *tool_interactions, usage)]
             }
             Fact::BudgetExhausted { used, max } => {
                 vec![paint.yellow(format!("  ! the tool budget is used up: {used} of {max}"))]
@@ -162,7 +178,7 @@ impl Story {
     }
 
     fn replied(&mut self, fact: &Fact) -> Vec<String> {
-        let Fact::ModelReplied { model, fallback, text, usage: used, duration_ms, tool_calls, .. } = fact else {
+        let Fact::ModelReplied { model, fallback, text, usage, duration_ms, tool_calls, .. } = fact else {
             return Vec::new();
         };
         let is_answer = tool_calls.is_empty();
@@ -172,10 +188,8 @@ impl Story {
         if !told_already && !text.trim().is_empty() {
             lines.extend(harmless(text).trim_end().lines().map(|line| format!("  {line}")));
         }
-        let spent = usage(used);
-        let spent = if spent.is_empty() { spent } else { format!(", {spent}") };
         let who = if *fallback { format!("model {model}") } else { "model".to_owned() };
-        lines.push(self.look.paint.dim(format!("  {who}: {}{spent}", duration(*duration_ms))));
+        lines.push(self.look.paint.dim(format!("  {who}: {}, {}", duration(*duration_ms), spent(usage))));
         lines
     }
 
@@ -230,10 +244,10 @@ impl Story {
         format!("{} {}", self.look.paint.bold(">"), text.trim_end().replace('\n', "\n  "))
     }
 
-    fn ending(&self, word: &str, interactions: u32, spent: &str) -> String {
+    fn ending(&self, word: &str, interactions: u32, usage: &Usage) -> String {
         let turns =
             if interactions == 1 { "1 turn with tools".into() } else { format!("{interactions} turns with tools") };
-        let about = if spent.is_empty() { turns } else { format!("{turns}, {spent}") };
+        let about = format!("{turns}, {}", total(usage, self.gaps));
         if word.is_empty() { self.look.paint.dim(about) } else { format!("{word}: {}", self.look.paint.dim(about)) }
     }
 

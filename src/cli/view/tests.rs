@@ -76,7 +76,7 @@ fn busy_turn() -> Vec<Fact> {
             model: "auto".into(),
             attempt: 1,
             error: Failure::new(ErrorCode::ProviderTimeout, "no byte for 120 s"),
-            usage: Usage::default(),
+            usage: Usage { input_tokens: Some(120), output_tokens: Some(2), ..Usage::default() },
             duration_ms: 120_000,
         },
         Fact::ModelRetrying { model: "auto".into(), attempt: 2, instead_of: None },
@@ -162,7 +162,25 @@ fn a_run_that_fails_says_with_which_code() {
         output: None,
         media: Vec::new(),
     };
-    assert_eq!(told(Answer::InStory, vec![failed]), "failed: provider_auth: the key was refused\n2 turns with tools\n");
+    let told = told(Answer::InStory, vec![failed]);
+    assert_eq!(told, "failed: provider_auth: the key was refused\n2 turns with tools, usage unknown\n");
+}
+
+#[test]
+fn a_sum_that_lacks_an_attempt_is_told_as_the_least_it_can_be() {
+    let usage = Usage { input_tokens: Some(120), output_tokens: Some(30), cost_usd: Some(0.0012), ..Usage::default() };
+    let completed = Fact::Completed { tool_interactions: 0, usage, output: None, media: Vec::new() };
+    let unpriced = Fact::ModelFailed {
+        model: "auto".into(),
+        attempt: 1,
+        error: Failure::new(ErrorCode::ProviderTimeout, "cut"),
+        usage: Usage { cost_usd: None, ..usage },
+        duration_ms: 1,
+    };
+    let mut story = Story::new(LOOK, Answer::Apart);
+    story.note(&event(unpriced));
+    let Some(Shown::Line(line)) = story.tell(&event(completed)).pop() else { panic!("one line") };
+    assert_eq!(line, "completed: 0 turns with tools, 120 → 30 tokens, at least $0.0012");
 }
 
 #[test]

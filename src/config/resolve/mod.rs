@@ -4,6 +4,7 @@ mod agents;
 mod environment;
 mod generative;
 mod models;
+mod prices;
 mod servers;
 
 use std::collections::BTreeMap;
@@ -35,6 +36,7 @@ pub(super) fn settings(written: &Written, file: Option<&Path>, mut scope: Scope<
         folder: scope.folder.clone(),
         store: store(written.store.as_ref(), &mut scope),
         lease: scope.seconds(written.lease_s.as_ref(), LEASE_SECONDS),
+        prices: prices::resolve(written.prices.as_ref(), &models, &mut scope),
         models,
         servers,
         policies,

@@ -4,11 +4,13 @@
 
 mod agent;
 mod model;
+mod price;
 
 use std::collections::BTreeMap;
 
 pub(super) use agent::{Agent, Fallback, Limits, Tools};
 pub(super) use model::{HttpModel, Model};
+pub(super) use price::Price;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
@@ -27,6 +29,8 @@ pub(super) struct Written {
     pub(super) lease_s: Option<Text>,
     /// The language models, by name.
     pub(super) models: Option<BTreeMap<String, Placed<Model>>>,
+    /// What models charge, by the name of the model: where the built-in list is wrong or does not know the model.
+    pub(super) prices: Option<BTreeMap<String, Placed<Price>>>,
     /// The MCP servers, by id. Tools are shown to the model as `mcp_<id>_<tool>`.
     pub(super) servers: Option<BTreeMap<String, Placed<Server>>>,
     /// Approval policies by name, each the path of a policy file; besides `default`, `accept-edits`, `plan`, `bypass`.

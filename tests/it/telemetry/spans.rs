@@ -305,6 +305,25 @@ fn retries_stay_inside_one_span_that_tells_each_failure() {
 }
 
 #[test]
+fn a_model_call_costs_what_all_its_attempts_cost_and_nothing_is_told_where_nobody_knows() {
+    let cost_with = |failed: Option<f64>, replied: Option<f64>| {
+        let mut journal = journals::retried(START);
+        for recorded in &mut journal.events {
+            match &mut recorded.event {
+                Event::ModelFailed { usage, .. } => usage.cost_usd = failed,
+                Event::ModelReplied { reply } => Arc::make_mut(reply).usage.cost_usd = replied,
+                _ => {}
+            }
+        }
+        let spans = spans(&journal, SpanContent::default());
+        attribute(named(&spans, "chat gpt-5-mini"), "llm.cost.total").cloned()
+    };
+    assert_eq!(cost_with(Some(0.5), Some(0.25)), Some(Value::Float(0.75)));
+    assert_eq!(cost_with(None, Some(0.25)), Some(Value::Float(0.25)));
+    assert_eq!(cost_with(None, None), None);
+}
+
+#[test]
 fn each_model_of_a_turn_has_a_span_of_its_own_under_its_own_name() {
     let journal = journals::fell_back(START);
     let spans = spans(&journal, SpanContent::default());

@@ -1,0 +1,130 @@
+//! `toolgate models check`: a few small calls, and what they show.
+
+use clap::Args;
+use serde::Serialize;
+
+use super::examiner::Examiner;
+use super::finding::{Ability, Finding};
+use super::place::{kind, place};
+use crate::app;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::view::Spent;
+use crate::config::ModelSettings;
+use crate::core::error::ErrorCode;
+use crate::core::id::ModelName;
+
+/// Make a few small calls to a model, with a tool, and say what works
+#[derive(Args, Debug)]
+pub(super) struct Check {
+    /// The model, as the configuration names it
+    name: String,
+
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Prints JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was found, as `--json` tells it.
+#[derive(Serialize)]
+struct Findings {
+    model: ModelName,
+    kind: &'static str,
+    provider: String,
+    asked_for: String,
+    r#where: Option<String>,
+    /// Whether agents can use it.
+    usable: bool,
+    checks: Vec<Finding>,
+    usage: Spent,
+}
+
+impl Check {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let settings = setup::settings(&self.config)?;
+        let name = setup::model(&settings, &self.name)?;
+        let models = app::open_models(&settings)?;
+        let Some((configured, model)) = settings.models.get(&name).zip(models.get(&name)) else {
+            return Err(CliError::not_found(format!("there is no model `{name}`")));
+        };
+        if let ModelSettings::Missing { remedy } = configured {
+            return Err(CliError::told(ErrorCode::Configuration, "no model is configured").with_remedy(remedy));
+        }
+        let identity = model.identity();
+        let place = place(configured);
+        let mut told = Told { checks: Vec::new(), json: self.json };
+        if !self.json {
+            let at = place.as_ref().map(|place| format!(" at {place}")).unwrap_or_default();
+            let about = format!("{}: {} of {}{at}", name, identity.model, identity.provider);
+            out.line(out.paint().bold(about));
+        }
+        let mut examiner = Examiner::new(model.clone());
+        told.note("asking for a text", out);
+        told.tell(examiner.text().await, out);
+        told.note("asking for a tool call, and answering it", out);
+        told.tell(examiner.call().await, out);
+        told.note("asking for two calls at once", out);
+        told.tell([examiner.calls().await], out);
+        told.note("asking for JSON of a schema", out);
+        told.tell([examiner.json().await], out);
+        told.tell([examiner.counts(), examiner.cost(name.as_str())], out);
+
+        let usable = told.shows(Ability::Answers) && told.shows(Ability::ToolCall);
+        if self.json {
+            out.pretty(&Findings {
+                kind: kind(configured),
+                provider: identity.provider.clone(),
+                asked_for: identity.model.clone(),
+                r#where: place,
+                usable,
+                checks: told.checks,
+                usage: examiner.usage().into(),
+                model: name,
+            });
+        } else {
+            out.line(verdict(usable, out));
+        }
+        Ok(if usable { Exit::Done } else { Exit::Failed })
+    }
+}
+
+/// What was told so far.
+struct Told {
+    checks: Vec<Finding>,
+    json: bool,
+}
+
+impl Told {
+    /// Says what happens now.
+    fn note(&self, what: &str, out: &mut Output) {
+        let line = out.note_paint().dim(format!("  … {what}"));
+        out.note(line);
+    }
+
+    fn tell(&mut self, findings: impl IntoIterator<Item = Finding>, out: &mut Output) {
+        for finding in findings {
+            if !self.json {
+                let paint = out.paint();
+                finding.lines(&self.checks, paint).iter().for_each(|line| out.line(line));
+            }
+            self.checks.push(finding);
+        }
+    }
+
+    fn shows(&self, ability: Ability) -> bool {
+        self.checks.iter().any(|finding| finding.check == ability && finding.works == Some(true))
+    }
+}
+
+fn verdict(usable: bool, out: &Output) -> String {
+    let paint = out.paint();
+    match usable {
+        true => paint.green("agents can use it"),
+        false => paint.red("agents cannot use it: they need a model that answers and calls tools"),
+    }
+}

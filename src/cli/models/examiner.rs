@@ -1,0 +1,225 @@
+//! Asks a model one question after another, and says what its answers show. Each question is a conversation of its own:
+//! what fails in one says nothing of the others.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::finding::{Ability, Finding, quoted};
+use super::questions;
+use crate::cli::text::{count, duration};
+use crate::cli::view::{Gaps, dollars, tokens};
+use crate::core::chat::{Message, Reply, Usage};
+use crate::core::error::Failure;
+use crate::core::run::Offer;
+use crate::core::tool::Toolset;
+use crate::core::trace::{SpanContext, Trace, TraceId};
+use crate::ports::{Conversation, Delta, Model, ModelRequest};
+
+/// One model under examination, and what it used so far.
+pub(super) struct Examiner {
+    model: Arc<dyn Model>,
+    trace: SpanContext,
+    usage: Usage,
+    gaps: Gaps,
+    replies: usize,
+    counted: usize,
+}
+
+/// What came back, and how.
+struct Heard {
+    reply: Result<Reply, Failure>,
+    took: Duration,
+    /// Pieces of text or reasoning before the end.
+    pieces: usize,
+    first_piece: Option<Duration>,
+}
+
+impl Examiner {
+    /// Nothing was asked yet.
+    pub(super) fn new(model: Arc<dyn Model>) -> Self {
+        let id = TraceId(uuid::Uuid::now_v7().into_bytes());
+        let trace = Trace { id, parent: None, sampled: false, state: None }.context("models check");
+        Self { model, trace, usage: Usage::default(), gaps: Gaps::default(), replies: 0, counted: 0 }
+    }
+
+    /// What was used in all.
+    pub(super) fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// Asks for a text: does it answer, and does it stream?
+    pub(super) async fn text(&mut self) -> Vec<Finding> {
+        let heard = self.ask(questions::FOR_TEXT, &Arc::default(), None).await;
+        let reply = match &heard.reply {
+            Ok(reply) => reply,
+            Err(failure) => {
+                let streaming = Finding::untried(Ability::Streaming, "there was no answer");
+                return vec![Finding::failed(Ability::Answers, failure), streaming];
+            }
+        };
+        let (text, took) = (reply.joined_text(), milliseconds(heard.took));
+        let from = reply.model.as_ref().map(|model| format!(", by {model}")).unwrap_or_default();
+        let told = format!("{} in {}{from}", quoted(&text), duration(took));
+        let answers = match text.trim() {
+            "" => Finding::lacks(Ability::Answers, format!("the answer is empty ({:?})", reply.stop))
+                .with_remedy("a model that reasons may need a higher `max_tokens`"),
+            _ => Finding::works(Ability::Answers, told),
+        };
+        vec![answers, streaming(&heard, reply)]
+    }
+
+    /// Asks for something that only the tool knows: does it call it, and take the result?
+    pub(super) async fn call(&mut self) -> Vec<Finding> {
+        let tools = questions::tools();
+        let question = Arc::new(Message::user(questions::FOR_CALL));
+        let mut conversation = self.model.converse();
+        let messages = [Arc::clone(&question)];
+        let heard = self.reply(conversation.as_mut(), &messages, &tools, Offer::Tools, None).await;
+        let untried = |why: &str| Finding::untried(Ability::ResultAccepted, why);
+        let reply = match heard.reply {
+            Ok(reply) => reply,
+            Err(failure) => return vec![Finding::failed(Ability::ToolCall, &failure), untried("there was no call")],
+        };
+        let Some(call) = reply.calls().next() else {
+            let evidence = format!("it said {} and called nothing", quoted(&reply.joined_text()));
+            let finding = Finding::lacks(Ability::ToolCall, evidence)
+                .with_remedy("use a model, or a chat template of the server, that supports tools");
+            return vec![finding, untried("there was no call")];
+        };
+        let called = match reply.calls().find_map(|call| questions::fault(&call, &tools)) {
+            Some(fault) => Finding::lacks(Ability::ToolCall, fault),
+            None => Finding::works(Ability::ToolCall, format!("{} {}", call.name, questions::shown(&call))),
+        };
+        let messages = questions::answered(&question, &reply);
+        let heard = self.reply(conversation.as_mut(), &messages, &tools, Offer::Tools, None).await;
+        vec![called, accepted(heard.reply)]
+    }
+
+    /// Asks for two things at once: do both calls come in one reply?
+    pub(super) async fn calls(&mut self) -> Finding {
+        let tools = questions::tools();
+        let reply = match self.ask(questions::FOR_CALLS, &tools, None).await.reply {
+            Ok(reply) => reply,
+            Err(failure) => return Finding::failed(Ability::ParallelCalls, &failure),
+        };
+        let usable = reply.calls().filter(|call| questions::fault(call, &tools).is_none()).count();
+        let evidence = format!("{} in one reply", count(usable, "call"));
+        match usable {
+            0 | 1 => Finding::lacks(Ability::ParallelCalls, evidence),
+            _ => Finding::works(Ability::ParallelCalls, evidence),
+        }
+    }
+
+    /// Asks for JSON of a schema: is it that?
+    pub(super) async fn json(&mut self) -> Finding {
+        let schema = questions::answer_schema();
+        match self.ask(questions::FOR_JSON, &Arc::default(), Some(&schema)).await.reply {
+            Err(failure) => Finding::failed(Ability::StructuredOutput, &failure),
+            Ok(reply) => {
+                let text = reply.joined_text();
+                match questions::misshapen(&text) {
+                    None => Finding::works(Ability::StructuredOutput, quoted(&text)),
+                    Some(why) => Finding::lacks(Ability::StructuredOutput, format!("{}: {why}", quoted(&text)))
+                        .with_remedy("answers of an agent with `output_schema` are checked and asked for again"),
+                }
+            }
+        }
+    }
+
+    /// Whether the replies so far said how many tokens they used.
+    pub(super) fn counts(&self) -> Finding {
+        if self.replies == 0 {
+            return Finding::untried(Ability::Usage, "there was no reply");
+        }
+        let told = format!("told by {} of {} replies", self.counted, self.replies);
+        if self.counted < self.replies {
+            return Finding::lacks(Ability::Usage, told)
+                .with_remedy("limits on tokens and cost act on what is told only");
+        }
+        Finding::works(Ability::Usage, format!("{told}: {}", tokens(&self.usage)))
+    }
+
+    /// Whether it is known what all this cost.
+    pub(super) fn cost(&self, name: &str) -> Finding {
+        match self.usage.cost_usd {
+            Some(cost) if !self.gaps.in_cost() => Finding::works(Ability::Cost, format!("{} in all", dollars(cost))),
+            Some(cost) => Finding::lacks(Ability::Cost, format!("at least {}", dollars(cost))),
+            None if self.replies == 0 => Finding::untried(Ability::Cost, "there was no reply"),
+            None => Finding::lacks(Ability::Cost, "unknown").with_remedy(format!(
+                "say what it charges with `prices: {{ {name}: {{ input: …, output: … }} }}`, in dollars per million tokens"
+            )),
+        }
+    }
+
+    async fn ask(&mut self, question: &str, tools: &Arc<Toolset>, schema: Option<&Value>) -> Heard {
+        let messages = [Arc::new(Message::user(question))];
+        let offer = if tools.is_empty() { Offer::NoTools } else { Offer::Tools };
+        let mut conversation = self.model.converse();
+        self.reply(conversation.as_mut(), &messages, tools, offer, schema).await
+    }
+
+    async fn reply(
+        &mut self,
+        conversation: &mut dyn Conversation,
+        messages: &[Arc<Message>],
+        tools: &Arc<Toolset>,
+        offer: Offer,
+        output_schema: Option<&Value>,
+    ) -> Heard {
+        let trace = self.trace.clone();
+        let request = ModelRequest { system: "", messages, tools, offer, output_schema, trace: &trace };
+        let asked = Instant::now();
+        let heard = Mutex::new((0, None));
+        let listen = |_: Delta| {
+            let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
+            heard.0 += 1;
+            heard.1.get_or_insert_with(|| asked.elapsed());
+        };
+        let reply = conversation.reply(&request, &listen).await;
+        let took = asked.elapsed();
+        let (pieces, first_piece) = heard.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let reply = reply.inspect(|reply| self.note(&reply.usage)).map_err(|failed| {
+            self.usage.add(&failed.usage);
+            self.gaps.failed(&failed.usage);
+            failed.failure
+        });
+        Heard { reply, took, pieces, first_piece }
+    }
+
+    fn note(&mut self, usage: &Usage) {
+        self.usage.add(usage);
+        self.gaps.replied(usage);
+        self.replies += 1;
+        self.counted += usize::from(usage.input_tokens.is_some() && usage.output_tokens.is_some());
+    }
+}
+
+fn streaming(heard: &Heard, reply: &Reply) -> Finding {
+    let first = reply.first_token_ms.or(heard.first_piece.map(milliseconds));
+    match (heard.pieces, first) {
+        (2.., Some(first)) => {
+            let evidence = format!("{}, the first after {}", count(heard.pieces, "piece"), duration(first));
+            Finding::works(Ability::Streaming, evidence)
+        }
+        _ => Finding::lacks(Ability::Streaming, "the text came in one piece")
+            .with_remedy("set `stream: true` on the model if its server can"),
+    }
+}
+
+fn accepted(reply: Result<Reply, Failure>) -> Finding {
+    let check = Ability::ResultAccepted;
+    match reply {
+        Err(failure) => Finding::failed(check, &failure),
+        Ok(reply) if reply.joined_text().trim().is_empty() => Finding::lacks(
+            check,
+            if reply.calls().next().is_some() { "it called again" } else { "the answer is empty" },
+        ),
+        Ok(reply) => Finding::works(check, quoted(&reply.joined_text())),
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,144 @@
+//! The configured models: what each is, where it is, what it charges, and who uses it.
+
+use clap::Args;
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{Attribute, Cell, ContentArrangement, Table};
+use serde::Serialize;
+
+use super::place::{kind, place};
+use crate::app::{self, Pricing};
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::paint::Paint;
+use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::text::{count, list};
+use crate::config::{ModelSettings, Settings};
+use crate::core::chat::Rates;
+use crate::core::id::{AgentName, ModelName};
+use crate::ports::ModelIdentity;
+
+#[derive(Args, Debug)]
+pub(super) struct List {
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Prints JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One model, as `--json` tells it.
+#[derive(Serialize)]
+struct Row {
+    name: ModelName,
+    kind: &'static str,
+    provider: String,
+    model: String,
+    r#where: Option<String>,
+    /// `null` if nobody says what the model charges.
+    price: Option<Price>,
+    agents: Vec<AgentName>,
+}
+
+/// US dollars per million tokens, and who says so.
+#[derive(Serialize)]
+struct Price {
+    from: &'static str,
+    /// `null` where each reply tells its own cost.
+    input: Option<f64>,
+    output: Option<f64>,
+    cache_read: Option<f64>,
+    cache_write: Option<f64>,
+    reasoning: Option<f64>,
+}
+
+impl List {
+    pub(super) fn execute(&self, out: &mut Output) -> Result<Exit, CliError> {
+        let settings = setup::settings(&self.config)?;
+        let models = app::open_models(&settings)?;
+        let rows = settings.models.iter().filter_map(|(name, model)| {
+            let identity = models.get(name)?.identity();
+            Some(Row::new(&settings, name, model, identity))
+        });
+        let rows: Vec<Row> = rows.collect();
+        if self.json {
+            out.pretty(&serde_json::json!({ "models": rows }));
+        } else {
+            table(&rows, out);
+        }
+        Ok(Exit::Done)
+    }
+}
+
+impl Row {
+    fn new(settings: &Settings, name: &ModelName, model: &ModelSettings, identity: &ModelIdentity) -> Self {
+        let uses = settings.agents.values().filter(|agent| agent.models().any(|used| used == name));
+        Self {
+            name: name.clone(),
+            kind: kind(model),
+            provider: identity.provider.clone(),
+            model: identity.model.clone(),
+            r#where: place(model),
+            price: Price::of(Pricing::of(settings, name, identity)),
+            agents: uses.map(|agent| agent.name.clone()).collect(),
+        }
+    }
+
+    fn cells(&self) -> [String; 7] {
+        [
+            self.name.to_string(),
+            self.kind.to_owned(),
+            self.provider.clone(),
+            self.model.clone(),
+            self.r#where.clone().unwrap_or_else(|| "nowhere".into()),
+            self.price.as_ref().map_or_else(|| "unknown".into(), Price::told),
+            list(&self.agents),
+        ]
+    }
+}
+
+impl Price {
+    fn of(pricing: Pricing) -> Option<Self> {
+        match pricing {
+            Pricing::Configured(price) => Some(Self::at("configuration", price.rates)),
+            Pricing::Listed(price) => Some(Self::at("list", price.rates)),
+            Pricing::Told => Some(Self {
+                from: "replies",
+                input: None,
+                output: None,
+                cache_read: None,
+                cache_write: None,
+                reasoning: None,
+            }),
+            Pricing::Unknown => None,
+        }
+    }
+
+    fn at(from: &'static str, rates: Rates) -> Self {
+        let Rates { input, output, cache_read, cache_write, reasoning } = rates;
+        Self { from, input: Some(input), output: Some(output), cache_read, cache_write, reasoning }
+    }
+
+    fn told(&self) -> String {
+        match self.input.zip(self.output) {
+            Some((input, output)) => format!("${input} / ${output} ({})", self.from),
+            None => "told by each reply".into(),
+        }
+    }
+}
+
+fn table(rows: &[Row], out: &mut Output) {
+    let bold = |text: &str| Cell::new(text).add_attribute(Attribute::Bold);
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(u16::try_from(out.width()).unwrap_or(u16::MAX));
+    match out.paint() {
+        Paint::Colour => table.enforce_styling(),
+        Paint::Plain => table.force_no_tty(),
+    };
+    table.set_header(["NAME", "KIND", "PROVIDER", "MODEL", "WHERE", "PRICE", "AGENTS"].map(bold));
+    table.add_rows(rows.iter().map(Row::cells));
+    out.line(table.trim_fmt());
+    out.line(format!("{}; prices are US dollars per million tokens, read / written", count(rows.len(), "model")));
+}

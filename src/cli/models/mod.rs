@@ -1,0 +1,49 @@
+//! `toolgate models`: the models that are configured, and what works with one of them.
+
+mod check;
+mod examiner;
+mod finding;
+mod list;
+mod place;
+mod questions;
+mod remedy;
+
+use clap::{Args, Subcommand};
+
+use super::error::CliError;
+use super::exit::Exit;
+use super::output::Output;
+
+const EXAMPLES: &str = "\
+Examples:
+  toolgate models
+  toolgate models check main
+  toolgate models check main --json | jq '.checks[] | select(.works == false)'
+
+`check` makes five small calls to the model and says what they cost. It ends with 0 if the model
+answers and calls a tool; the rest is good to know.";
+
+/// List the configured models, or check what works with one
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(super) struct Models {
+    #[command(subcommand)]
+    command: Option<Command>,
+
+    #[command(flatten)]
+    list: list::List,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Check(check::Check),
+}
+
+impl Models {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        match self.command {
+            None => self.list.execute(out),
+            Some(Command::Check(command)) => command.execute(out).await,
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What kind of model a configured one is, and where it is, without anything secret.
+
+use crate::app;
+use crate::config::ModelSettings;
+
+/// The kind, as it is written in the configuration.
+pub(in crate::cli) fn kind(settings: &ModelSettings) -> &'static str {
+    match settings {
+        ModelSettings::Http(http) => app::kind_of(http.api),
+        ModelSettings::Scripted { .. } => "scripted",
+        ModelSettings::Missing { .. } => "environment",
+    }
+}
+
+/// The host and port of its server, or the file it is played from.
+pub(super) fn place(settings: &ModelSettings) -> Option<String> {
+    match settings {
+        ModelSettings::Http(http) => Some(host(&http.base_url)),
+        ModelSettings::Scripted { file } => Some(file.display().to_string()),
+        ModelSettings::Missing { .. } => None,
+    }
+}
+
+/// Host and port of a URL. User names, passwords and queries may be credentials.
+fn host(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    authority.rsplit('@').next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_host_and_a_port_and_nothing_secret() {
+        for (url, shown) in [
+            ("https://api.openai.com/v1", "api.openai.com"),
+            ("http://127.0.0.1:11434/v1", "127.0.0.1:11434"),
+            ("https://me:secret@host.example/v1?key=secret", "host.example"),
+            ("https://me:se@cret@host.example?key=secret", "host.example"),
+            ("http://[::1]:8080", "[::1]:8080"),
+        ] {
+            assert_eq!(host(url), shown, "{url}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What a model is asked to show what it can do, and what an answer has to look like. Small on purpose: it is paid for.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::core::chat::{Message, Part, Reply, Role};
+use crate::core::tool::{Arguments, ExternalTool, ToolCall, Toolset, ToolsetRules};
+
+pub(super) const FOR_TEXT: &str = "Count from one to ten in words, separated by commas. Say nothing else.";
+pub(super) const FOR_CALL: &str = "What is the weather in Paris? Ask the tool, do not guess.";
+pub(super) const FOR_CALLS: &str =
+    "What is the weather in Paris and in Oslo? Ask the tool for both cities at once, in the same reply.";
+pub(super) const FOR_JSON: &str = "Name the capital of France and its country: answer with a JSON object with `city` and `country`, and nothing else.";
+
+const RESULT: &str = "21 degrees and sunny";
+
+/// The arguments of the tool.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Question {
+    #[serde(rename = "city")]
+    _city: String,
+}
+
+/// The structured answer.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Capital {
+    #[serde(rename = "city")]
+    _city: String,
+    #[serde(rename = "country")]
+    _country: String,
+}
+
+/// One tool that says what the weather is.
+pub(super) fn tools() -> Arc<Toolset> {
+    let weather = ExternalTool {
+        name: "get_weather".into(),
+        description: "Says what the weather is in a city.".into(),
+        input_schema: object(&["city"]),
+        result_schema: None,
+        priority: 0,
+    };
+    Arc::new(Toolset::assemble(&[weather], &[], &ToolsetRules::default()))
+}
+
+/// The schema of the structured answer.
+pub(super) fn answer_schema() -> Value {
+    object(&["city", "country"])
+}
+
+/// What is wrong with a call of the tool, if anything is.
+pub(super) fn fault(call: &ToolCall, tools: &Toolset) -> Option<String> {
+    let ToolCall { name, arguments, .. } = call;
+    if tools.get(name).is_none() {
+        return Some(format!("it called `{name}`, which it was not offered"));
+    }
+    let why = match arguments {
+        Arguments::Malformed(_) => "they are no JSON object".to_owned(),
+        Arguments::Object(_) => read::<Question>(&arguments.to_value().to_string()).err()?,
+    };
+    Some(format!("the arguments {} do not fit: {why}", shown(call)))
+}
+
+/// What is wrong with a structured answer, if anything is.
+pub(super) fn misshapen(text: &str) -> Option<String> {
+    read::<Capital>(text.trim()).err()
+}
+
+/// The arguments of a call as the model wrote them.
+pub(super) fn shown(call: &ToolCall) -> String {
+    crate::cli::text::compact(&call.arguments.to_value(), 60)
+}
+
+/// The conversation after a reply with calls, with a result for each.
+pub(super) fn answered(question: &Arc<Message>, reply: &Reply) -> Vec<Arc<Message>> {
+    let said =
+        Message { role: Role::Assistant, content: reply.content.clone(), provider_state: reply.provider_state.clone() };
+    let result =
+        |call: ToolCall| Part::ToolResult { tool_use_id: call.id, content: vec![Part::text(RESULT)], is_error: false };
+    let results = Message { role: Role::User, content: reply.calls().map(result).collect(), provider_state: None };
+    vec![Arc::clone(question), Arc::new(said), Arc::new(results)]
+}
+
+fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
+
+fn object(texts: &[&str]) -> Value {
+    let properties = texts.iter().map(|name| ((*name).to_owned(), json!({ "type": "string" })));
+    let properties: serde_json::Map<String, Value> = properties.collect();
+    json!({ "type": "object", "properties": properties, "required": texts, "additionalProperties": false })
+}

@@ -1,0 +1,105 @@
+//! How the tools of an agent fit into what a model takes.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::app::{self, Models};
+use crate::cli::error::CliError;
+use crate::cli::output::Output;
+use crate::cli::paint::Paint;
+use crate::cli::text::{count, list};
+use crate::core::error::ErrorCode;
+use crate::core::id::ModelName;
+use crate::core::tool::{ToolName, Toolset};
+use crate::ports::{Fit, Model};
+
+/// The model of that name, or any of that kind.
+pub(super) fn model(models: &Models, name: &str) -> Result<Arc<dyn Model>, CliError> {
+    if let Some(model) = models.get(&ModelName::from(name)) {
+        return Ok(Arc::clone(model));
+    }
+    match app::model_of_kind(name) {
+        Some(opened) => opened.map_err(|why| CliError::told(ErrorCode::Configuration, format!("{name}: {why}"))),
+        None => {
+            let message = format!("`{name}` is neither a model nor a kind of model");
+            Err(CliError::not_found(message).with_remedy(format!("configured are: {}", list(models.keys()))))
+        }
+    }
+}
+
+/// Tells of each tool how it fits.
+pub(super) fn tell(name: &str, model: &dyn Model, tools: &Toolset, json: bool, out: &mut Output) {
+    let fits: Vec<(&ToolName, Fit)> = tools.iter().map(|tool| (&tool.name, model.fit(tool))).collect();
+    if json {
+        let rows: Vec<Value> = fits.iter().map(|(tool, fit)| row(tool, fit)).collect();
+        out.pretty(&json!({ "for": name, "tools": rows, "left_out": tools.left_out() }));
+    } else {
+        let paint = out.paint();
+        lines(&fits, paint).iter().for_each(|line| out.line(line));
+    }
+}
+
+/// One tool, as `--json` tells it: `reasons` are what is lost, or why the tool is left out.
+fn row(tool: &ToolName, fit: &Fit) -> Value {
+    let (word, reasons) = match fit {
+        Fit::Whole => ("whole", Vec::new()),
+        Fit::Lossy(lost) => ("lossy", lost.clone()),
+        Fit::Refused(why) => ("refused", vec![why.clone()]),
+    };
+    json!({ "name": tool, "fit": word, "reasons": reasons })
+}
+
+fn lines(fits: &[(&ToolName, Fit)], paint: Paint) -> Vec<String> {
+    let mut lines = Vec::new();
+    let (mut whole, mut lossy, mut refused) = (0, 0, 0);
+    for (tool, fit) in fits {
+        match fit {
+            Fit::Whole => {
+                whole += 1;
+                lines.push(format!("{} {tool}", paint.green("✓")));
+            }
+            Fit::Lossy(lost) => {
+                lossy += 1;
+                lines.push(format!("{} {tool}", paint.yellow("~")));
+                lines.extend(lost.iter().map(|lost| format!("    lost: {lost}")));
+            }
+            Fit::Refused(why) => {
+                refused += 1;
+                lines.push(format!("{} {tool}", paint.red("✗")));
+                lines.push(format!("    left out: {why}"));
+            }
+        }
+    }
+    let all = count(fits.len(), "tool");
+    lines.push(format!("{all}: {whole} as they are, {lossy} with losses, {refused} left out"));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_lost_and_what_is_left_out_is_told_with_its_reason() {
+        let [find, plan, draw] = ["find", "plan", "draw"].map(|name| ToolName::parse(name).unwrap());
+        let fits = [
+            (&find, Fit::Whole),
+            (&plan, Fit::Lossy(vec!["/steps: `not` is not understood".into(), "/when: `format`".into()])),
+            (&draw, Fit::Refused("its schema refers to itself".into())),
+        ];
+        let told = [
+            "✓ find",
+            "~ plan",
+            "    lost: /steps: `not` is not understood",
+            "    lost: /when: `format`",
+            "✗ draw",
+            "    left out: its schema refers to itself",
+            "3 tools: 1 as they are, 1 with losses, 1 left out",
+        ];
+        assert_eq!(lines(&fits, Paint::Plain), told);
+        let rows: Vec<Value> = fits.iter().map(|(tool, fit)| row(tool, fit)).collect();
+        assert_eq!(rows[0], json!({ "name": "find", "fit": "whole", "reasons": [] }));
+        assert_eq!(rows[2]["reasons"], json!(["its schema refers to itself"]));
+    }
+}

@@ -1,0 +1,49 @@
+//! Prices: what is written, for models that are there.
+
+use std::collections::BTreeMap;
+
+use crate::config::error::Fault;
+use crate::config::placed::Placed;
+use crate::config::scope::Scope;
+use crate::config::settings::ModelSettings;
+use crate::config::suggest;
+use crate::config::written::Price as Written;
+use crate::core::chat::{Price, Rates};
+use crate::core::id::ModelName;
+
+/// The prices that are configured, by the names of the models.
+pub(super) fn resolve(
+    written: Option<&BTreeMap<String, Placed<Written>>>,
+    models: &BTreeMap<ModelName, ModelSettings>,
+    scope: &mut Scope<'_>,
+) -> BTreeMap<ModelName, Price> {
+    let mut prices = BTreeMap::new();
+    for (name, price) in written.into_iter().flatten() {
+        let model = ModelName::from(name.as_str());
+        if !models.contains_key(&model) {
+            let fault = Fault::new(format!("there is no model `{name}` to have a price"));
+            let remedy = suggest::remedy(name, models.keys().map(ModelName::as_str), "models");
+            scope.fault(fault.with_remedy(remedy), price.place());
+        }
+        prices.insert(model, resolved(price.value(), scope));
+    }
+    prices
+}
+
+fn resolved(written: &Written, scope: &mut Scope<'_>) -> Price {
+    let mut dollars = |amount: &Placed<f64>| {
+        if !amount.value().is_finite() || *amount.value() < 0.0 {
+            let fault = Fault::new(format!("`{}` is no price", amount.value()));
+            scope.fault(fault.with_remedy("write US dollars per million tokens; 0 is for nothing"), amount.place());
+        }
+        *amount.value()
+    };
+    let rates = Rates {
+        input: dollars(&written.input),
+        output: dollars(&written.output),
+        cache_read: written.cache_read.as_ref().map(&mut dollars),
+        cache_write: written.cache_write.as_ref().map(&mut dollars),
+        reasoning: written.reasoning.as_ref().map(&mut dollars),
+    };
+    Price { rates, long_context: None, image: written.image.as_ref().map(dollars) }
+}

@@ -1,0 +1,60 @@
+//! A model whose every attempt has a cost.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::core::chat::{Price, Reply, Usage};
+use crate::core::tool::Tool;
+use crate::ports::{Conversation, DeltaSink, Fit, Model, ModelFailure, ModelIdentity, ModelRequest};
+
+/// Another model, with the cost filled in on replies and failed attempts that tell their tokens but not their price.
+/// It stands for the model in everything: a method that [`Model`] gains is passed on here.
+pub struct Priced {
+    model: Arc<dyn Model>,
+    price: Price,
+}
+
+impl Priced {
+    /// The same model at that price.
+    pub fn new(model: Arc<dyn Model>, price: Price) -> Self {
+        Self { model, price }
+    }
+}
+
+impl Model for Priced {
+    fn identity(&self) -> &ModelIdentity {
+        self.model.identity()
+    }
+
+    fn fit(&self, tool: &Tool) -> Fit {
+        self.model.fit(tool)
+    }
+
+    fn converse(&self) -> Box<dyn Conversation> {
+        Box::new(PricedConversation { conversation: self.model.converse(), price: self.price })
+    }
+}
+
+struct PricedConversation {
+    conversation: Box<dyn Conversation>,
+    price: Price,
+}
+
+#[async_trait]
+impl Conversation for PricedConversation {
+    async fn reply(&mut self, request: &ModelRequest<'_>, deltas: DeltaSink<'_>) -> Result<Reply, ModelFailure> {
+        let mut answer = self.conversation.reply(request, deltas).await;
+        let usage = match &mut answer {
+            Ok(reply) => &mut reply.usage,
+            Err(failed) => &mut failed.usage,
+        };
+        fill_in(usage, &self.price);
+        answer
+    }
+}
+
+/// What the provider says it charged is what it charged.
+fn fill_in(usage: &mut Usage, price: &Price) {
+    usage.cost_usd = usage.cost_usd.or_else(|| price.cost(usage));
+}

@@ -1,0 +1,209 @@
+//! What a reply cost, and that every attempt says it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use proptest::prelude::*;
+use serde_json::json;
+use toolgate::core::chat::{LongContext, Price, Rates, Reply, Usage};
+use toolgate::core::error::{ErrorCode, Failure};
+use toolgate::models::prices::Priced;
+use toolgate::models::{Settings, openai_chat};
+use toolgate::ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest};
+
+use super::asking::{ask, user};
+use super::model_server::{ModelServer, Prepared};
+
+/// The shape of Anthropic's prices: reading the cache is cheap, writing it costs a quarter more.
+const PRICE: Price = Price {
+    rates: Rates { input: 4.0, output: 20.0, cache_read: Some(0.4), cache_write: Some(5.0), reasoning: None },
+    long_context: None,
+    image: None,
+};
+
+fn rates() -> impl Strategy<Value = Rates> {
+    let rate = || 0.0..100.0;
+    let part = || proptest::option::of(0.0..100.0);
+    (rate(), rate(), part(), part(), part()).prop_map(|(input, output, cache_read, cache_write, reasoning)| Rates {
+        input,
+        output,
+        cache_read,
+        cache_write,
+        reasoning,
+    })
+}
+
+fn price() -> impl Strategy<Value = Price> {
+    let long = (0..2_000_000_u64, rates()).prop_map(|(above, rates)| LongContext { above, rates });
+    let price = |(rates, long_context)| Price { rates, long_context, image: None };
+    (rates(), proptest::option::of(long)).prop_map(price)
+}
+
+/// What providers say, contradictions included.
+fn usage() -> impl Strategy<Value = Usage> {
+    let known = || 0..2_000_000_u64;
+    let part = || proptest::option::of(0..3_000_000_u64);
+    let usage = |(input, output, cache_read, cache_write, reasoning)| Usage {
+        input_tokens: Some(input),
+        output_tokens: Some(output),
+        cache_read_tokens: cache_read,
+        cache_write_tokens: cache_write,
+        reasoning_tokens: reasoning,
+        cost_usd: None,
+    };
+    (known(), known(), part(), part(), part()).prop_map(usage)
+}
+
+fn is_close(left: f64, right: f64) -> bool {
+    (left - right).abs() <= 1e-9 * left.abs().max(right.abs()).max(1.0)
+}
+
+proptest! {
+    #[test]
+    fn a_cost_lies_between_all_tokens_at_the_cheapest_rate_and_all_at_the_dearest(price in price(), usage in usage()) {
+        let all = [Some(price.rates), price.long_context.map(|long| long.rates)];
+        let each = |rates: Rates| {
+            [Some(rates.input), Some(rates.output), rates.cache_read, rates.cache_write, rates.reasoning]
+        };
+        let rates: Vec<f64> = all.into_iter().flatten().flat_map(each).flatten().collect();
+        let tokens = usage.total_tokens().unwrap() as f64 / 1e6;
+        let (least, most) = rates.iter().fold((f64::MAX, 0.0_f64), |(a, b), rate| (a.min(*rate), b.max(*rate)));
+        let cost = price.cost(&usage).unwrap();
+        prop_assert!(cost >= tokens * least - 1e-6 && cost <= tokens * most + 1e-6, "{cost}");
+    }
+
+    #[test]
+    fn without_the_number_of_tokens_read_or_written_the_cost_is_unknown(price in price(), usage in usage()) {
+        prop_assert_eq!(price.cost(&Usage { input_tokens: None, ..usage }), None);
+        prop_assert_eq!(price.cost(&Usage { output_tokens: None, ..usage }), None);
+    }
+
+    #[test]
+    fn a_part_without_a_rate_of_its_own_costs_what_the_whole_costs(price in price(), usage in usage()) {
+        let plain = |rates: Rates| Rates { cache_read: None, cache_write: None, reasoning: None, ..rates };
+        let long_context = price.long_context.map(|long| LongContext { rates: plain(long.rates), ..long });
+        let price = Price { rates: plain(price.rates), long_context, ..price };
+        let without_parts =
+            Usage { cache_read_tokens: None, cache_write_tokens: None, reasoning_tokens: None, ..usage };
+        prop_assert!(is_close(price.cost(&usage).unwrap(), price.cost(&without_parts).unwrap()));
+    }
+
+    #[test]
+    fn the_cost_of_two_requests_is_the_sum_whatever_their_parts(rates in rates(), one in usage(), two in usage()) {
+        // Parts that fit their whole, and no long context: then it does not matter where one request ends.
+        let fit = |usage: Usage| {
+            let read = usage.cache_read_tokens.map(|read| read.min(usage.input_tokens.unwrap()));
+            let rest = usage.input_tokens.unwrap() - read.unwrap_or(0);
+            Usage {
+                cache_read_tokens: read,
+                cache_write_tokens: usage.cache_write_tokens.map(|write| write.min(rest)),
+                reasoning_tokens: usage.reasoning_tokens.map(|part| part.min(usage.output_tokens.unwrap())),
+                ..usage
+            }
+        };
+        let (one, two) = (fit(one), fit(two));
+        let price = Price { rates, ..Price::default() };
+        let mut both = one;
+        both.add(&two);
+        let apart = price.cost(&one).unwrap() + price.cost(&two).unwrap();
+        prop_assert!(is_close(price.cost(&both).unwrap(), apart));
+    }
+}
+
+#[test]
+fn cached_tokens_are_part_of_those_read_and_reasoning_of_those_written() {
+    let usage = Usage {
+        input_tokens: Some(1_000_000),
+        output_tokens: Some(100_000),
+        cache_read_tokens: Some(600_000),
+        cache_write_tokens: Some(100_000),
+        reasoning_tokens: Some(40_000),
+        cost_usd: None,
+    };
+    // 0.3 of 4.00, 0.6 of 0.40, 0.1 of 5.00, and 0.1 of 20.00 whether reasoning or not.
+    assert!(is_close(PRICE.cost(&usage).unwrap(), 1.20 + 0.24 + 0.50 + 2.00));
+    let dear = Price { rates: Rates { reasoning: Some(40.0), ..PRICE.rates }, ..PRICE };
+    assert!(is_close(dear.cost(&usage).unwrap(), 1.20 + 0.24 + 0.50 + 1.20 + 1.60));
+}
+
+#[test]
+fn every_token_of_a_long_request_costs_more_and_one_at_the_bound_is_not_long() {
+    let doubled = Rates { input: 8.0, output: 30.0, ..Rates::default() };
+    let price = Price { long_context: Some(LongContext { above: 200_000, rates: doubled }), ..PRICE };
+    let reading = |input| Usage { input_tokens: Some(input), output_tokens: Some(0), ..Usage::default() };
+    assert!(is_close(price.cost(&reading(200_000)).unwrap(), 0.8));
+    assert!(is_close(price.cost(&reading(250_000)).unwrap(), 2.0));
+}
+
+#[test]
+fn images_cost_something_only_where_a_price_is_known() {
+    assert_eq!(PRICE.images(3), None);
+    assert!(is_close(Price { image: Some(0.04), ..PRICE }.images(3).unwrap(), 0.12));
+}
+
+/// A model that always answers the same.
+struct Fixed(ModelIdentity, Result<Reply, ModelFailure>);
+
+impl Fixed {
+    fn new(answer: Result<Reply, ModelFailure>) -> Arc<Self> {
+        let text = || "fixed".to_owned();
+        Arc::new(Self(ModelIdentity { system: text(), provider: text(), model: text(), settings: json!({}) }, answer))
+    }
+}
+
+impl Model for Fixed {
+    fn identity(&self) -> &ModelIdentity {
+        &self.0
+    }
+
+    fn converse(&self) -> Box<dyn Conversation> {
+        Box::new(Repeats(self.1.clone()))
+    }
+}
+
+struct Repeats(Result<Reply, ModelFailure>);
+
+#[async_trait]
+impl Conversation for Repeats {
+    async fn reply(&mut self, _: &ModelRequest<'_>, _: DeltaSink<'_>) -> Result<Reply, ModelFailure> {
+        self.0.clone()
+    }
+}
+
+async fn answer_of(model: Arc<dyn Model>) -> Result<Reply, ModelFailure> {
+    Priced::new(model, PRICE).converse().reply(&ask([user("Hello")]).request(), &|_| {}).await
+}
+
+#[tokio::test]
+async fn a_failed_attempt_costs_what_it_used() {
+    let usage = Usage { input_tokens: Some(500_000), output_tokens: Some(10_000), ..Usage::default() };
+    let failed = ModelFailure { failure: Failure::new(ErrorCode::ProviderTimeout, "cut"), usage };
+    let told = answer_of(Fixed::new(Err(failed))).await.unwrap_err();
+    assert!(is_close(told.usage.cost_usd.unwrap(), 2.2));
+}
+
+#[tokio::test]
+async fn an_attempt_of_which_nothing_is_known_costs_nobody_knows_what() {
+    let failed = ModelFailure::from(Failure::new(ErrorCode::ProviderUnavailable, "down"));
+    assert_eq!(answer_of(Fixed::new(Err(failed.clone()))).await, Err(failed));
+    let reply = answer_of(Fixed::new(Ok(Reply::text("Hi")))).await.unwrap();
+    assert_eq!(reply.usage.cost_usd, None);
+}
+
+#[tokio::test]
+async fn what_the_provider_says_it_charged_wins() {
+    let reply = |usage: &str| {
+        Prepared::json(format!(
+            r#"{{"choices": [{{"message": {{"content": "Hi"}}, "finish_reason": "stop"}}], "usage": {usage}}}"#
+        ))
+    };
+    let server = ModelServer::answering([
+        reply(r#"{"prompt_tokens": 1000000, "completion_tokens": 0, "cost": 0.125}"#),
+        reply(r#"{"prompt_tokens": 1000000, "completion_tokens": 0}"#),
+    ])
+    .await;
+    let settings = Settings { stream: false, ..Settings::new(&server.base_url, "m") };
+    let model = Arc::new(openai_chat::model(&settings).unwrap());
+    assert_eq!(answer_of(model.clone()).await.unwrap().usage.cost_usd, Some(0.125));
+    assert_eq!(answer_of(model).await.unwrap().usage.cost_usd, Some(4.0));
+}
