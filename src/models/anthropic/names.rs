@@ -13,7 +13,7 @@ use crate::core::tool::Arguments;
 const MAX_NAME_CHARS: usize = 128;
 const HASH_CHARS: usize = 8;
 
-/// The id, or one made of it that is as unlike all others.
+/// The id, or one made of it that is as unlike any other.
 pub(super) fn accepted_id(id: &CallId) -> Cow<'_, str> {
     let id = id.as_str();
     if !id.is_empty() && id.chars().all(is_safe) {

@@ -25,7 +25,8 @@ pub(super) fn fit(schema: &Value) -> Result<(Value, Vec<String>), String> {
     for keyword in ["allOf", "anyOf", "oneOf"] {
         if let Some(branches) = root.shift_remove(keyword) {
             let branches = branches.as_array().map(Vec::as_slice).unwrap_or_default();
-            let branches: Vec<_> = branches.iter().filter_map(|branch| resolved(schema, branch)).collect();
+            let branches = branches.iter().filter_map(|branch| resolved(schema, branch));
+            let branches: Vec<_> = branches.filter(|branch| allows_objects(branch.get("type"))).collect();
             lost.extend(flatten(&mut root, keyword, &branches));
         }
     }
@@ -77,7 +78,10 @@ fn flatten(root: &mut Map<String, Value>, keyword: &str, branches: &[&Map<String
     let told = ["type", "properties", "required", "title", "description"];
     let is_whole = applies_all && branches.iter().all(|branch| branch.keys().all(|key| told.contains(&key.as_str())));
     (!is_whole).then(|| {
-        format!("the API takes no `{keyword}` at the root: the arguments of all branches are offered, not which of them go together")
+        format!(
+            "the API takes no `{keyword}` at the root of a schema: the arguments of all its branches are offered, but not \
+             which of them go together"
+        )
     })
 }
 
@@ -169,5 +173,10 @@ mod tests {
 
         let (fitted, lost) = fit(&json!({"properties": {"a": {}}, "anyOf": [{"required": ["a"]}, {}]})).unwrap();
         assert_eq!((fitted, lost.len()), (json!({"type": "object", "properties": {"a": {}}}), 1));
+
+        let or_null =
+            json!({"anyOf": [{"type": "object", "properties": {"a": {}}, "required": ["a"]}, {"type": "null"}]});
+        let expected = json!({"type": "object", "properties": {"a": {}}, "required": ["a"]});
+        assert_eq!(fit(&or_null).unwrap().0, expected);
     }
 }

@@ -125,7 +125,7 @@ pub enum MediaKind {
 /// How long a provider remembers what was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PromptCache {
-    /// As the provider does by itself.
+    /// As the provider does by itself; where it does nothing by itself, as it advises.
     #[default]
     Automatic,
     /// Asked for, for five minutes.
