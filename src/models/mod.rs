@@ -6,7 +6,9 @@ pub mod anthropic;
 pub mod gemini;
 mod http;
 pub mod openai_chat;
+mod openai_content;
 pub mod openai_responses;
+mod openai_schema;
 pub mod scripted;
 pub mod unusable;
 

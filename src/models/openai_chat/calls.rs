@@ -22,6 +22,7 @@ struct Draft {
     id: String,
     name: String,
     arguments: String,
+    extra_content: Option<Value>,
 }
 
 /// Whether the reply reached its own end.
@@ -53,6 +54,7 @@ impl Calls {
             draft.name = name;
         }
         draft.arguments.push_str(&arguments_text(arguments));
+        draft.extra_content = piece.extra_content.or(draft.extra_content.take());
         Ok(())
     }
 
@@ -64,6 +66,7 @@ impl Calls {
             id: piece.id.unwrap_or_default(),
             name: name.unwrap_or_default(),
             arguments: arguments_text(arguments),
+            extra_content: piece.extra_content,
         })?;
         Ok(())
     }
@@ -71,6 +74,11 @@ impl Calls {
     /// Whether there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// What the server wants back with each call.
+    pub(super) fn extra_contents(&self) -> Vec<Option<Value>> {
+        self.0.iter().map(|draft| draft.extra_content.clone()).collect()
     }
 
     /// The calls as parts of a reply. An id may still be empty.

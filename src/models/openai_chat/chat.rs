@@ -3,14 +3,19 @@
 use serde_json::{Map, Value, json};
 
 use super::fold::ChatFold;
-use super::{WIRE, message, tools};
+use super::message::Manner;
+use super::{WIRE, tools};
 use crate::core::chat::Message;
 use crate::core::run::Offer;
 use crate::core::tool::Tool;
 use crate::models::http::{
-    Declared, Fold, Members, Object, Opening, PromptCache, Rendered, Settings, SettingsError, ToolChoice, Wire,
+    Declared, Fold, MediaKind, Members, Object, Opening, PromptCache, Reasoning, Rendered, Settings, SettingsError,
+    ToolChoice, Wire,
 };
+use crate::models::openai_content::{Reader, answer_format};
 use crate::ports::ModelRequest;
+
+const OPENROUTER: &str = "openrouter";
 
 /// Fields that the loop sets.
 const RESERVED: [&str; 7] = ["model", "messages", "stream", "tools", "tool_choice", "parallel_tool_calls", "n"];
@@ -19,6 +24,8 @@ const RESERVED: [&str; 7] = ["model", "messages", "stream", "tools", "tool_choic
 #[derive(Debug)]
 pub(in crate::models) struct Chat {
     opening: Opening,
+    manner: Manner,
+    strict_tools: bool,
     streaming: bool,
     tool_choice: ToolChoice,
     parallel_tool_calls: Option<bool>,
@@ -30,14 +37,20 @@ impl Chat {
     pub(in crate::models) fn new(settings: &Settings, provider: &str) -> Result<Self, SettingsError> {
         settings.reserve(&RESERVED)?;
         let unsupported = |setting| Err(SettingsError::Unsupported { wire: "Chat Completions", setting });
-        if settings.reasoning.budget_tokens.is_some() {
+        // OpenRouter alone has them; elsewhere they would have no effect.
+        if settings.reasoning.budget_tokens.is_some() && provider != OPENROUTER {
             return unsupported("reasoning.budget_tokens");
+        }
+        if settings.reasoning.show.is_some() && provider != OPENROUTER {
+            return unsupported("reasoning.show");
         }
         if matches!(settings.prompt_cache, PromptCache::FiveMinutes | PromptCache::OneHour) {
             return unsupported("prompt_cache");
         }
         Ok(Self {
             opening: Opening::new(fields(settings, provider)),
+            manner: manner(settings, provider),
+            strict_tools: settings.strict_tools,
             streaming: settings.stream,
             tool_choice: settings.tool_choice.clone(),
             parallel_tool_calls: settings.parallel_tool_calls,
@@ -62,11 +75,11 @@ impl Wire for Chat {
         _before: Option<&Message>,
         members: &mut Members,
     ) -> Result<(), serde_json::Error> {
-        message::translate(message)?.iter().try_for_each(|wire| members.push(wire))
+        self.manner.translate(message)?.iter().try_for_each(|wire| members.push(wire))
     }
 
     fn declare(&self, tool: &Tool) -> Declared {
-        tools::declare(tool)
+        tools::declare(tool, self.strict_tools)
     }
 
     fn body(&self, request: &ModelRequest<'_>, rendered: &Rendered<'_>) -> Result<Vec<u8>, serde_json::Error> {
@@ -86,15 +99,15 @@ impl Wire for Chat {
                 body.field("parallel_tool_calls", &parallel)?;
             }
         }
-        if let Some(schema) = request.output_schema.filter(|_| self.structured_output) {
-            let format = json!({"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}});
-            body.field("response_format", &format)?;
+        let schema = request.output_schema.filter(|_| self.structured_output);
+        if let Some(format) = schema.and_then(answer_format) {
+            body.field("response_format", &json!({"type": "json_schema", "json_schema": format}))?;
         }
         Ok(body.end())
     }
 
     fn fold(&self) -> Box<dyn Fold> {
-        Box::<ChatFold>::default()
+        Box::new(ChatFold::new(self.manner.model.clone()))
     }
 }
 
@@ -115,6 +128,40 @@ fn takes_schemas(provider: &str) -> bool {
     matches!(provider, "openai" | "azure" | "openrouter" | "ollama")
 }
 
+/// What this provider's server takes and wants.
+fn manner(settings: &Settings, provider: &str) -> Manner {
+    use MediaKind::{Files, Images};
+    // Images go to every server: one that cannot see says so. Results hold text alone, so their images need a message
+    // of their own, which some servers refuse after a result.
+    let (said, results): (&[MediaKind], &[MediaKind]) = match provider {
+        "openai" | OPENROUTER => (&[Images, Files], &[Images, Files]),
+        "azure" => (&[Images], &[Images]),
+        _ => (&[Images], &[]),
+    };
+    let within =
+        |domain: &str| provider == domain || provider.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));
+    let is_demanding = ["deepseek.com", "moonshot.ai", "moonshot.cn"].iter().any(|domain| within(domain));
+    Manner {
+        reader: Reader::new(settings, provider, said, results),
+        // In thinking mode they refuse a conversation with tools from which it is missing; elsewhere it is ignored.
+        wants_reasoning: is_demanding || (provider == OPENROUTER && settings.model.starts_with("deepseek/deepseek-v4")),
+        model: settings.model.clone(),
+    }
+}
+
+/// OpenRouter's own object for it, which has a budget and can keep the thinking to itself.
+fn openrouter_reasoning(reasoning: &Reasoning) -> Option<Value> {
+    let Reasoning { effort, budget_tokens, show } = reasoning;
+    let fields = [
+        ("effort", effort.clone().map(Value::from)),
+        ("max_tokens", budget_tokens.map(Value::from)),
+        ("exclude", show.map(|show| Value::from(!show))),
+    ];
+    let set: Map<String, Value> =
+        fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+    (!set.is_empty()).then_some(set.into())
+}
+
 fn fields(settings: &Settings, provider: &str) -> Map<String, Value> {
     let mut fields = Map::new();
     let mut set = |name: &str, value: Option<Value>| {
@@ -131,7 +178,10 @@ fn fields(settings: &Settings, provider: &str) -> Map<String, Value> {
     set(max_tokens, settings.max_tokens.map(Value::from));
     set("top_p", settings.top_p.map(Value::from));
     set("seed", settings.seed.map(Value::from));
-    set("reasoning_effort", settings.reasoning.effort.clone().map(Value::from));
+    match provider {
+        OPENROUTER => set("reasoning", openrouter_reasoning(&settings.reasoning)),
+        _ => set("reasoning_effort", settings.reasoning.effort.clone().map(Value::from)),
+    }
     fields.extend(settings.extra.clone());
     fields
 }

@@ -4,8 +4,8 @@
 use serde_json::Value;
 
 use super::calls::{Calls, Cut};
-use super::usage;
 use super::wire::{CallPiece, Choice, Chunk, Content, Said};
+use super::{kept, usage};
 use crate::core::chat::{Part, Reply, Stop, Usage};
 use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
 use crate::ports::Delta;
@@ -17,8 +17,10 @@ const NO_MESSAGE: Fault = Fault::NoMessage("`choices` is empty");
 /// An answer as far as it has arrived.
 #[derive(Debug, Default)]
 pub(super) struct ChatFold {
+    asked: String,
     spoken: Vec<Spoken>,
     calls: Calls,
+    details: Vec<Value>,
     refused: bool,
     has_message: bool,
     finish_reason: Option<String>,
@@ -41,7 +43,11 @@ impl Fold for ChatFold {
             self.done = true;
             return Ok(());
         }
-        self.chunk(read(data.as_bytes())?, deltas)
+        let chunk: Chunk = read(data.as_bytes())?;
+        if chunk.object.as_deref() == Some("error") && chunk.error.is_none() {
+            return fail_on(Some(read(data.as_bytes())?));
+        }
+        self.chunk(chunk, deltas)
     }
 
     fn whole(&mut self, body: &[u8]) -> Result<(), Fault> {
@@ -75,6 +81,7 @@ impl Fold for ChatFold {
             Spoken::Text(text) => Part::Text { text },
             Spoken::Reasoning(text) => Part::Reasoning { text },
         });
+        let provider_state = kept::state(&self.asked, self.details, self.calls.extra_contents());
         let mut content: Vec<Part> = spoken.chain(self.calls.into_parts(cut)).collect();
         known.assign(&mut content);
         Ok(Reply {
@@ -83,16 +90,21 @@ impl Fold for ChatFold {
             usage,
             model: self.model,
             response_id: self.response_id,
-            provider_state: None,
+            provider_state,
             first_token_ms: None,
         })
     }
 }
 
 impl ChatFold {
+    /// An answer of this model, of which nothing has arrived.
+    pub(super) fn new(asked: String) -> Self {
+        Self { asked, ..Self::default() }
+    }
+
     /// Takes a chunk, or a whole answer.
     fn chunk(&mut self, chunk: Chunk, deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
-        let Chunk { id, model, choices, usage, error } = chunk;
+        let Chunk { id, model, choices, usage, error, object: _ } = chunk;
         // Cumulative: the last one counts, they are never summed.
         self.usage = usage.filter(Value::is_object).or(self.usage.take());
         self.model = self.model.take().or(model.filter(|model| !model.is_empty()));
@@ -141,12 +153,13 @@ impl ChatFold {
     /// Takes what is said and leaves what is asked for.
     fn say(&mut self, said: Said, deltas: &mut dyn FnMut(Delta)) -> Vec<CallPiece> {
         if let Some(text) = said.reasoning().filter(|text| !text.is_empty()) {
-            deltas(Delta::Reasoning { text: text.to_owned() });
+            deltas(Delta::Reasoning { text: text.to_string() });
             match self.spoken.last_mut() {
-                Some(Spoken::Reasoning(so_far)) => so_far.push_str(text),
-                Some(Spoken::Text(_)) | None => self.spoken.push(Spoken::Reasoning(text.to_owned())),
+                Some(Spoken::Reasoning(so_far)) => so_far.push_str(&text),
+                Some(Spoken::Text(_)) | None => self.spoken.push(Spoken::Reasoning(text.into_owned())),
             }
         }
+        kept::add_details(&mut self.details, said.reasoning_details);
         self.say_text(said.content.map(Content::into_text), deltas);
         self.refused |= said.refusal.as_ref().is_some_and(|text| !text.is_empty());
         self.say_text(said.refusal, deltas);

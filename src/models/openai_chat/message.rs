@@ -1,17 +1,27 @@
 //! One neutral message as the messages the server reads.
 //!
 //! Results come first, one `tool` message each, directly after the assistant message they answer; whatever else the
-//! user said follows as a `user` message. There is no error flag, so an error is said in the text. Reasoning is not
-//! sent back. What this API cannot carry degrades to a note in brackets, never to silence.
+//! user said, and the media of results, follow as a `user` message, because `tool` messages hold text alone.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
+use serde_json::Value;
 
-use crate::core::chat::{Media, Message, Part, Role};
-use crate::core::tool::{Arguments, ToolName};
+use super::kept;
+use crate::core::chat::{Message, Part, Role};
+use crate::models::openai_content::{Reader, Shown, accepted_name, as_text, joined, marked, shown};
 
-const MAX_NAME_CHARS: usize = 64;
+/// How this server wants to be told.
+#[derive(Clone, Debug)]
+pub(super) struct Manner {
+    /// What it takes.
+    pub(super) reader: Reader,
+    /// Whether it refuses a conversation without the reasoning that led to it.
+    pub(super) wants_reasoning: bool,
+    /// The model that is asked: what it wrote itself is replayed in full.
+    pub(super) model: String,
+}
 
 /// A message on the wire.
 #[derive(Debug, Serialize)]
@@ -22,11 +32,15 @@ pub(super) enum WireMessage<'a> {
     /// What the model said.
     Assistant {
         content: Option<Cow<'a, str>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning_content: Option<Cow<'a, str>>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        reasoning_details: Vec<&'a Value>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<WireCall<'a>>,
     },
     /// The result of one call.
-    Tool { tool_call_id: &'a str, content: Cow<'a, str> },
+    Tool { tool_call_id: Cow<'a, str>, content: Cow<'a, str> },
 }
 
 /// Plain text where it will do: not every server takes parts.
@@ -43,6 +57,8 @@ pub(super) enum UserContent<'a> {
 pub(super) enum WirePart<'a> {
     Text { text: Cow<'a, str> },
     ImageUrl { image_url: ImageUrl<'a> },
+    File { file: File<'a> },
+    InputAudio { input_audio: InputAudio<'a> },
 }
 
 /// An address, or a data URL.
@@ -51,12 +67,28 @@ pub(super) struct ImageUrl<'a> {
     url: Cow<'a, str>,
 }
 
+/// A document and its name.
+#[derive(Debug, Serialize)]
+pub(super) struct File<'a> {
+    filename: Cow<'a, str>,
+    file_data: String,
+}
+
+/// A recording.
+#[derive(Debug, Serialize)]
+pub(super) struct InputAudio<'a> {
+    data: &'a str,
+    format: &'static str,
+}
+
 /// A call the model made.
 #[derive(Debug, Serialize)]
 pub(super) struct WireCall<'a> {
-    id: &'a str,
+    id: Cow<'a, str>,
     r#type: &'static str,
     function: WireFunction<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<&'a Value>,
 }
 
 /// Its name and its arguments, as text.
@@ -66,38 +98,88 @@ pub(super) struct WireFunction<'a> {
     arguments: Cow<'a, str>,
 }
 
-/// Translates a message; a user message becomes one message per result and one for the rest.
-pub(super) fn translate(message: &Message) -> Result<Vec<WireMessage<'_>>, serde_json::Error> {
-    match message.role {
-        Role::User => Ok(user(&message.content)),
-        Role::Assistant => Ok(vec![assistant(&message.content)?]),
-    }
-}
-
-fn user(parts: &[Part]) -> Vec<WireMessage<'_>> {
-    let mut messages = Vec::new();
-    let mut said = Vec::new();
-    for part in parts {
-        match part {
-            Part::ToolResult { tool_use_id, content, is_error } => messages.push(WireMessage::Tool {
-                tool_call_id: tool_use_id.as_str(),
-                content: result_text(content, *is_error),
-            }),
-            Part::Image(image) => match image_url(image) {
-                Some(url) => said.push(WirePart::ImageUrl { image_url: ImageUrl { url } }),
-                None => said.push(WirePart::Text { text: as_text(part) }),
-            },
-            Part::Text { .. }
-            | Part::Audio(_)
-            | Part::Resource { .. }
-            | Part::Reasoning { .. }
-            | Part::ToolUse { .. } => said.push(WirePart::Text { text: as_text(part) }),
+impl Manner {
+    /// Translates a message; a user message becomes one message per result and one for the rest.
+    pub(super) fn translate<'a>(&self, message: &'a Message) -> Result<Vec<WireMessage<'a>>, serde_json::Error> {
+        match message.role {
+            Role::User => Ok(self.user(&message.content)),
+            Role::Assistant => Ok(vec![self.assistant(message)?]),
         }
     }
-    if !said.is_empty() || messages.is_empty() {
-        messages.push(WireMessage::User { content: UserContent::of(said) });
+
+    fn user<'a>(&self, parts: &'a [Part]) -> Vec<WireMessage<'a>> {
+        let mut messages = Vec::new();
+        let mut said = Vec::new();
+        for part in parts {
+            match part {
+                Part::ToolResult { tool_use_id, content, is_error } => {
+                    let tool_call_id = self.reader.id(tool_use_id);
+                    let content = self.result(&tool_call_id, content, &mut said);
+                    messages.push(WireMessage::Tool { tool_call_id, content: marked(content, *is_error) });
+                }
+                Part::Text { .. }
+                | Part::Image(_)
+                | Part::Audio(_)
+                | Part::Resource { .. }
+                | Part::Reasoning { .. }
+                | Part::ToolUse { .. } => said.push(WirePart::of(shown(part, &self.reader.said))),
+            }
+        }
+        if !said.is_empty() || messages.is_empty() {
+            messages.push(WireMessage::User { content: UserContent::of(said) });
+        }
+        messages
     }
-    messages
+
+    /// The text of a result. Its media go to what is said after all results, with the call that they come from.
+    fn result<'a>(&self, id: &str, content: &'a [Part], said: &mut Vec<WirePart<'a>>) -> Cow<'a, str> {
+        let mut texts = Vec::new();
+        let mut media = Vec::new();
+        for part in content {
+            match shown(part, &self.reader.results) {
+                Shown::Text(text) => texts.push(text),
+                carried @ (Shown::Image(_) | Shown::File { .. } | Shown::Audio { .. }) => {
+                    texts.push(Cow::Borrowed("[shown in the next message]"));
+                    media.push(WirePart::of(carried));
+                }
+            }
+        }
+        if !media.is_empty() {
+            said.push(WirePart::Text { text: Cow::Owned(format!("[from the result of call {id}]")) });
+            said.append(&mut media);
+        }
+        joined(texts, "\n")
+    }
+
+    fn assistant<'a>(&self, message: &'a Message) -> Result<WireMessage<'a>, serde_json::Error> {
+        let (mut texts, mut reasoning, mut tool_calls) = (Vec::new(), Vec::new(), Vec::new());
+        let kept = kept::of(message, &self.model);
+        let mut extra_contents = kept.extra_contents.into_iter();
+        for part in &message.content {
+            match part {
+                Part::ToolUse { id, name, input } => tool_calls.push(WireCall {
+                    id: self.reader.id(id),
+                    r#type: "function",
+                    function: WireFunction { name: accepted_name(name), arguments: self.reader.arguments(input)? },
+                    extra_content: extra_contents.next().flatten(),
+                }),
+                Part::Reasoning { text } => reasoning.push(Cow::Borrowed(text.as_str())),
+                Part::Text { .. }
+                | Part::Image(_)
+                | Part::Audio(_)
+                | Part::Resource { .. }
+                | Part::ToolResult { .. } => {
+                    texts.push(as_text(part));
+                }
+            }
+        }
+        Ok(WireMessage::Assistant {
+            content: (!texts.is_empty() || tool_calls.is_empty()).then(|| joined(texts, "")),
+            reasoning_content: self.wants_reasoning.then(|| joined(reasoning, "")),
+            reasoning_details: kept.reasoning_details,
+            tool_calls,
+        })
+    }
 }
 
 impl<'a> UserContent<'a> {
@@ -113,89 +195,13 @@ impl<'a> UserContent<'a> {
     }
 }
 
-fn assistant(parts: &[Part]) -> Result<WireMessage<'_>, serde_json::Error> {
-    let mut texts = Vec::new();
-    let mut tool_calls = Vec::new();
-    for part in parts {
-        match part {
-            Part::ToolUse { id, name, input } => tool_calls.push(WireCall {
-                id: id.as_str(),
-                r#type: "function",
-                function: WireFunction { name: accepted_name(name), arguments: arguments(input)? },
-            }),
-            Part::Reasoning { .. } => {}
-            Part::Text { .. } | Part::Image(_) | Part::Audio(_) | Part::Resource { .. } | Part::ToolResult { .. } => {
-                texts.push(as_text(part));
-            }
+impl<'a> WirePart<'a> {
+    fn of(shown: Shown<'a>) -> Self {
+        match shown {
+            Shown::Text(text) => Self::Text { text },
+            Shown::Image(url) => Self::ImageUrl { image_url: ImageUrl { url } },
+            Shown::File { name, data } => Self::File { file: File { filename: name, file_data: data } },
+            Shown::Audio { data, format } => Self::InputAudio { input_audio: InputAudio { data, format } },
         }
-    }
-    let content = (!texts.is_empty() || tool_calls.is_empty()).then(|| joined(texts, ""));
-    Ok(WireMessage::Assistant { content, tool_calls })
-}
-
-/// The arguments as text; what the model wrote instead of JSON is sent back as it wrote it.
-fn arguments(input: &Arguments) -> Result<Cow<'_, str>, serde_json::Error> {
-    match input {
-        Arguments::Object(object) => serde_json::to_string(object).map(Cow::Owned),
-        Arguments::Malformed(text) => Ok(Cow::Borrowed(text)),
-    }
-}
-
-/// The name as the model wrote it, unless servers would refuse the whole conversation for it.
-fn accepted_name(name: &str) -> Cow<'_, str> {
-    if ToolName::parse(name).is_some() {
-        return Cow::Borrowed(name);
-    }
-    let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
-    let name: String = name.chars().map(safe).take(MAX_NAME_CHARS).collect();
-    Cow::Owned(if name.is_empty() { "unnamed".into() } else { name })
-}
-
-fn result_text(content: &[Part], is_error: bool) -> Cow<'_, str> {
-    let text = joined(content.iter().map(as_text).collect(), "\n");
-    let says_so = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("error"));
-    if is_error && !says_so { Cow::Owned(format!("Error: {text}")) } else { text }
-}
-
-fn joined<'a>(mut texts: Vec<Cow<'a, str>>, separator: &str) -> Cow<'a, str> {
-    match (texts.pop(), texts.is_empty()) {
-        (None, _) => Cow::Borrowed(""),
-        (Some(only), true) => only,
-        (Some(last), false) => {
-            texts.push(last);
-            Cow::Owned(texts.join(separator))
-        }
-    }
-}
-
-/// Any part as text, if only as a note that it is there.
-fn as_text(part: &Part) -> Cow<'_, str> {
-    match part {
-        Part::Text { text } | Part::Reasoning { text } => Cow::Borrowed(text),
-        Part::Image(media) => Cow::Owned(media_note("image", media)),
-        Part::Audio(media) => Cow::Owned(media_note("audio", media)),
-        Part::Resource { uri, text: Some(text), .. } => Cow::Owned(format!("[resource {uri}]\n{text}")),
-        Part::Resource { uri, media_type, .. } => {
-            let media_type = media_type.as_deref().unwrap_or("unknown type");
-            Cow::Owned(format!("[resource {uri} ({media_type}), its content is not shown here]"))
-        }
-        Part::ToolUse { name, .. } => Cow::Owned(format!("[call of {name}]")),
-        Part::ToolResult { content, is_error, .. } => result_text(content, *is_error),
-    }
-}
-
-fn media_note(kind: &str, media: &Media) -> String {
-    let Media { media_type, url, .. } = media;
-    match url {
-        Some(url) => format!("[{kind} {media_type} at {url}, not shown here]"),
-        None => format!("[{kind} {media_type}, not shown here]"),
-    }
-}
-
-fn image_url(image: &Media) -> Option<Cow<'_, str>> {
-    match (&image.data, &image.url) {
-        (Some(data), _) => Some(Cow::Owned(format!("data:{};base64,{data}", image.media_type))),
-        (None, Some(url)) => Some(Cow::Borrowed(url)),
-        (None, None) => None,
     }
 }

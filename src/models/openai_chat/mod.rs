@@ -3,6 +3,7 @@
 mod calls;
 mod chat;
 mod fold;
+mod kept;
 mod message;
 mod tools;
 mod usage;

@@ -1,13 +1,23 @@
 //! Tools as this API declares them.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::core::tool::Tool;
 use crate::models::http::Declared;
+use crate::models::openai_schema::{is_strict, project};
 
 /// The declaration of a tool.
-pub(super) fn declare(tool: &Tool) -> Declared {
+pub(super) fn declare(tool: &Tool, strict_tools: bool) -> Declared {
     let Tool { name, description, input_schema, .. } = tool;
-    let function = json!({"name": name, "description": description, "parameters": input_schema});
-    Declared::As { json: json!({"type": "function", "function": function}), lost: Vec::new() }
+    let mut projected = match project(input_schema) {
+        Ok(projected) => projected,
+        Err(why) => return Declared::Refused(why),
+    };
+    let is_strict = is_strict(&mut projected, strict_tools);
+    let mut function = json!({"name": name, "description": description, "parameters": projected.schema});
+    // Servers that know nothing of it may refuse the word.
+    if is_strict && let Value::Object(function) = &mut function {
+        function.insert("strict".into(), true.into());
+    }
+    Declared::As { json: json!({"type": "function", "function": function}), lost: projected.lost }
 }

@@ -1,6 +1,8 @@
 //! What a server sends, as far as it is read. A whole answer and a chunk of a stream have one shape: a choice holds a
 //! `message` or a `delta`. Fields that are not listed are ignored; nothing of them is needed for a replay.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -15,6 +17,8 @@ pub(super) struct Chunk {
     pub(super) usage: Option<Value>,
     /// Some servers answer 200 and mean an error.
     pub(super) error: Option<Value>,
+    /// `error` in the events of older vLLM, which put what is wrong beside it.
+    pub(super) object: Option<String>,
 }
 
 /// One of several answers; only the first is asked for.
@@ -38,6 +42,8 @@ pub(super) struct Said {
     pub(super) reasoning_content: Option<String>,
     /// OpenRouter and newer vLLM; some servers send both.
     pub(super) reasoning: Option<Value>,
+    /// OpenRouter and MiniMax: the same with signatures, to be sent back.
+    pub(super) reasoning_details: Option<Value>,
     pub(super) tool_calls: Option<Vec<CallPiece>>,
 }
 
@@ -63,6 +69,8 @@ pub(super) struct CallPiece {
     pub(super) index: Option<u64>,
     pub(super) id: Option<String>,
     pub(super) function: Option<FunctionPiece>,
+    /// Google: a signature, to be sent back.
+    pub(super) extra_content: Option<Value>,
 }
 
 /// Name and arguments, or pieces of them.
@@ -86,7 +94,11 @@ impl Content {
 
 impl Said {
     /// The visible reasoning, from whichever field holds it.
-    pub(super) fn reasoning(&self) -> Option<&str> {
-        self.reasoning_content.as_deref().or_else(|| self.reasoning.as_ref().and_then(Value::as_str))
+    pub(super) fn reasoning(&self) -> Option<Cow<'_, str>> {
+        let plain = self.reasoning_content.as_deref().or_else(|| self.reasoning.as_ref()?.as_str());
+        plain.map(Cow::Borrowed).or_else(|| {
+            let details = self.reasoning_details.as_ref()?.as_array()?.iter();
+            Some(details.filter_map(|detail| detail.get("text").or(detail.get("summary"))?.as_str()).collect())
+        })
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 use serde_json::json;
-use toolgate::core::chat::Reply;
+use toolgate::core::chat::{Part, Reply, Stop};
 use toolgate::core::error::{ErrorCode, Failure};
 use toolgate::models::{Key, Settings, Timeouts, openai_chat};
 use toolgate::ports::{Delta, Model};
@@ -245,4 +245,36 @@ async fn errors_are_classified_by_code_and_status() {
         let failure = failure(Prepared::json(json!({"error": error}).to_string()).status(status)).await;
         assert_eq!((failure.code, failure.retryable), (code, code.is_retryable()), "{status} {error}");
     }
+}
+
+#[tokio::test]
+async fn chunks_of_azures_filter_after_the_finish_change_nothing() {
+    let filtered = r#"{"id":"","object":"","model":"","choices":[{"index":0,"finish_reason":null,
+        "content_filter_offsets":{"check_offset":9},"content_filter_results":{"hate":{"filtered":false}}}]}"#;
+    let filtered = filtered.replace('\n', "");
+    let first = r#"{"id":"","model":"","choices":[],"prompt_filter_results":[]}"#;
+    let usage = r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1}}"#;
+    let events = [first, &filtered, LO, &filtered, STOP, &filtered, usage, "[DONE]"];
+    let reply = reply(Prepared::stream(&events), |settings| settings).await.0.unwrap();
+    assert_eq!((reply.joined_text().as_str(), reply.stop, reply.usage.input_tokens), ("lo", Stop::End, Some(3)));
+}
+
+#[tokio::test]
+async fn an_error_in_an_event_of_older_vllm_is_told_as_the_server_tells_it() {
+    let error = r#"{"object":"error","message":"too long","type":"BadRequestError","param":null,"code":400}"#;
+    let failure = failure(Prepared::stream(&[LO, error, "[DONE]"])).await;
+    assert_eq!((failure.code, failure.retryable), (ErrorCode::ProviderRejected, false));
+    assert!(failure.message.ends_with("(HTTP 400, BadRequestError): too long"), "{failure}");
+}
+
+#[tokio::test]
+async fn reasoning_that_comes_as_details_alone_is_shown() {
+    let think = |text: &str| {
+        let detail = json!({"type": "reasoning.text", "text": text, "index": 0});
+        json!({"choices": [{"delta": {"reasoning_details": [detail]}}]}).to_string()
+    };
+    let events = [think("Look"), think(" up."), LO.to_owned(), STOP.to_owned(), "[DONE]".to_owned()];
+    let events: Vec<&str> = events.iter().map(String::as_str).collect();
+    let reply = reply(Prepared::stream(&events), |settings| settings).await.0.unwrap();
+    assert_eq!(reply.content, [Part::Reasoning { text: "Look up.".into() }, Part::text("lo")]);
 }

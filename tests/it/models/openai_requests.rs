@@ -6,9 +6,9 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use toolgate::core::chat::{Media, Message, Part, Role};
 use toolgate::core::run::Offer;
-use toolgate::core::tool::{Arguments, ToolCall};
-use toolgate::models::{Settings, SettingsError, openai_chat};
-use toolgate::ports::Model;
+use toolgate::core::tool::{Arguments, ExternalTool, ToolCall, Toolset, ToolsetRules};
+use toolgate::models::{MediaKind, Proxy, Reasoning, Settings, SettingsError, ToolChoice, openai_chat};
+use toolgate::ports::{Fit, Model};
 
 use super::asking::{Ask, ask, calls, result, results, tools, user};
 use super::model_server::{Asked, ModelServer, Prepared};
@@ -23,11 +23,24 @@ async fn sent(asked: &Ask, settings: impl FnOnce(Settings) -> Settings) -> Asked
     server.asked().remove(0)
 }
 
+/// A model server that is reached under this host: what is sent and replayed depends on whose server it is.
+pub(crate) fn at_host(host: &str, server: &ModelServer, model: &str) -> Settings {
+    let address = server.base_url.strip_suffix("/v1").unwrap();
+    Settings { proxy: Proxy::Url(address.into()), ..Settings::new(format!("http://{host}/v1"), model) }
+}
+
+async fn sent_to(host: &str, asked: &Ask, settings: impl FnOnce(Settings) -> Settings) -> Value {
+    let server = ModelServer::answering([Prepared::json(HI)]).await;
+    let model = openai_chat::model(&settings(at_host(host, &server, "m"))).unwrap();
+    asked.of(&mut *model.converse()).await.unwrap();
+    server.asked().remove(0).json()
+}
+
 async fn messages_sent(messages: impl IntoIterator<Item = Message>) -> Value {
     sent(&ask(messages), |settings| settings).await.json()["messages"].take()
 }
 
-fn message(role: Role, content: Vec<Part>) -> Message {
+pub(crate) fn message(role: Role, content: Vec<Part>) -> Message {
     Message { role, content, provider_state: None }
 }
 
@@ -70,7 +83,7 @@ async fn settings_key_headers_and_trace_are_sent() {
         "top_k": 4, "parallel_tool_calls": false,
         "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "a"}],
         "tools": [{"type": "function", "function":
-            {"name": "ext_look", "description": "does look", "parameters": {"type": "object"}}}]});
+            {"name": "ext_look", "description": "does look", "parameters": {"type": "object", "properties": {}}}}]});
     assert_eq!(asked.json(), expected);
 }
 
@@ -92,7 +105,8 @@ async fn the_output_schema_is_sent_only_where_the_settings_say_so() {
     asked.output_schema = Some(json!({"type": "object"}));
     assert_eq!(sent(&asked, |settings| settings).await.json().get("response_format"), None);
     let body = sent(&asked, |settings| Settings { structured_output: Some(true), ..settings }).await.json();
-    let expected = json!({"type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "object"}}});
+    let schema = json!({"type": "object", "properties": {}});
+    let expected = json!({"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": false}});
     assert_eq!(body["response_format"], expected);
 }
 
@@ -133,7 +147,8 @@ async fn an_assistant_turn_is_sent_back_with_its_text_and_without_its_reasoning(
     let sent = messages_sent([user("go"), message(Role::Assistant, turn), results(&[("a", "1"), ("b", "2")])]).await;
     let expected = json!({"role": "assistant", "content": "Let me look.", "tool_calls": [
         {"id": "a", "type": "function", "function": {"name": "ext_look", "arguments": "{\"city\":\"東京\"}"}},
-        {"id": "b", "type": "function", "function": {"name": "no_such_tool", "arguments": "{\"city\": \"Zür"}},
+        {"id": "b", "type": "function",
+            "function": {"name": "no_such_tool", "arguments": r#"{"malformed_arguments":"{\"city\": \"Zür"}"#}},
     ]});
     assert_eq!(sent[1], expected);
 }
@@ -265,4 +280,236 @@ fn settings_that_cannot_work_are_refused_without_showing_a_secret() {
     assert_eq!(refused(Settings { headers: bad_header, ..good() }), SettingsError::Header("a b".into()));
     let reserved = json!({"messages": []}).as_object().unwrap().clone();
     assert_eq!(refused(Settings { extra: reserved, ..good() }), SettingsError::ReservedField("messages".into()));
+}
+
+fn png() -> Part {
+    Part::Image(Media { media_type: "image/png".into(), data: Some("AAAA".into()), url: None })
+}
+
+pub(crate) fn pdf() -> Part {
+    Part::Resource {
+        uri: "file:///reports/q3.pdf".into(),
+        name: None,
+        media_type: Some("application/pdf".into()),
+        text: None,
+        data: Some("JVBE".into()),
+    }
+}
+
+fn result_of(id: &str, content: Vec<Part>) -> Part {
+    Part::ToolResult { tool_use_id: id.into(), content, is_error: false }
+}
+
+#[tokio::test]
+async fn images_of_results_follow_all_results_where_the_server_takes_them() {
+    let answer = vec![result_of("a", vec![Part::text("see"), png()]), result("b", "2", false), Part::text("And?")];
+    let asked = ask([user("go"), calls(&["a", "b"]), message(Role::User, answer)]);
+    let shown = json!([
+        {"role": "tool", "tool_call_id": "a", "content": "see\n[shown in the next message]"},
+        {"role": "tool", "tool_call_id": "b", "content": "2"},
+        {"role": "user", "content": [
+            {"type": "text", "text": "[from the result of call a]"},
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+            {"type": "text", "text": "And?"},
+        ]},
+    ]);
+    for host in ["api.openai.com", "x.openai.azure.com", "openrouter.ai"] {
+        let sent = sent_to(host, &asked, |settings| settings).await;
+        assert_eq!(sent["messages"].as_array().unwrap()[2..], *shown.as_array().unwrap(), "{host}");
+    }
+    let with_media = |settings| Settings { media: Some([MediaKind::Images].into()), ..settings };
+    assert_eq!(sent_to("vllm.example", &asked, with_media).await["messages"][4], shown[2]);
+    let noted = sent_to("vllm.example", &asked, |settings| settings).await;
+    assert_eq!(noted["messages"][2]["content"], "see\n[image image/png, not shown here]");
+    assert_eq!(noted["messages"][4], json!({"role": "user", "content": "And?"}));
+}
+
+#[tokio::test]
+async fn documents_and_recordings_go_along_where_the_server_takes_them() {
+    let wav = Part::Audio(Media { media_type: "audio/wav".into(), data: Some("UklG".into()), url: None });
+    let asked = ask([message(Role::User, vec![pdf(), wav])]);
+    let file = json!({"type": "file", "file": {"filename": "q3.pdf", "file_data": "data:application/pdf;base64,JVBE"}});
+    let note = json!({"type": "text",
+        "text": "[resource file:///reports/q3.pdf (application/pdf), its content is not shown here]"});
+    for (host, expected) in [("api.openai.com", &file), ("openrouter.ai", &file), ("vllm.example", &note)] {
+        let sent = sent_to(host, &asked, |settings| settings).await;
+        assert_eq!(sent["messages"][0]["content"][0], *expected, "{host}");
+    }
+    let with_audio = |settings| Settings { media: Some([MediaKind::Audio].into()), ..settings };
+    let sent = sent_to("vllm.example", &asked, with_audio).await;
+    let audio = json!({"type": "input_audio", "input_audio": {"data": "UklG", "format": "wav"}});
+    assert_eq!(sent["messages"][0]["content"], json!([note, audio]));
+}
+
+#[tokio::test]
+async fn openai_gets_malformed_arguments_as_they_are_and_no_id_that_it_would_refuse() {
+    let long = "functions.look:0:".repeat(4);
+    let malformed =
+        Part::ToolUse { id: long.as_str().into(), name: "ext_look".into(), input: Arguments::Malformed("{\"a".into()) };
+    let asked = ask([user("go"), message(Role::Assistant, vec![malformed]), results(&[(&long, "no")])]);
+    let sent = sent_to("api.openai.com", &asked, |settings| settings).await;
+    let call = &sent["messages"][1]["tool_calls"][0];
+    assert_eq!(call["function"]["arguments"], "{\"a");
+    let id = call["id"].as_str().unwrap();
+    assert!(id.len() <= 40 && id.starts_with("functions.look:0:"), "{id}");
+    assert_eq!(sent["messages"][2]["tool_call_id"], id);
+    let elsewhere = sent_to("vllm.example", &asked, |settings| settings).await;
+    assert_eq!(elsewhere["messages"][2]["tool_call_id"], long);
+}
+
+#[tokio::test]
+async fn reasoning_goes_back_where_a_conversation_without_it_is_refused() {
+    let turn = vec![Part::Reasoning { text: "hm".into() }, ToolCall::new("a", "ext_look", json!({})).into_part()];
+    let asked = ask([user("go"), message(Role::Assistant, turn), results(&[("a", "1")]), Message::assistant("so")]);
+    for host in ["api.deepseek.com", "api.moonshot.ai", "api.moonshot.cn"] {
+        let sent = sent_to(host, &asked, |settings| settings).await;
+        let told = [&sent["messages"][1]["reasoning_content"], &sent["messages"][3]["reasoning_content"]];
+        assert_eq!(told, ["hm", ""], "{host}");
+    }
+    for host in ["api.openai.com", "api.groq.com", "notdeepseek.com"] {
+        let sent = sent_to(host, &asked, |settings| settings).await;
+        assert_eq!(sent["messages"][1].get("reasoning_content"), None, "{host}");
+    }
+}
+
+/// A conversation of two turns with a server that answers the first like this: the assistant message it gets back.
+async fn sent_back(first: Prepared, model_of_the_second: &str) -> Value {
+    let server = ModelServer::answering([first, Prepared::json(HI)]).await;
+    let ask_of = |model: &str| openai_chat::model(&Settings::new(&server.base_url, model)).unwrap();
+    let mut asked = ask([user("go")]);
+    let reply = asked.of(&mut *ask_of("m").converse()).await.unwrap();
+    let ids: Vec<String> = reply.calls().map(|call| call.id.to_string()).collect();
+    let turn = Message { role: Role::Assistant, content: reply.content, provider_state: reply.provider_state };
+    asked.messages.push(Arc::new(turn));
+    asked.messages.push(Arc::new(message(Role::User, ids.iter().map(|id| result(id, "ok", false)).collect())));
+    asked.of(&mut *ask_of(model_of_the_second).converse()).await.unwrap();
+    server.asked().remove(1).json()["messages"][1].take()
+}
+
+#[tokio::test]
+async fn signatures_of_google_and_reasoning_details_of_openrouter_go_back_to_the_model_that_wrote_them() {
+    let signed = json!({"google": {"thought_signature": "c2ln"}});
+    let call = |id: &str| json!({"id": id, "type": "function", "function": {"name": "ext_look", "arguments": "{}"}});
+    let mut first = call("a");
+    first["extra_content"] = signed.clone();
+    let details = json!([{"type": "reasoning.text", "text": "Look.", "signature": "s", "index": 0}]);
+    let whole = json!({"choices": [{"message":
+        {"content": null, "reasoning_details": details, "tool_calls": [first, call("b")]}, "finish_reason": "tool_calls"}]});
+    let mut piece = first.clone();
+    piece["index"] = json!(0);
+    let streamed = Prepared::stream(&[
+        r#"{"choices":[{"delta":{"reasoning_details":[{"type":"reasoning.text","text":"Lo","index":0}]}}]}"#,
+        r#"{"choices":[{"delta":{"reasoning_details":[{"type":"reasoning.text","text":"ok.","signature":"s","index":0}]}}]}"#,
+        &json!({"choices": [{"delta": {"tool_calls": [piece]}}]}).to_string(),
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":1,"id":"b","function":{"name":"ext_look","arguments":"{}"}}]}}]}"#,
+        r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#,
+        "[DONE]",
+    ]);
+    for prepared in [Prepared::json(whole.to_string()), streamed] {
+        let same = sent_back(prepared.clone(), "m").await;
+        assert_eq!(same["reasoning_details"], details);
+        assert_eq!(same["tool_calls"], json!([first, call("b")]));
+        let other = sent_back(prepared, "n").await;
+        assert_eq!((other.get("reasoning_details"), &other["tool_calls"][0]), (None, &call("a")));
+    }
+}
+
+#[tokio::test]
+async fn fields_that_a_server_made_up_are_not_sent_back() {
+    // Groq refuses `reasoning` and `annotations` in what it wrote itself.
+    let answer = json!({"choices": [{"message": {"content": "hi", "reasoning": "hm", "annotations": []}}]});
+    assert_eq!(sent_back(Prepared::json(answer.to_string()), "m").await, json!({"role": "assistant", "content": "hi"}));
+}
+
+#[tokio::test]
+async fn openrouter_is_told_about_reasoning_in_its_own_words_and_others_have_no_such_words() {
+    let reasoning = Reasoning { effort: Some("low".into()), budget_tokens: Some(9), show: Some(false) };
+    let sent = sent_to("openrouter.ai", &ask([user("a")]), |settings| Settings { reasoning, ..settings }).await;
+    assert_eq!(sent["reasoning"], json!({"effort": "low", "max_tokens": 9, "exclude": true}));
+    let effort = Reasoning { effort: Some("low".into()), ..Reasoning::default() };
+    let sent =
+        sent_to("api.openai.com", &ask([user("a")]), |settings| Settings { reasoning: effort, ..settings }).await;
+    assert_eq!((&sent["reasoning_effort"], sent.get("reasoning")), (&json!("low"), None));
+    let shown = Reasoning { show: Some(true), ..Reasoning::default() };
+    let refused = openai_chat::model(&Settings { reasoning: shown, ..Settings::new("https://api.openai.com/v1", "m") });
+    let expected = SettingsError::Unsupported { wire: "Chat Completions", setting: "reasoning.show" };
+    assert_eq!(refused.unwrap_err(), expected);
+}
+
+#[tokio::test]
+async fn a_tool_choice_is_sent_while_tools_are_on_offer() {
+    let function = json!({"type": "function", "function": {"name": "ext_look"}});
+    for (tool_choice, expected) in
+        [(ToolChoice::Required, json!("required")), (ToolChoice::Tool("ext_look".into()), function)]
+    {
+        let asked = ask([user("a")]).with_tools(&["look"]);
+        let body = sent(&asked, |settings| Settings { tool_choice: tool_choice.clone(), ..settings }).await.json();
+        assert_eq!(body["tool_choice"], expected);
+        let last = ask([user("a")]).with_tools(&["look"]).offering(Offer::LastWord);
+        let body = sent(&last, |settings| Settings { tool_choice, ..settings }).await.json();
+        assert_eq!(body["tool_choice"], "none");
+    }
+}
+
+pub(crate) fn tool(input_schema: Value) -> ExternalTool {
+    ExternalTool {
+        name: "look".into(),
+        description: "does look".into(),
+        input_schema,
+        result_schema: None,
+        priority: 0,
+    }
+}
+
+pub(crate) fn toolset(schemas: impl IntoIterator<Item = Value>) -> Arc<Toolset> {
+    let number = |(number, schema)| ExternalTool { name: format!("t{number}"), ..tool(schema) };
+    let external: Vec<ExternalTool> = schemas.into_iter().enumerate().map(number).collect();
+    Arc::new(Toolset::assemble(&external, &[], &ToolsetRules::default()))
+}
+
+pub(crate) fn closed() -> Value {
+    json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"],
+        "additionalProperties": false})
+}
+
+#[tokio::test]
+async fn a_tool_is_strict_only_if_asked_for_and_its_schema_allows_it() {
+    let mut asked = ask([user("a")]);
+    asked.tools = toolset([closed(), json!({"type": "object"})]);
+    let strict = |body: Value| -> Vec<Value> {
+        body["tools"].as_array().unwrap().iter().map(|tool| tool["function"]["strict"].clone()).collect()
+    };
+    assert_eq!(strict(sent(&asked, |settings| settings).await.json()), [json!(null), json!(null)]);
+    let body = sent(&asked, |settings| Settings { strict_tools: true, ..settings }).await.json();
+    assert_eq!(strict(body), [json!(true), json!(null)]);
+}
+
+#[test]
+fn what_a_schema_loses_is_told_and_a_tool_that_cannot_be_sent_is_refused() {
+    let fit = |schema: Value, strict_tools: bool| {
+        let settings = Settings { strict_tools, ..Settings::new("http://h", "m") };
+        let tools = toolset([schema]);
+        openai_chat::model(&settings).unwrap().fit(tools.iter().next().unwrap())
+    };
+    assert_eq!(fit(closed(), true), Fit::Whole);
+    assert_eq!(fit(json!({"type": "object"}), false), Fit::Whole);
+    let not_strict = "It is not declared strict: the root has no `additionalProperties: false`.";
+    assert_eq!(fit(json!({"type": "object"}), true), Fit::Lossy(vec![not_strict.into()]));
+    let merged = "`oneOf` at the root is merged: which arguments go together is no longer said.";
+    let alternatives = json!({"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]});
+    assert_eq!(fit(alternatives, false), Fit::Lossy(vec![merged.into()]));
+    let refused = fit(json!({"type": "string"}), false);
+    assert_eq!(refused, Fit::Refused("its schema is not that of an object: its type is \"string\"".into()));
+}
+
+#[tokio::test]
+async fn an_output_schema_is_strict_only_if_it_can_be_and_what_is_no_object_is_not_sent() {
+    let mut asked = ask([user("a")]);
+    for (schema, strict) in
+        [(closed(), Some(true)), (json!({"type": "object"}), Some(false)), (json!({"type": "array"}), None)]
+    {
+        asked.output_schema = Some(schema);
+        let body = sent_to("api.openai.com", &asked, |settings| settings).await;
+        assert_eq!(body.get("response_format").and_then(|format| format["json_schema"]["strict"].as_bool()), strict);
+    }
 }

@@ -181,6 +181,26 @@ every_recorded_answer!(
 );
 
 every_recorded_answer!(
+    openai_responses,
+    Recorded {
+        model: toolgate::models::openai_responses::model,
+        providers: &["openai_responses"],
+        count: 22,
+        end_mark: "response.completed",
+    }
+);
+
+every_recorded_answer!(
+    anthropic,
+    Recorded {
+        model: toolgate::models::anthropic::model,
+        providers: &["anthropic"],
+        count: 32,
+        end_mark: "message_stop",
+    }
+);
+
+every_recorded_answer!(
     gemini,
     Recorded {
         model: toolgate::models::gemini::model,

@@ -1,0 +1,184 @@
+//! The fold of a stream's events, or of a whole response, into a reply. Items count when they are done, and the
+//! response when it has come to its own end: completed, incomplete or failed.
+
+use serde_json::Value;
+
+use super::output::{self, Output};
+use super::wire::{Event, Response};
+use crate::core::chat::{Part, Reply, Stop, Usage};
+use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
+use crate::ports::Delta;
+
+/// The mark that some servers end a stream with.
+const DONE: &str = "[DONE]";
+/// A response with more items than this is taken for a broken one.
+const MAX_ITEMS: usize = 1024;
+
+/// A response as far as it has arrived.
+#[derive(Debug, Default)]
+pub(super) struct ResponseFold {
+    asked: String,
+    done: Vec<(u64, Value)>,
+    response: Option<Response>,
+    said: String,
+    has_call: bool,
+    has_begun: bool,
+    is_over: bool,
+    usage: Usage,
+}
+
+impl Fold for ResponseFold {
+    fn event(&mut self, data: &str, deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
+        if data.trim() == DONE {
+            self.is_over = true;
+            return Ok(());
+        }
+        let event: Event = read(data.as_bytes())?;
+        match event.r#type.as_str() {
+            "response.output_text.delta" | "response.refusal.delta" => {
+                self.said.push_str(event.delta.as_ref().and_then(Value::as_str).unwrap_or_default());
+                self.say(event.delta, deltas, |text| Delta::Text { text });
+            }
+            // The last is the name of it in the Open Responses specification.
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" | "response.reasoning.delta" => {
+                self.say(event.delta, deltas, |text| Delta::Reasoning { text });
+            }
+            "response.reasoning_summary_part.added" if event.is_further_summary() => {
+                deltas(Delta::Reasoning { text: "\n\n".into() });
+            }
+            "response.output_item.added" => {
+                let has_call = event.item.is_some_and(|item| output::kind(&item) == "function_call");
+                self.has_begun |= has_call;
+                self.has_call |= has_call;
+            }
+            "response.output_item.done" => self.item(event)?,
+            "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
+                self.conclude(event.into_response()?)?;
+            }
+            "error" => return Err(provider(&event.into_error())),
+            // An event without a type that is an error is one of a proxy.
+            "" if event.error.as_ref().is_some_and(|error| !error.is_null()) => {
+                return Err(provider(&event.into_error()));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn whole(&mut self, body: &[u8]) -> Result<(), Fault> {
+        let response: Response = read(body)?;
+        if response.output.is_none() && response.status.is_none() {
+            return Err(Fault::NoMessage("`output` is missing"));
+        }
+        self.conclude(response)
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_over || self.response.is_some()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.response.is_some()
+    }
+
+    fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    fn into_reply(self: Box<Self>, known: &CallIds) -> Result<Reply, Fault> {
+        let Self { asked, mut done, response, said: spoken, has_call, usage, .. } = *self;
+        let Response { id, model, status, incomplete_details, output, .. } = response.ok_or(Fault::Truncated)?;
+        done.sort_by_key(|(index, _)| *index);
+        let done: Vec<Value> = done.into_iter().map(|(_, item)| item).collect();
+        // They are the same; but some servers leave out the one, and some the other.
+        let items = output.filter(|output| output.len() > done.len()).unwrap_or(done);
+        if has_call && items.is_empty() {
+            return Err(Fault::NoMessage("`output` is empty, although a call was announced"));
+        }
+
+        let is_complete = status.as_deref() != Some("incomplete");
+        let mut said = Output::of(&items, is_complete);
+        // Some servers send the text in fragments alone.
+        if items.is_empty() && !spoken.is_empty() {
+            said.content.push(Part::Text { text: spoken });
+        }
+        let stop = match incomplete_details.and_then(|details| details.reason).as_deref() {
+            _ if said.is_refusal => Stop::Refusal,
+            Some("content_filter") => Stop::ContentFilter,
+            // Of the other reasons none can come without being asked for; in any case something is missing.
+            _ if !is_complete => Stop::MaxTokens,
+            _ if said.has_calls() => Stop::ToolCalls,
+            Some(_) | None => Stop::End,
+        };
+        known.assign(&mut said.content);
+        Ok(Reply {
+            content: said.content,
+            stop,
+            usage,
+            model,
+            response_id: id,
+            provider_state: output::state(&asked, items).filter(|_| is_complete),
+            first_token_ms: None,
+        })
+    }
+}
+
+impl ResponseFold {
+    /// A response of this model, of which nothing has arrived.
+    pub(super) fn new(asked: String) -> Self {
+        Self { asked, ..Self::default() }
+    }
+
+    fn say(&mut self, delta: Option<Value>, deltas: &mut dyn FnMut(Delta), of: fn(String) -> Delta) {
+        if let Some(Value::String(text)) = delta
+            && !text.is_empty()
+        {
+            self.has_begun = true;
+            deltas(of(text));
+        }
+    }
+
+    fn item(&mut self, event: Event) -> Result<(), Fault> {
+        if self.done.len() >= MAX_ITEMS {
+            return Err(Fault::Unreadable(format!("it has more than {MAX_ITEMS} items")));
+        }
+        // Where no index is said, the order of arrival is the order.
+        let index = event.output_index.and_then(|index| index.as_u64()).unwrap_or(self.done.len() as u64);
+        self.done.extend(event.item.map(|item| (index, item)));
+        Ok(())
+    }
+
+    fn conclude(&mut self, response: Response) -> Result<(), Fault> {
+        self.usage = response.usage.as_ref().map(usage).unwrap_or_default();
+        match response.status.as_deref() {
+            Some("failed" | "cancelled") => Err(provider(response.error.as_ref().unwrap_or(&Value::Null))),
+            Some("queued" | "in_progress") => Err(Fault::NoMessage("the response is still under way")),
+            Some(_) | None => {
+                self.response = Some(response);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn provider(error: &Value) -> Fault {
+    Fault::Provider(Box::new(ErrorBody::of_error(error)))
+}
+
+/// Reads a `usage` object; whatever is missing or no number stays unknown.
+fn usage(usage: &Value) -> Usage {
+    let count = |path: &str| usage.pointer(path).and_then(Value::as_u64);
+    Usage {
+        input_tokens: count("/input_tokens"),
+        output_tokens: count("/output_tokens"),
+        cache_read_tokens: count("/input_tokens_details/cached_tokens"),
+        cache_write_tokens: count("/input_tokens_details/cache_write_tokens"),
+        reasoning_tokens: count("/output_tokens_details/reasoning_tokens"),
+        // OpenRouter's, in US dollars.
+        cost_usd: usage.get("cost").and_then(Value::as_f64),
+    }
+}

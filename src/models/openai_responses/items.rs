@@ -1,0 +1,163 @@
+//! One neutral message as the input items the server reads. Results come first, directly after the calls they answer;
+//! whatever else the user said follows as a message.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::WIRE;
+use super::output::kind;
+use crate::core::chat::{Message, Part, ProviderState, Role};
+use crate::core::tool::Arguments;
+use crate::models::http::Members;
+use crate::models::openai_content::{Reader, Shown, accepted_name, as_text, joined, marked, shown};
+
+/// How a conversation is written for one model.
+#[derive(Debug)]
+pub(super) struct Items {
+    /// What its server takes.
+    pub(super) reader: Reader,
+    /// The model: what it wrote itself is replayed unchanged.
+    pub(super) model: String,
+}
+
+/// An item that is written from the neutral form.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Item<'a> {
+    Message { role: &'static str, content: Content<'a> },
+    FunctionCall { call_id: Cow<'a, str>, name: Cow<'a, str>, arguments: Cow<'a, str> },
+    FunctionCallOutput { call_id: Cow<'a, str>, output: Content<'a> },
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<InputPart<'a>>),
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum InputPart<'a> {
+    InputText { text: Cow<'a, str> },
+    InputImage { detail: &'static str, image_url: Cow<'a, str> },
+    InputFile { filename: Cow<'a, str>, file_data: String },
+}
+
+impl Items {
+    /// Appends a message.
+    pub(super) fn append(&self, message: &Message, members: &mut Members) -> Result<(), serde_json::Error> {
+        match (message.role, &message.provider_state) {
+            (Role::User, _) => self.user(&message.content, members),
+            (Role::Assistant, Some(state)) if state.wire == WIRE && state.model == self.model => {
+                self.replay(message, state, members)
+            }
+            (Role::Assistant, _) => self.assistant(&message.content, members),
+        }
+    }
+
+    fn user(&self, parts: &[Part], members: &mut Members) -> Result<(), serde_json::Error> {
+        let mut said = Vec::new();
+        for part in parts {
+            match part {
+                Part::ToolResult { tool_use_id, content, is_error } => {
+                    let output = self.output(content, *is_error);
+                    members.push(&Item::FunctionCallOutput { call_id: self.reader.id(tool_use_id), output })?;
+                }
+                Part::Text { .. }
+                | Part::Image(_)
+                | Part::Audio(_)
+                | Part::Resource { .. }
+                | Part::Reasoning { .. }
+                | Part::ToolUse { .. } => said.push(InputPart::of(shown(part, &self.reader.said), part)),
+            }
+        }
+        if said.is_empty() {
+            return Ok(());
+        }
+        members.push(&Item::Message { role: "user", content: Content::Parts(said) })
+    }
+
+    fn output<'a>(&self, content: &'a [Part], is_error: bool) -> Content<'a> {
+        let read = |part: &'a Part| InputPart::of(shown(part, &self.reader.results), part);
+        let mut parts: Vec<InputPart<'a>> = content.iter().map(read).collect();
+        if parts.iter().all(|part| matches!(part, InputPart::InputText { .. })) {
+            return Content::Text(marked(joined(content.iter().map(as_text).collect(), "\n"), is_error));
+        }
+        match parts.first_mut() {
+            Some(InputPart::InputText { text }) => *text = marked(std::mem::take(text), is_error),
+            Some(_) if is_error => parts.insert(0, InputPart::InputText { text: Cow::Borrowed("Error:") }),
+            Some(_) | None => {}
+        }
+        Content::Parts(parts)
+    }
+
+    fn assistant(&self, parts: &[Part], members: &mut Members) -> Result<(), serde_json::Error> {
+        for part in parts {
+            let item = match part {
+                Part::ToolUse { id, name, input } => Item::FunctionCall {
+                    call_id: self.reader.id(id),
+                    name: accepted_name(name),
+                    arguments: self.reader.arguments(input)?,
+                },
+                Part::Reasoning { .. } => continue,
+                Part::Text { text } if text.is_empty() => continue,
+                Part::Text { .. }
+                | Part::Image(_)
+                | Part::Audio(_)
+                | Part::Resource { .. }
+                | Part::ToolResult { .. } => Item::Message { role: "assistant", content: Content::Text(as_text(part)) },
+            };
+            members.push(&item)?;
+        }
+        Ok(())
+    }
+
+    /// The items as they came. Only what the conversation knows better is put right: the id of a call, and arguments
+    /// that the server would not read.
+    fn replay(&self, message: &Message, state: &ProviderState, members: &mut Members) -> Result<(), serde_json::Error> {
+        let mut calls = message.content.iter().filter_map(|part| match part {
+            Part::ToolUse { id, input, .. } => Some((id, input)),
+            Part::Text { .. }
+            | Part::Image(_)
+            | Part::Audio(_)
+            | Part::Resource { .. }
+            | Part::Reasoning { .. }
+            | Part::ToolResult { .. } => None,
+        });
+        for item in &state.items {
+            let call = if kind(item) == "function_call" { calls.next() } else { None };
+            let Some((id, input)) = call else {
+                members.push(item)?;
+                continue;
+            };
+            let mut item = item.clone();
+            set(&mut item, "call_id", &self.reader.id(id));
+            if let Arguments::Malformed(_) = input {
+                set(&mut item, "arguments", &self.reader.arguments(input)?);
+            }
+            members.push(&item)?;
+        }
+        Ok(())
+    }
+}
+
+impl<'a> InputPart<'a> {
+    fn of(shown: Shown<'a>, part: &'a Part) -> Self {
+        match shown {
+            Shown::Text(text) => Self::InputText { text },
+            Shown::Image(url) => Self::InputImage { detail: "auto", image_url: url },
+            Shown::File { name, data } => Self::InputFile { filename: name, file_data: data },
+            // The API has no part for it, and the settings do not promise one.
+            Shown::Audio { .. } => Self::InputText { text: as_text(part) },
+        }
+    }
+}
+
+fn set(item: &mut Value, name: &str, text: &str) {
+    if let Some(object) = item.as_object_mut() {
+        object.insert(name.to_owned(), text.into());
+    }
+}

@@ -1,0 +1,99 @@
+//! Output items as the parts of a reply, and as what is sent back.
+
+use serde_json::Value;
+
+use super::WIRE;
+use crate::core::chat::{Part, ProviderState};
+use crate::core::tool::Arguments;
+
+/// What the items of a response say.
+#[derive(Debug, Default)]
+pub(super) struct Output {
+    /// Text, reasoning and calls, in order.
+    pub(super) content: Vec<Part>,
+    /// Whether the model declined.
+    pub(super) is_refusal: bool,
+}
+
+impl Output {
+    /// Reads the items; what is of no known type says nothing.
+    pub(super) fn of(items: &[Value], is_complete: bool) -> Self {
+        let mut output = Self::default();
+        for (index, item) in items.iter().enumerate() {
+            let is_last = index + 1 == items.len();
+            match kind(item) {
+                "message" => output.message(item),
+                "reasoning" => output.content.extend(reasoning(item)),
+                "function_call" => {
+                    // A server that does not say so of the item says it of the response.
+                    let is_cut = is_cut(item) || (!is_complete && is_last && item.get("status").is_none());
+                    output.content.push(call(item, is_cut));
+                }
+                _ => {}
+            }
+        }
+        output
+    }
+
+    /// Whether the model asks for anything.
+    pub(super) fn has_calls(&self) -> bool {
+        self.content.iter().any(|part| matches!(part, Part::ToolUse { .. }))
+    }
+
+    fn message(&mut self, item: &Value) {
+        for part in list(item, "content") {
+            let refusal = part.get("refusal").and_then(Value::as_str);
+            self.is_refusal |= refusal.is_some();
+            let text = refusal.or_else(|| part.get("text")?.as_str()).unwrap_or_default();
+            if !text.is_empty() {
+                self.content.push(Part::text(text));
+            }
+        }
+    }
+}
+
+/// The state of a turn that can be replayed: every item is whole, and reasoning is there in a form that a server which
+/// stores nothing can read. Else the neutral form is sent, without the ids that would not be found.
+pub(super) fn state(model: &str, items: Vec<Value>) -> Option<ProviderState> {
+    let is_readable = |item: &Value| {
+        kind(item) != "reasoning"
+            || item.get("encrypted_content").is_some_and(Value::is_string)
+            || list(item, "content").next().is_some()
+    };
+    let is_replayable = !items.is_empty() && items.iter().all(|item| is_readable(item) && !is_cut(item));
+    is_replayable.then(|| ProviderState { wire: WIRE.into(), model: model.to_owned(), items })
+}
+
+/// The type of an item.
+pub(super) fn kind(item: &Value) -> &str {
+    item.get("type").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn is_cut(item: &Value) -> bool {
+    matches!(item.get("status").and_then(Value::as_str), Some("incomplete" | "in_progress"))
+}
+
+fn list<'a>(item: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
+    item.get(name).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// The summary of it, or the thoughts themselves from servers that show them.
+fn reasoning(item: &Value) -> Option<Part> {
+    let texts = |name: &str| {
+        let texts: Vec<&str> = list(item, name).filter_map(|part| part.get("text")?.as_str()).collect();
+        Some(texts.join("\n\n")).filter(|text| !text.is_empty())
+    };
+    texts("summary").or_else(|| texts("content")).map(|text| Part::Reasoning { text })
+}
+
+fn call(item: &Value, is_cut: bool) -> Part {
+    let text = |name: &str| item.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let input = match item.get("arguments") {
+        Some(arguments) if is_cut => Arguments::Malformed(arguments.as_str().unwrap_or_default().to_owned()),
+        Some(arguments) => Arguments::from_value(arguments.clone()),
+        None if is_cut => Arguments::Malformed(String::new()),
+        None => Arguments::parse(""),
+    };
+    let id = text("call_id").or_else(|| text("id")).unwrap_or_default();
+    Part::ToolUse { id: id.into(), name: text("name").unwrap_or_default().to_owned(), input }
+}

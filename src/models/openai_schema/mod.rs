@@ -1,0 +1,62 @@
+//! JSON Schemas as OpenAI's APIs and those that imitate them take them. One schema that is refused costs the whole
+//! request, so what cannot be sent is rewritten to the nearest that can, and what that loses is told. The original
+//! stays the one that arguments are validated with.
+
+mod nested;
+mod root;
+mod strict;
+
+use serde_json::{Map, Value, json};
+
+use root::Root;
+
+pub(in crate::models) use strict::why_not_strict;
+
+/// A schema as it is sent.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::models) struct Projected {
+    /// The schema; its root is an object.
+    pub(in crate::models) schema: Value,
+    /// What it no longer says, each a sentence.
+    pub(in crate::models) lost: Vec<String>,
+}
+
+/// The schema of an object as it can be sent, or why there is none.
+pub(in crate::models) fn project(schema: &Value) -> Result<Projected, String> {
+    let object = match schema {
+        Value::Object(object) => object.clone(),
+        Value::Bool(true) => Map::new(),
+        Value::Bool(false) => return Err("its schema allows nothing at all".into()),
+        Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            return Err("its schema is not a JSON Schema".into());
+        }
+    };
+    let (mut object, mut lost) = Root::of(schema).flatten(object);
+    match object.get("type") {
+        None => {}
+        Some(types) if root::allows_object(types) => {}
+        Some(types) => return Err(format!("its schema is not that of an object: its type is {types}")),
+    }
+    object.insert("type".into(), json!("object"));
+    // "object schema missing properties" is an error.
+    object.entry("properties").or_insert_with(|| json!({}));
+    let mut schema = Value::Object(object);
+    nested::mend(&mut schema);
+    nested::drop_dangling(&mut schema, &mut lost);
+    Ok(Projected { schema, lost })
+}
+
+/// Whether the schema is sent as a strict one, which then binds the model. If that was asked for in vain, `lost` says why.
+pub(in crate::models) fn is_strict(projected: &mut Projected, wanted: bool) -> bool {
+    match why_not_strict(&projected.schema) {
+        _ if !wanted => false,
+        None => true,
+        Some(why) => {
+            projected.lost.push(format!("It is not declared strict: {why}."));
+            false
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
