@@ -50,7 +50,7 @@ impl Fold for GeminiFold {
     }
 
     fn has_begun(&self) -> bool {
-        !self.content.is_empty()
+        !self.parts.is_empty()
     }
 
     fn usage(&self) -> Usage {

@@ -1,6 +1,7 @@
 //! References within a schema. Gemini follows those to the root and into `$defs`, and refuses the whole request for a
-//! loop in which every step is needed: "ref loops are only supported if they include optional […] property values, or a
-//! potentially-zero-length array items".
+//! loop in which every step is needed: "ref loops are only supported if they include optional or nullable property
+//! values, or a potentially-zero-length array items". (Of nullable ones its reference says the opposite, so those count
+//! as needed here.)
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,6 +11,10 @@ const ROOT: &str = "#";
 
 /// From a place that references can lead to, to where it has to lead on.
 type Needs = BTreeMap<String, BTreeSet<String>>;
+
+/// Sees a reference, the place it stands in (the root or a definition), and whether a value of that place cannot do
+/// without it.
+type Visit<'a> = &'a mut dyn FnMut(&str, &mut Map<String, Value>, bool);
 
 /// Makes every reference one that Gemini follows; what cannot be is told as any value and adds a sentence to `lost`.
 pub(super) fn settle(schema: &mut Value, lost: &mut Vec<String>) {
@@ -84,25 +89,23 @@ fn target(reference: &Map<String, Value>) -> Option<String> {
     reference.get("$ref")?.as_str().map(str::to_owned)
 }
 
-/// Visits every reference with the place it stands in (the root or a definition) and whether a value of that place
-/// cannot do without it.
-fn each_reference(schema: &mut Value, visit: &mut dyn FnMut(&str, &mut Map<String, Value>, bool)) {
+fn each_reference(schema: &mut Value, visit: Visit<'_>) {
     let definitions = schema.as_object_mut().and_then(|root| root.shift_remove("$defs"));
-    within(schema, true, &mut |reference, is_needed| visit(ROOT, reference, is_needed));
+    within(schema, ROOT, true, visit);
     let Some(mut definitions) = definitions else { return };
     for (name, definition) in definitions.as_object_mut().into_iter().flatten() {
         let place = format!("#/$defs/{}", name.replace('~', "~0").replace('/', "~1"));
-        within(definition, true, &mut |reference, is_needed| visit(&place, reference, is_needed));
+        within(definition, &place, true, visit);
     }
     if let Value::Object(root) = schema {
         root.insert("$defs".into(), definitions);
     }
 }
 
-fn within(schema: &mut Value, is_needed: bool, visit: &mut dyn FnMut(&mut Map<String, Value>, bool)) {
+fn within(schema: &mut Value, place: &str, is_needed: bool, visit: Visit<'_>) {
     let Value::Object(fields) = schema else { return };
     if fields.contains_key("$ref") {
-        visit(fields, is_needed);
+        visit(place, fields, is_needed);
     }
     let required = fields.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     let has_items = fields.get("minItems").and_then(Value::as_u64).is_some_and(|count| count > 0);
@@ -110,13 +113,14 @@ fn within(schema: &mut Value, is_needed: bool, visit: &mut dyn FnMut(&mut Map<St
         match (keyword.as_str(), value) {
             ("properties", Value::Object(named)) => {
                 for (name, schema) in named {
-                    within(schema, is_needed && required.iter().any(|required| required == name), visit);
+                    let is_required = required.iter().any(|required| required == name);
+                    within(schema, place, is_needed && is_required, visit);
                 }
             }
-            ("items", schema) => within(schema, is_needed && has_items, visit),
-            ("additionalProperties", schema) => within(schema, is_needed, visit),
+            ("items", schema) => within(schema, place, is_needed && has_items, visit),
+            ("additionalProperties", schema) => within(schema, place, is_needed, visit),
             ("anyOf" | "oneOf" | "prefixItems", Value::Array(schemas)) => {
-                schemas.iter_mut().for_each(|schema| within(schema, is_needed, visit));
+                schemas.iter_mut().for_each(|schema| within(schema, place, is_needed, visit));
             }
             _ => {}
         }
