@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use jiff::Timestamp;
 use serde_json::json;
 use toolgate::core::chat::{Message, Part, Reply};
 use toolgate::core::policy::Policy;
@@ -22,6 +23,8 @@ fn started() -> Arc<Started> {
         spec: Spec {
             agent: "bench".into(),
             model: "scripted".into(),
+            fallback: Vec::new(),
+            cooldown_s: 0,
             system: String::new(),
             servers: vec!["files".into()],
             external_tools: Vec::new(),
@@ -77,7 +80,8 @@ fn journal() -> Vec<Event> {
             Step::ListTools => vec![Event::ToolsListed { toolset: toolset() }],
             Step::CallModel { attempt, offer, .. } => {
                 let reply = Arc::new(reply(journal.len()));
-                vec![Event::ModelCalled { attempt, offer }, Event::ModelReplied { reply }]
+                let model = run.candidate(Timestamp::UNIX_EPOCH).clone();
+                vec![Event::ModelCalled { model, attempt, offer }, Event::ModelReplied { reply }]
             }
             Step::CheckCalls(calls) => {
                 let verdict = CallVerdict::Run { by: Right::Policy { rule: None } };

@@ -9,6 +9,7 @@
 use std::error::Error;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde_json::{Map, json};
 use toolgate::core::chat::{Message, Reply};
 use toolgate::core::policy::Policy;
@@ -33,7 +34,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             Step::ListTools => vec![Event::ToolsListed { toolset: Arc::new(toolset()) }],
             Step::ResolveApprovals(_) => vec![Event::ApprovalsResolved { granted: Vec::new() }],
             Step::CallModel { attempt, offer, .. } => {
-                vec![Event::ModelCalled { attempt, offer }, Event::ModelReplied { reply: Arc::new(model(&run)) }]
+                let model_name = run.candidate(Timestamp::now()).clone();
+                let asked = Event::ModelCalled { model: model_name, attempt, offer };
+                vec![asked, Event::ModelReplied { reply: Arc::new(model(&run)) }]
             }
             Step::CheckCalls(calls) => {
                 let run = CallVerdict::Run { by: Right::Policy { rule: None } };
@@ -90,6 +93,8 @@ fn started(question: &str) -> Started {
         spec: Spec {
             agent: "by-hand".into(),
             model: "few-words".into(),
+            fallback: Vec::new(),
+            cooldown_s: 0,
             system: String::new(),
             servers: Vec::new(),
             external_tools: Vec::new(),

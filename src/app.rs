@@ -10,7 +10,8 @@ use crate::approvals::CachedApprovals;
 use crate::config::{self, Settings, StoreSettings, TransportSettings};
 use crate::core::error::ErrorCode;
 use crate::core::id::{AgentName, ModelName};
-use crate::driver::Agent;
+use crate::core::run::Candidate;
+use crate::driver::{Agent, Fallback};
 use crate::mcp::{self, Servers};
 use crate::ports::{ApprovalCache, EventSink, ModelIdentity, RunStore};
 use crate::runner::{AgentRunner, RunnerError, Sampler};
@@ -217,10 +218,17 @@ fn reached(server: &config::ServerSettings) -> mcp::ServerSettings {
 }
 
 fn made(settings: &config::AgentSettings, models: &Models, validator: &SchemaValidator) -> Result<Agent, AppError> {
-    let model = models.get(&settings.model).cloned().ok_or_else(|| AppError::Model {
-        model: settings.model.clone(),
-        reason: format!("agent `{}` names it, and it is not configured", settings.name),
-    })?;
+    let model = |name: &ModelName| {
+        models.get(name).cloned().ok_or_else(|| AppError::Model {
+            model: name.clone(),
+            reason: format!("agent `{}` names it, and it is not configured", settings.name),
+        })
+    };
+    let stand_in = |candidate: &Candidate| {
+        let (model_name, attempts) = (candidate.model.clone(), candidate.attempts);
+        Ok(Fallback { model: model(&model_name)?, model_name, attempts })
+    };
+    let fallback = settings.fallback.iter().map(stand_in).collect::<Result<_, AppError>>()?;
     if let Some(schema) = &settings.output_schema {
         let unusable = |error: crate::validation::SchemaError| AppError::OutputSchema {
             agent: settings.name.clone(),
@@ -230,6 +238,8 @@ fn made(settings: &config::AgentSettings, models: &Models, validator: &SchemaVal
     }
     Ok(Agent {
         model_name: settings.model.clone(),
+        fallback,
+        cooldown_s: settings.cooldown_s,
         instructions: settings.instructions.clone(),
         servers: settings.servers.clone(),
         external_tools: settings.external_tools.clone(),
@@ -241,7 +251,7 @@ fn made(settings: &config::AgentSettings, models: &Models, validator: &SchemaVal
         in_doubt: settings.in_doubt,
         output_schema: settings.output_schema.clone(),
         limits: settings.limits.clone(),
-        ..Agent::new(settings.name.clone(), model)
+        ..Agent::new(settings.name.clone(), model(&settings.model)?)
     })
 }
 

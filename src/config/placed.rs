@@ -31,6 +31,11 @@ impl<T> Placed<T> {
         &self.0.value
     }
 
+    /// Another value in the same place.
+    pub(super) fn with<U>(&self, value: U) -> Placed<U> {
+        Placed(Spanned { value, referenced: self.0.referenced, defined: self.0.defined })
+    }
+
     /// Where it begins, if that is known.
     pub(super) fn place(&self) -> Option<Place> {
         Place::from_location(self.0.referenced)

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::policy::Policy;
-use crate::core::run::{InDoubt, Limits, OnDeny};
+use crate::core::run::{Candidate, InDoubt, Limits, OnDeny};
 use crate::core::tool::{ExternalTool, TierMode, ToolFilter};
 
 /// Everything a gateway is told. Secrets show themselves as redacted.
@@ -26,7 +26,7 @@ pub struct Settings {
     pub store: StoreSettings,
     /// How long a run belongs to a process that stopped showing signs of life.
     pub lease: Duration,
-    /// The models, by name. Every agent's model is in here.
+    /// The models, by name. Every agent's models are in here.
     pub models: BTreeMap<ModelName, ModelSettings>,
     /// The MCP servers, by id. Every agent's servers are in here.
     pub servers: BTreeMap<ServerId, ServerSettings>,
@@ -255,6 +255,10 @@ pub struct AgentSettings {
     pub name: AgentName,
     /// Its model.
     pub model: ModelName,
+    /// The models that stand in for it, in order; each is named once.
+    pub fallback: Vec<Candidate>,
+    /// Seconds for which a model that failed is passed over.
+    pub cooldown_s: u64,
     /// Its system prompt; may be empty.
     pub instructions: String,
     /// The servers whose tools it may use, in the order written.

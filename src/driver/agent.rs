@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::policy::Policy;
-use crate::core::run::{InDoubt, Limits, OnDeny, Spec};
+use crate::core::run::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, Spec};
 use crate::core::tool::{ExternalTool, TierMode, ToolFilter, ToolsetRules};
 use crate::ports::Model;
 
@@ -19,6 +19,10 @@ pub struct Agent {
     pub model_name: ModelName,
     /// Its model.
     pub model: Arc<dyn Model>,
+    /// The models that stand in for it when it fails, in order.
+    pub fallback: Vec<Fallback>,
+    /// Seconds for which a model that was left for another one is passed over.
+    pub cooldown_s: u64,
     /// Its system prompt: authored text only.
     pub instructions: String,
     /// The MCP servers it uses.
@@ -47,6 +51,23 @@ pub struct Agent {
     pub pass_through: bool,
 }
 
+/// A model that stands in when those before it fail.
+#[derive(Clone)]
+pub struct Fallback {
+    /// Its name.
+    pub model_name: ModelName,
+    /// The model.
+    pub model: Arc<dyn Model>,
+    /// Attempts at it in one turn; `None` for the run's `max_attempts`.
+    pub attempts: Option<u32>,
+}
+
+impl Fallback {
+    fn candidate(&self) -> Candidate {
+        Candidate { model: self.model_name.clone(), attempts: self.attempts }
+    }
+}
+
 impl Agent {
     /// An agent with a model and nothing else: no tools, everything asks, default limits.
     pub fn new(name: impl Into<AgentName>, model: Arc<dyn Model>) -> Self {
@@ -54,6 +75,8 @@ impl Agent {
             name: name.into(),
             model_name: ModelName::from(model.identity().model.as_str()),
             model,
+            fallback: Vec::new(),
+            cooldown_s: DEFAULT_COOLDOWN_S,
             instructions: String::new(),
             servers: Vec::new(),
             external_tools: Vec::new(),
@@ -70,11 +93,19 @@ impl Agent {
         }
     }
 
+    /// Its models, the preferred one first.
+    pub fn models(&self) -> impl Iterator<Item = (&ModelName, &Arc<dyn Model>)> {
+        let fallback = self.fallback.iter().map(|fallback| (&fallback.model_name, &fallback.model));
+        [(&self.model_name, &self.model)].into_iter().chain(fallback)
+    }
+
     /// The agent as the specification of one run, before the caller narrows it.
     pub fn spec(&self) -> Spec {
         Spec {
             agent: self.name.clone(),
             model: self.model_name.clone(),
+            fallback: self.fallback.iter().map(Fallback::candidate).collect(),
+            cooldown_s: self.cooldown_s,
             system: self.instructions.clone(),
             servers: self.servers.clone(),
             external_tools: self.external_tools.clone(),

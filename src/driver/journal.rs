@@ -13,6 +13,9 @@ use crate::ports::{Append, AppendError, Clock, EventSink, RunRow, RunStore, Stor
 /// How many characters of the user's message a listing shows.
 const TITLE_CHARS: usize = 80;
 
+/// How long a store that cannot be used is given before each further try.
+const STORE_WAITS: [Duration; 3] = [Duration::from_millis(50), Duration::from_millis(200), Duration::from_millis(800)];
+
 /// The store, and who we are to it.
 #[derive(Clone)]
 pub struct Store {
@@ -176,13 +179,9 @@ impl Journal {
             owner,
             lease: self.store.lease,
         };
-        match self.store.runs.append(append).await {
-            Ok(()) => {
-                let written = std::mem::take(&mut self.staged);
-                self.committed = self.run.length();
-                self.announce(written);
-                Ok(Progress::Committed)
-            }
+        match self.append(append).await {
+            Ok(()) => Ok(self.written()),
+            Err(AppendError::Conflict { .. }) if self.is_written().await? => Ok(self.written()),
             Err(AppendError::Conflict { .. }) => {
                 self.catch_up().await?;
                 Ok(Progress::CaughtUp)
@@ -190,6 +189,36 @@ impl Journal {
             Err(AppendError::Owned(node)) => Err(DriveError::Owned(node)),
             Err(AppendError::Store(error)) => Err(error.into()),
         }
+    }
+
+    fn written(&mut self) -> Progress {
+        let written = std::mem::take(&mut self.staged);
+        self.committed = self.run.length();
+        self.announce(written);
+        Progress::Committed
+    }
+
+    /// Whether the place is taken by the very facts that we want to write: a store may write, fail to say so, and be asked
+    /// again.
+    async fn is_written(&self) -> Result<bool, StoreError> {
+        Ok(self.store.runs.load(&self.id, self.committed).await? == self.staged)
+    }
+
+    /// Appends. What has happened in the world would be lost with this process, so a store that cannot be used just now is
+    /// given time.
+    async fn append(&self, append: Append) -> Result<(), AppendError> {
+        let runs = &self.store.runs;
+        let waits: &[Duration] = match self.staged.iter().any(|recorded| landed(&recorded.event)) {
+            true => &STORE_WAITS,
+            false => &[],
+        };
+        for wait in waits {
+            match runs.append(append.clone()).await {
+                Err(AppendError::Store(StoreError::Unavailable(_))) => self.clock.sleep(*wait).await,
+                done => return done,
+            }
+        }
+        runs.append(append).await
     }
 
     /// Folds what others wrote and stages again what had already happened and still fits (law 1: the rest was
@@ -241,6 +270,25 @@ pub(crate) fn fold(id: &RunId, history: &[Recorded]) -> Result<Run, DriveError> 
     let corrupt = |reason| DriveError::Corrupt { run: id.clone(), reason };
     let run = Run::replay(history.iter().map(|recorded| &recorded.event)).map_err(corrupt)?;
     run.ok_or_else(|| corrupt(Impossible::NotTheBeginning { event: "nothing", seq: 0 }))
+}
+
+/// Whether an event tells of an answer to something that we sent, which cannot be had again.
+fn landed(event: &Event) -> bool {
+    match event {
+        Event::ModelReplied { .. } | Event::ModelFailed { .. } | Event::CallCompleted { .. } => true,
+        Event::Started(_)
+        | Event::Resumed { .. }
+        | Event::ToolsListed { .. }
+        | Event::ApprovalsResolved { .. }
+        | Event::ModelCalled { .. }
+        | Event::OutputValidated { .. }
+        | Event::TierSelected { .. }
+        | Event::CallChecked { .. }
+        | Event::ApprovalDecided { .. }
+        | Event::CallsStarted { .. }
+        | Event::MessageAdded { .. }
+        | Event::Ended { .. } => false,
+    }
 }
 
 /// Whether an event tells of something the world did, which would be lost if it were dropped. The others say what is to

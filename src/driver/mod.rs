@@ -14,15 +14,17 @@ mod listing;
 mod model;
 mod output;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use agent::Agent;
+pub use agent::{Agent, Fallback};
 pub use interrupt::Hint;
 pub(crate) use journal::fold;
 pub use journal::{DriveError, Journal, Progress, Store};
 
 use crate::core::error::{ErrorCode, Failure};
+use crate::core::id::ModelName;
 use crate::core::run::{Ending, Event, Step};
 use crate::core::tool::Toolset;
 use crate::ports::{
@@ -57,7 +59,8 @@ pub struct Driver<'a> {
     ports: &'a Ports,
     agent: &'a Agent,
     hint: &'a Hint,
-    conversation: Option<Box<dyn Conversation>>,
+    /// One for each model that was asked: none of them sees what another one's adapter keeps.
+    conversations: BTreeMap<ModelName, Box<dyn Conversation>>,
     /// What servers and caller offer now, as found in this execution.
     live: Option<Arc<Toolset>>,
 }
@@ -65,7 +68,7 @@ pub struct Driver<'a> {
 impl<'a> Driver<'a> {
     /// A driver for one execution. `hint` wakes it when somebody in this process writes to the run.
     pub fn new(ports: &'a Ports, agent: &'a Agent, hint: &'a Hint) -> Self {
-        Self { ports, agent, hint, conversation: None, live: None }
+        Self { ports, agent, hint, conversations: BTreeMap::new(), live: None }
     }
 
     /// Drives until the run is over or waits for somebody. Everything that happened is in the journal by then.

@@ -1,4 +1,4 @@
-//! Step: ask the model.
+//! Step: ask the model whose turn it is.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -7,8 +7,9 @@ use futures::FutureExt;
 
 use super::interrupt::Waited;
 use super::{DriveError, Driver, Journal, Progress};
-use crate::core::chat::{Reply, Usage};
+use crate::core::chat::Reply;
 use crate::core::error::{ErrorCode, Failure};
+use crate::core::id::{AgentName, ModelName};
 use crate::core::run::{Event, LONGEST_RETRY_AFTER_MS, Offer};
 use crate::core::tool::Toolset;
 use crate::ports::{Conversation, Delta, ModelFailure, ModelRequest, Update};
@@ -29,33 +30,52 @@ impl Driver<'_> {
             return Ok(());
         }
         if let Some(failure) = after
-            && let Waited::Interrupted = self.back_off(journal, attempt, &failure).await?
+            && let Waited::Interrupted = self.back_off(journal, &failure).await?
         {
             return journal.catch_up().await;
         }
-        journal.stage(Event::ModelCalled { attempt, offer })?;
+        let model = journal.run().candidate(self.ports.clock.now()).clone();
+        journal.stage(Event::ModelCalled { model: model.clone(), attempt, offer })?;
         if journal.commit().await? == Progress::CaughtUp {
             return Ok(());
         }
-        let mut conversation = self.conversation.take().unwrap_or_else(|| self.agent.model.converse());
+        let Some(mut conversation) = self.conversation(&model) else {
+            return self.failed(journal, no_such_model(&model, &self.agent.name).into());
+        };
         let asked = AssertUnwindSafe(self.ask(journal, conversation.as_mut(), offer)).catch_unwind();
         let waited = self.unless_ended(journal, asked).await;
         let answer = match waited {
             Waited::Interrupted => return journal.catch_up().await,
             Waited::Done(answer) => answer,
         };
+        // One that panicked may be in any state: the next attempt begins a new one.
         if answer.is_ok() {
-            self.conversation = Some(conversation);
+            self.conversations.insert(model, conversation);
         }
-        let event = match answer {
-            Ok(Ok(reply)) => Event::ModelReplied { reply: journal.run().with_unique_ids(reply).into() },
-            Ok(Err(ModelFailure { failure, usage })) => Event::ModelFailed { error: failure, usage },
-            Err(_panic) => {
-                let error =
-                    Failure::new(ErrorCode::Internal, "the model adapter panicked; this is a fault of toolgate");
-                Event::ModelFailed { error, usage: Usage::default() }
+        match answer {
+            Ok(Ok(reply)) => {
+                if let Some(failure) = journal.run().out_of_room(&reply) {
+                    return self.failed(journal, ModelFailure { failure, usage: reply.usage });
+                }
+                let reply = journal.run().with_unique_ids(reply).into();
+                journal.stage(Event::ModelReplied { reply })
             }
-        };
+            Ok(Err(failure)) => self.failed(journal, failure),
+            Err(_panic) => {
+                let message = "the model adapter panicked; this is a fault of toolgate";
+                self.failed(journal, Failure::new(ErrorCode::Internal, message).into())
+            }
+        }
+    }
+
+    /// The conversation with that model, unless the agent has no such model.
+    fn conversation(&mut self, model: &ModelName) -> Option<Box<dyn Conversation>> {
+        let known = || self.agent.models().find(|(name, _)| *name == model);
+        self.conversations.remove(model).or_else(|| known().map(|(_, model)| model.converse()))
+    }
+
+    fn failed(&self, journal: &mut Journal, ModelFailure { failure, usage }: ModelFailure) -> Result<(), DriveError> {
+        let event = journal.run().model_failed(failure, usage, self.ports.clock.now());
         journal.stage(event)
     }
 
@@ -86,16 +106,25 @@ impl Driver<'_> {
         conversation.reply(&request, &show).await
     }
 
-    /// Waits before another attempt: as long as the provider asks, else with full jitter. A deadline or an ending cuts
+    /// Waits before another attempt at the same model: as long as the provider asks, else with full jitter. A deadline or an ending cuts
     /// it short.
-    async fn back_off(&self, journal: &mut Journal, attempt: u32, failure: &Failure) -> Result<Waited<()>, DriveError> {
+    async fn back_off(&self, journal: &mut Journal, failure: &Failure) -> Result<Waited<()>, DriveError> {
         // The failed attempt is durable before we wait.
         if journal.commit().await? == Progress::CaughtUp {
             return Ok(Waited::Interrupted);
         }
-        let delay = delay_before(attempt, failure, jitter(journal));
+        let run = journal.run();
+        let made = run.model_asked().map_or(0, |model| run.attempts_at(model));
+        let delay = delay_before(made + 1, failure, jitter(journal));
         Ok(self.unless_ended(journal, self.ports.clock.sleep(delay)).await)
     }
+}
+
+/// A run names its models; the agent it is driven by may have come to have others.
+fn no_such_model(model: &ModelName, agent: &AgentName) -> Failure {
+    let message =
+        format!("agent `{agent}` has no model `{model}` here; name it as the agent's `model` or in its `fallback`");
+    Failure::new(ErrorCode::Configuration, message)
 }
 
 /// How long to wait before this attempt; `jitter` is in 0..=1000.

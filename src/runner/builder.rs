@@ -1,6 +1,6 @@
 //! Putting a runner together: a store is enough; everything else has a default that does nothing harmful.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::driving::Driving;
 use super::system::{SystemClock, UuidIds};
 use super::watch::Hub;
 use super::{Agent, AgentRunner, Inner, RunnerError};
-use crate::core::id::{NodeId, RunId, ServerId};
+use crate::core::id::{ModelName, NodeId, RunId, ServerId};
 use crate::core::run::{Budget, OutputVerdict, Spec};
 use crate::core::tool::{FailureKind, LeftOut, Outcome, ServerTools, Tool};
 use crate::core::trace::{SpanContext, TraceId};
@@ -118,11 +118,14 @@ impl Builder {
         self
     }
 
-    /// The runner. Fails without a store and when two agents share a name.
+    /// The runner. Fails without a store, when two agents share a name, and when an agent names a model twice.
     pub fn build(self) -> Result<AgentRunner, RunnerError> {
         let store = self.store.ok_or(RunnerError::Incomplete("a store is required: Builder::store"))?;
         let mut agents = BTreeMap::new();
         for agent in self.agents {
+            if let Some(model) = model_named_twice(&agent) {
+                return Err(RunnerError::ModelTwice { agent: agent.name, model });
+            }
             if agents.insert(agent.name.clone(), Arc::new(agent)).is_some() {
                 return Err(RunnerError::Incomplete("two agents have the same name"));
             }
@@ -152,6 +155,11 @@ impl Builder {
         let runner = AgentRunner { inner: Arc::new(inner) };
         Ok(runner)
     }
+}
+
+fn model_named_twice(agent: &Agent) -> Option<ModelName> {
+    let mut names = BTreeSet::new();
+    agent.models().map(|(name, _)| name).find(|name| !names.insert(*name)).cloned()
 }
 
 /// What stands in for ports that were not given.

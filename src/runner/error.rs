@@ -1,7 +1,7 @@
 //! Why the runner could not do what it was asked to do.
 
 use crate::core::error::ErrorCode;
-use crate::core::id::{AgentName, NodeId, RunId, ServerId};
+use crate::core::id::{AgentName, ModelName, NodeId, RunId, ServerId};
 use crate::core::run::Refusal;
 use crate::driver::DriveError;
 
@@ -11,6 +11,14 @@ pub enum RunnerError {
     /// The builder misses something.
     #[error("the runner cannot be built: {0}")]
     Incomplete(&'static str),
+    /// The models of an agent stand in for each other, and one cannot stand in for itself.
+    #[error("agent `{agent}` names model `{model}` twice: as its model or in its fallback, each model is named once")]
+    ModelTwice {
+        /// The agent.
+        agent: AgentName,
+        /// The model.
+        model: ModelName,
+    },
     /// There is no such agent.
     #[error("there is no agent `{name}`; configured are: {}", names(known))]
     NoSuchAgent {
@@ -84,7 +92,7 @@ impl RunnerError {
     /// The closed code of the error.
     pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Incomplete(_) | Self::ServerMissing { .. } => ErrorCode::Configuration,
+            Self::Incomplete(_) | Self::ModelTwice { .. } | Self::ServerMissing { .. } => ErrorCode::Configuration,
             Self::NoSuchAgent { .. } | Self::NoSuchRun(_) | Self::NoSuchPosition { .. } => ErrorCode::NotFound,
             Self::NoSuchServer { .. } | Self::DuplicateTool(_) => ErrorCode::Validation,
             Self::Refused(refusals) => refusals.first().map_or(ErrorCode::InvalidRequest, refusal_code),

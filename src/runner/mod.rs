@@ -31,7 +31,7 @@ pub use system::{SystemClock, UuidIds};
 pub use watch::Watch;
 
 pub use crate::core::run::Resume;
-pub use crate::driver::Agent;
+pub use crate::driver::{Agent, Fallback};
 
 use crate::core::id::{AgentName, RunId};
 use crate::core::run::{Event, Input, Recorded, Run, Status};

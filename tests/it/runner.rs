@@ -6,6 +6,7 @@ mod cancelling;
 mod crashing;
 mod failing_model;
 mod failing_store;
+mod fallback;
 mod forking;
 mod kill;
 mod mending;

@@ -14,7 +14,7 @@ use toolgate::core::run::{
 };
 use toolgate::core::tool::{Arguments, Outcome, TierMode, ToolOutput};
 
-use crate::fixtures::{call, problem, spec, started, toolset};
+use crate::fixtures::{call, noon, problem, spec, started, toolset};
 use crate::provider::{Open, refusal};
 use crate::world::decision;
 
@@ -45,7 +45,8 @@ impl Script {
                 Step::CallModel { attempt, offer, .. } => {
                     let reply = self.replies.get(replies).or(self.replies.last()).cloned().unwrap();
                     let reply = Arc::new(run.with_unique_ids(reply));
-                    vec![Event::ModelCalled { attempt, offer }, Event::ModelReplied { reply }]
+                    let model = run.candidate(noon()).clone();
+                    vec![Event::ModelCalled { model, attempt, offer }, Event::ModelReplied { reply }]
                 }
                 Step::ValidateOutput(text) => vec![Event::OutputValidated { verdict: validate(&text) }],
                 Step::CheckCalls(ids) => ids.into_iter().map(|id| check(&run, id)).collect(),

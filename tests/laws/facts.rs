@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use toolgate::core::chat::Message;
 use toolgate::core::run::{Event, Input, Run, Status, Step};
 
+use crate::fixtures::noon;
 use crate::tape::{strictly, tapes};
 use crate::world::{difference, from_json, journey, states, to_json, wild_event, wild_journey};
 
@@ -17,7 +18,7 @@ proptest! {
         let journal = journey(tape);
         for (index, state) in states(&journal).into_iter().enumerate() {
             for _ in 0..3 {
-                let event = wild_event(&mut choices, &state, &journal[..=index]);
+                let event = wild_event(&mut choices, &state, &journal[..=index], noon());
                 let mut touched = state.clone();
                 let admitted = touched.admit(&event);
                 prop_assert_eq!(difference(&touched, &state), None, "looking changed something");
@@ -86,7 +87,7 @@ proptest! {
             prop_assert!(over.admit(event).is_err(), "{:?} follows the ending", event);
         }
         for _ in 0..20 {
-            let event = wild_event(&mut choices, &over, &journal);
+            let event = wild_event(&mut choices, &over, &journal, noon());
             prop_assert!(over.admit(&event).is_err(), "{:?} follows the ending", event);
         }
         prop_assert!(over.accept(&Input::Message(Message::user("too late"))).is_err());

@@ -2,12 +2,13 @@
 
 use std::sync::{Arc, LazyLock};
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolgate::core::chat::{Message, Part, ProviderState, Reply, Stop, Usage};
 use toolgate::core::error::{ErrorCode, Failure};
 use toolgate::core::id::CallId;
 use toolgate::core::policy::{Match, Policy, Rule, Verdict};
-use toolgate::core::run::{InDoubt, Limits, Offer, OnDeny, Spec, Started, Trigger};
+use toolgate::core::run::{Candidate, InDoubt, Limits, Offer, OnDeny, Spec, Started, Trigger};
 use toolgate::core::tool::{
     Annotations, Arguments, ExternalTool, FailureKind, McpTool, Outcome, Problem, ServerTools, TierMode, ToolCall,
     ToolOutput, Toolset, ToolsetRules,
@@ -15,6 +16,11 @@ use toolgate::core::tool::{
 use toolgate::core::trace::{Trace, TraceId};
 
 use crate::tape::Tape;
+
+/// A time of day, where any will do.
+pub(crate) fn noon() -> Timestamp {
+    "2026-01-01T12:00:00Z".parse().unwrap()
+}
 
 pub(crate) fn trace(number: u8) -> Trace {
     Trace { id: TraceId([number.max(1); 16]), parent: None, sampled: true, state: None }
@@ -90,7 +96,9 @@ pub(crate) fn smaller_toolset() -> Arc<Toolset> {
 pub(crate) fn spec(limits: Limits) -> Spec {
     Spec {
         agent: "tester".into(),
-        model: "scripted".into(),
+        model: "first".into(),
+        fallback: Vec::new(),
+        cooldown_s: 60,
         system: String::new(),
         servers: vec!["files".into(), "web".into()],
         external_tools: externals(),
@@ -133,6 +141,8 @@ pub(crate) fn any_start(tape: &mut Tape) -> Arc<Started> {
         on_deny: *tape.pick(&[OnDeny::Tell, OnDeny::Tell, OnDeny::Tell, OnDeny::Fail]),
         in_doubt: *tape.pick(&[InDoubt::Tell, InDoubt::Ask]),
         validate_output: tape.once_in(2),
+        fallback: any_fallback(tape),
+        cooldown_s: *tape.pick(&[60, 0, 5]),
         ..spec(limits)
     };
     let mut started = Arc::unwrap_or_clone(started(spec));
@@ -147,6 +157,12 @@ pub(crate) fn any_start(tape: &mut Tape) -> Arc<Started> {
         ];
     }
     Arc::new(started)
+}
+
+fn any_fallback(tape: &mut Tape) -> Vec<Candidate> {
+    let chain = [("second", *tape.pick(&[None, Some(2), Some(0)])), ("third", *tape.pick(&[Some(1), None]))];
+    let chain = chain.map(|(model, attempts)| Candidate { model: model.into(), attempts });
+    chain.into_iter().take(tape.below(3)).collect()
 }
 
 /// What a model may say: anything at all, whatever it was offered. Ids are as bad as providers make them.
@@ -201,8 +217,18 @@ fn any_calls(tape: &mut Tape, tools: &Toolset) -> Reply {
 }
 
 pub(crate) fn any_failure(tape: &mut Tape) -> Failure {
-    let code = *tape.pick(&[ErrorCode::ProviderUnavailable, ErrorCode::ProviderTimeout, ErrorCode::ProviderAuth]);
-    Failure::new(code, "the provider is unwell")
+    let code = *tape.pick(&[
+        ErrorCode::ProviderUnavailable,
+        ErrorCode::ProviderTimeout,
+        ErrorCode::ProviderAuth,
+        ErrorCode::ProviderRateLimit,
+        ErrorCode::ContextWindow,
+        ErrorCode::ContentFilter,
+        ErrorCode::ModelRefused,
+    ]);
+    let failure =
+        Failure::new(code, "the provider is unwell").after_ms(*tape.pick(&[None, Some(90_000), Some(200_000)]));
+    if tape.once_in(4) { failure.retryable(true) } else { failure }
 }
 
 pub(crate) fn any_outcome(tape: &mut Tape) -> Outcome {

@@ -11,7 +11,7 @@ use toolgate::core::run::{
 };
 use toolgate::core::tool::{Outcome, Problem, ToolCall, ToolOutput};
 
-use crate::fixtures::{started, toolset};
+use crate::fixtures::{noon, started, toolset};
 
 pub(crate) struct Hand {
     pub(crate) run: Run,
@@ -34,7 +34,8 @@ impl Hand {
     /// The model is asked and says this; then everything that needs nobody else is done.
     pub(crate) fn model_says(mut self, reply: Reply) -> Self {
         let Step::CallModel { attempt, offer, .. } = self.run.next() else { panic!("not now: {:?}", self.run.next()) };
-        self.record(Event::ModelCalled { attempt, offer });
+        let model = self.run.candidate(noon()).clone();
+        self.record(Event::ModelCalled { model, attempt, offer });
         let reply = self.run.with_unique_ids(reply);
         self.record(Event::ModelReplied { reply: reply.into() });
         self.settled()
@@ -66,7 +67,7 @@ impl Hand {
         self.given(Input::Resume(Resume { results, ..Resume::default() }))
     }
 
-    fn settled(mut self) -> Self {
+    pub(crate) fn settled(mut self) -> Self {
         for _ in 0..100 {
             match self.run.next() {
                 Step::Record(events) => events.into_iter().for_each(|event| self.record(event)),

@@ -11,6 +11,7 @@ mod tape;
 mod world;
 
 mod calls;
+mod chain;
 mod cuts;
 mod facts;
 mod journals;

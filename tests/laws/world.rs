@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use toolgate::core::chat::{Message, Reply, Usage};
 use toolgate::core::error::{ErrorCode, Failure};
@@ -14,7 +15,7 @@ use toolgate::core::run::{
 };
 use toolgate::core::tool::{Arguments, ToolName};
 
-use crate::fixtures::{any_failure, any_outcome, any_reply, any_start, problem, smaller_toolset, toolset, trace};
+use crate::fixtures::{any_failure, any_outcome, any_reply, any_start, noon, problem, smaller_toolset, toolset, trace};
 use crate::tape::Tape;
 
 /// More steps than any lawful run of these sizes needs.
@@ -22,7 +23,10 @@ const ENOUGH: usize = 10_000;
 
 pub(crate) struct World {
     pub(crate) journal: Vec<Event>,
+    /// When each event of the journal was recorded.
+    pub(crate) times: Vec<Timestamp>,
     pub(crate) run: Run,
+    now: Timestamp,
     tape: Tape,
     /// One wild event is tried in so many steps; 0 for none.
     wildness: usize,
@@ -84,19 +88,33 @@ impl World {
 
     pub(crate) fn of(started: Arc<Started>, tape: Tape, wildness: usize) -> Self {
         let run = Run::begin(started.clone());
-        Self { journal: vec![Event::Started(started)], run, tape, wildness, executions: 1 }
+        Self {
+            journal: vec![Event::Started(started)],
+            times: vec![noon()],
+            run,
+            now: noon(),
+            tape,
+            wildness,
+            executions: 1,
+        }
     }
 
     /// Takes a journal up where it stops.
     pub(crate) fn take_up(journal: &[Event], tape: Tape) -> Self {
         let run = Run::replay(journal).unwrap().expect("a journal begins with its start");
-        Self { journal: journal.to_vec(), run, tape, wildness: 0, executions: 1 }
+        let times = vec![noon(); journal.len()];
+        Self { journal: journal.to_vec(), times, run, now: noon(), tape, wildness: 0, executions: 1 }
     }
 
     pub(crate) fn into_ended(mut self) -> Vec<Event> {
+        self.run_to_its_end();
+        self.journal
+    }
+
+    pub(crate) fn run_to_its_end(&mut self) {
         for _ in 0..ENOUGH {
             if self.run.ending().is_some() {
-                return self.journal;
+                return;
             }
             self.turn_the_crank();
         }
@@ -106,7 +124,7 @@ impl World {
     /// One step of the run, with whatever the tape puts in its way.
     pub(crate) fn turn_the_crank(&mut self) {
         if self.wildness > 0 && self.tape.once_in(self.wildness) {
-            let event = wild_event(&mut self.tape, &self.run, &self.journal);
+            let event = wild_event(&mut self.tape, &self.run, &self.journal, self.now);
             if self.run.admit(&event).is_ok() {
                 return self.record(event);
             }
@@ -154,7 +172,9 @@ impl World {
     }
 
     fn ask_the_model(&mut self, attempt: u32, offer: Offer) -> Result<(), Lost> {
-        self.record(Event::ModelCalled { attempt, offer });
+        self.now += SignedDuration::from_secs(*self.tape.pick(&[0, 1, 30, 100]));
+        let model = self.run.candidate(self.now).clone();
+        self.record(Event::ModelCalled { model, attempt, offer });
         self.may_be_lost()?;
         self.interrupt()?;
         if self.run.ending().is_some() {
@@ -163,7 +183,7 @@ impl World {
         if self.tape.once_in(8) {
             let usage = Usage { input_tokens: Some(5), ..Usage::default() };
             let error = any_failure(&mut self.tape);
-            self.record(Event::ModelFailed { error, usage });
+            self.record(self.run.model_failed(error, usage, self.now));
             return Ok(());
         }
         let tools = self.run.tools().expect("tools are listed before the model is asked").clone();
@@ -271,6 +291,7 @@ impl World {
             panic!("{refused}\nthe event: {event:?}\nthe journal:\n{}", to_json(&self.journal).join("\n"));
         }
         self.journal.push(event);
+        self.times.push(self.now);
     }
 }
 
@@ -372,7 +393,7 @@ pub(crate) fn any_resume(tape: &mut Tape, debts: &[Debt]) -> Resume {
 }
 
 /// Any event at all, about calls the run has, had, or never had.
-pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event]) -> Event {
+pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Timestamp) -> Event {
     let mut known = ids(journal);
     known.extend(["c0".into(), "nobody".into()]);
     known.reverse();
@@ -385,6 +406,7 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event]) -> Event
             Event::ApprovalsResolved { granted: vec![ToolName::parse(names[tape.below(3)]).unwrap()] }
         }
         3 => Event::ModelCalled {
+            model: (*tape.pick(&["first", "second", "third", "nobody"])).into(),
             attempt: 1 + tape.below(4) as u32,
             offer: *tape.pick(&[Offer::Tools, Offer::NoTools, Offer::LastWord]),
         },
@@ -393,7 +415,11 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event]) -> Event
             let reply = if tape.once_in(2) { run.with_unique_ids(reply) } else { reply };
             Event::ModelReplied { reply: Arc::new(reply) }
         }
-        5 => Event::ModelFailed { error: any_failure(tape), usage: Usage::default() },
+        5 => match tape.below(3) {
+            0 => Event::ModelFailed { error: any_failure(tape), usage: Usage::default(), cools_until: None },
+            1 => Event::ModelFailed { error: any_failure(tape), usage: Usage::default(), cools_until: Some(now) },
+            _ => run.model_failed(any_failure(tape), Usage::default(), now),
+        },
         6 => Event::OutputValidated { verdict: OutputVerdict::Valid { value: None } },
         7 => Event::OutputValidated { verdict: OutputVerdict::Invalid { problems: vec![problem()] } },
         8 => {

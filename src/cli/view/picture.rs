@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::core::chat::{Part, Usage};
-use crate::core::id::CallId;
+use crate::core::id::{CallId, ModelName};
 use crate::core::run::{
     Answer, CallVerdict, Decision, Event, Offer, OutputVerdict, Recorded, Rejection, Right, Started, Trigger,
 };
@@ -26,6 +26,8 @@ pub(in crate::cli) struct Picture {
 /// One model reply and everything it asked for.
 #[derive(Debug)]
 pub(super) struct Turn {
+    /// The model that was asked last.
+    pub(super) model: ModelName,
     pub(super) offer: Offer,
     pub(super) attempts: u32,
     pub(super) asked_at: Timestamp,
@@ -90,7 +92,7 @@ impl Picture {
             Event::Started(_) | Event::ApprovalsResolved { .. } | Event::Ended { .. } => {}
             Event::Resumed { .. } => self.executions += 1,
             Event::ToolsListed { toolset } => self.left_out = toolset.left_out().to_vec(),
-            Event::ModelCalled { attempt, offer } => self.asked(*attempt, *offer, at),
+            Event::ModelCalled { model, attempt, offer } => self.asked(model, *attempt, *offer, at),
             Event::ModelReplied { reply } => {
                 let Some(turn) = self.turns.last_mut() else { return };
                 turn.took_ms = Some(elapsed_ms(turn.asked_at, at));
@@ -98,10 +100,12 @@ impl Picture {
                 turn.text = reply.content.iter().filter_map(Part::as_text).collect();
                 turn.calls = reply.calls().map(Call::new).collect();
             }
-            Event::ModelFailed { error, usage } => {
+            Event::ModelFailed { error, usage, .. } => {
+                let has_others = !self.started.spec.fallback.is_empty();
                 let Some(turn) = self.turns.last_mut() else { return };
                 turn.usage.add(usage);
-                turn.failures.push(error.to_string());
+                let who = if has_others { format!("model {}: ", turn.model) } else { String::new() };
+                turn.failures.push(format!("{who}{error}"));
             }
             Event::OutputValidated { verdict } => {
                 let Some(turn) = self.turns.last_mut() else { return };
@@ -125,13 +129,15 @@ impl Picture {
         }
     }
 
-    fn asked(&mut self, attempt: u32, offer: Offer, at: Timestamp) {
+    fn asked(&mut self, model: &ModelName, attempt: u32, offer: Offer, at: Timestamp) {
         let unanswered = self.turns.last_mut().filter(|turn| turn.took_ms.is_none() && attempt > 1);
         if let Some(turn) = unanswered {
             turn.attempts = attempt;
+            turn.model = model.clone();
             return;
         }
         self.turns.push(Turn {
+            model: model.clone(),
             offer,
             attempts: 1,
             asked_at: at,

@@ -5,6 +5,7 @@ use super::picture::{Call, Picture, Turn};
 use super::words::{left_out_line, why_rejected};
 use crate::cli::text::{COMPACT, compact, count, duration, harmless, one_line, usage};
 use crate::core::chat::Part;
+use crate::core::id::ModelName;
 use crate::core::run::{CallVerdict, Offer, Status};
 use crate::core::tool::Outcome;
 use crate::runner::Report;
@@ -17,7 +18,7 @@ impl Picture {
         lines.push(format!("> {}", harmless(&self.started.input.text()).replace('\n', "\n  ")));
         for (index, turn) in self.turns.iter().enumerate() {
             lines.extend(self.said_before(index));
-            lines.extend(turn.draw(index + 1, look));
+            lines.extend(turn.draw(index + 1, &self.started.spec.model, look));
         }
         lines.extend(self.said_before(self.turns.len()));
         lines.extend(ending(report, look));
@@ -49,10 +50,12 @@ impl Picture {
 }
 
 impl Turn {
-    fn draw(&self, number: usize, look: Look) -> Vec<String> {
+    /// `preferred` is the model that answers unless it fails.
+    fn draw(&self, number: usize, preferred: &ModelName, look: Look) -> Vec<String> {
         let paint = look.paint;
         let mut about: Vec<String> = vec![self.took_ms.map_or_else(|| "not answered".into(), duration)];
         about.extend(Some(usage(&self.usage)).filter(|spent| !spent.is_empty()));
+        about.extend((self.model != *preferred).then(|| format!("model {}", self.model)));
         about.extend((self.attempts > 1).then(|| count(self.attempts as usize, "attempt")));
         about.extend((self.offer != Offer::Tools).then(|| "without tools".to_owned()));
         let tier = self.priority.filter(|_| self.calls.iter().any(|call| call.deferred));

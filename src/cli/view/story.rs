@@ -89,9 +89,13 @@ impl Story {
                 self.streamed = false;
                 vec![self.turn(event.iteration, *offer)]
             }
-            Fact::ModelRetrying { attempt, .. } => {
+            Fact::ModelRetrying { model, attempt, instead_of } => {
                 self.streamed = false;
-                vec![paint.yellow(format!("  asking the model again, attempt {attempt}"))]
+                let who = match instead_of {
+                    Some(before) => format!("asking model {model} instead of {before}"),
+                    None => "asking the model again".to_owned(),
+                };
+                vec![paint.yellow(format!("  {who}, attempt {attempt}"))]
             }
             Fact::ModelReplied { .. } => self.replied(&event.fact),
             Fact::ModelFailed { error, duration_ms, .. } => {
@@ -158,7 +162,9 @@ impl Story {
     }
 
     fn replied(&mut self, fact: &Fact) -> Vec<String> {
-        let Fact::ModelReplied { text, usage: used, duration_ms, tool_calls, .. } = fact else { return Vec::new() };
+        let Fact::ModelReplied { model, fallback, text, usage: used, duration_ms, tool_calls, .. } = fact else {
+            return Vec::new();
+        };
         let is_answer = tool_calls.is_empty();
         let told_already = self.streamed || (is_answer && self.answer == Answer::Apart);
         let text = text.as_deref().unwrap_or_default();
@@ -168,7 +174,8 @@ impl Story {
         }
         let spent = usage(used);
         let spent = if spent.is_empty() { spent } else { format!(", {spent}") };
-        lines.push(self.look.paint.dim(format!("  model: {}{spent}", duration(*duration_ms))));
+        let who = if *fallback { format!("model {model}") } else { "model".to_owned() };
+        lines.push(self.look.paint.dim(format!("  {who}: {}{spent}", duration(*duration_ms))));
         lines
     }
 

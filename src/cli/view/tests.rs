@@ -31,21 +31,22 @@ fn text(text: &str) -> Fact {
 
 fn replied(text: &str, tool_calls: Vec<CallRef>) -> Fact {
     let usage = Usage { input_tokens: Some(120), output_tokens: Some(30), cost_usd: Some(0.0012), ..Usage::default() };
-    let (model, first_token_ms) = (None, None);
     Fact::ModelReplied {
-        model,
+        model: "auto".into(),
+        fallback: false,
+        response_model: None,
         attempt: 1,
         stop: Stop::End,
         usage,
         duration_ms: 1_234,
-        first_token_ms,
+        first_token_ms: None,
         tool_calls,
         text: Some(text.into()),
     }
 }
 
 fn asked(attempt: u32) -> Fact {
-    Fact::ModelCalled { model: "auto".into(), attempt, offer: Offer::Tools }
+    Fact::ModelCalled { model: "auto".into(), fallback: false, attempt, offer: Offer::Tools }
 }
 
 /// Everything that can be told of a turn with calls.
@@ -72,12 +73,13 @@ fn busy_turn() -> Vec<Fact> {
         Fact::ToolsListed { tools: vec![ToolName::parse("mcp_shop_find").unwrap()], left_out: vec![left_out] },
         asked(1),
         Fact::ModelFailed {
+            model: "auto".into(),
             attempt: 1,
             error: Failure::new(ErrorCode::ProviderTimeout, "no byte for 120 s"),
             usage: Usage::default(),
             duration_ms: 120_000,
         },
-        Fact::ModelRetrying { model: "auto".into(), attempt: 2 },
+        Fact::ModelRetrying { model: "auto".into(), attempt: 2, instead_of: None },
         asked(2),
         text("I look"),
         text(" it up.\nNow."),

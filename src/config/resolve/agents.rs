@@ -9,11 +9,11 @@ use crate::config::error::Fault;
 use crate::config::placed::{Place, Placed, Text};
 use crate::config::scope::{Kind, Scope};
 use crate::config::settings::{AgentSettings, ModelSettings, ServerSettings};
-use crate::config::written::{Agent, Limits as WrittenLimits, Tools};
+use crate::config::written::{Agent, Fallback, Limits as WrittenLimits, Tools};
 use crate::config::{external, markdown, yaml};
 use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::policy::Policy;
-use crate::core::run::Limits;
+use crate::core::run::{Candidate, DEFAULT_COOLDOWN_S, Limits};
 use crate::core::tool::ToolFilter;
 
 /// What agents may refer to.
@@ -101,9 +101,12 @@ impl Known<'_> {
         scope: &mut Scope<'_>,
     ) -> AgentSettings {
         let priorities = written.priorities.iter().flat_map(|priorities| &priorities.0);
+        let model = self.model(name, written.model.as_ref(), place, scope);
         AgentSettings {
             name: name.clone(),
-            model: self.model(name, written.model.as_ref(), place, scope),
+            fallback: self.fallback(&model, written.fallback.as_deref().unwrap_or_default(), scope),
+            model,
+            cooldown_s: written.cooldown_s.unwrap_or(DEFAULT_COOLDOWN_S),
             instructions,
             servers: written.servers.iter().flatten().filter_map(|id| self.server(id, scope)).collect(),
             tools: written.tools.as_ref().map(|tools| filter(tools, scope)).unwrap_or_default(),
@@ -127,22 +130,44 @@ impl Known<'_> {
         place: Option<Place>,
         scope: &mut Scope<'_>,
     ) -> ModelName {
-        let names = || self.models.keys().map(ModelName::as_str);
         let Some(written) = written else {
             let mut all = self.models.keys();
             return match (all.next(), all.next()) {
                 (Some(only), None) => only.clone(),
                 _ => {
-                    let known: Vec<&str> = names().collect();
+                    let known: Vec<&str> = self.models.keys().map(ModelName::as_str).collect();
                     let fault = Fault::new(format!("agent `{agent}` does not say which model it uses"));
                     scope.fault(fault.with_remedy(format!("add `model:` with one of: {}", known.join(", "))), place);
                     ModelName::from("")
                 }
             };
         };
+        self.named_model(written, scope)
+    }
+
+    fn fallback(&self, model: &ModelName, written: &[Placed<Fallback>], scope: &mut Scope<'_>) -> Vec<Candidate> {
+        let mut chain: Vec<Candidate> = Vec::new();
+        for entry in written {
+            let (written, attempts) = match entry.value() {
+                Fallback::Name(name) => (&entry.with(name.clone()), None),
+                Fallback::Entry(entry) => (&entry.model, entry.attempts.as_ref()),
+            };
+            let name = self.named_model(written, scope);
+            if name == *model || chain.iter().any(|candidate| candidate.model == name) {
+                let fault = Fault::new(format!("model `{name}` cannot stand in for itself"));
+                let remedy = "name each model once, as `model` or in `fallback`; `attempts` says how often it is asked";
+                scope.fault(fault.with_remedy(remedy), written.place());
+            }
+            let attempts = attempts.map(|attempts| scope.at_least_one(Some(attempts), 1));
+            chain.push(Candidate { model: name, attempts });
+        }
+        chain
+    }
+
+    fn named_model(&self, written: &Text, scope: &mut Scope<'_>) -> ModelName {
         let name = ModelName::from(scope.text(written));
         if !self.models.contains_key(&name) {
-            scope.unknown(Kind::Model, written, names());
+            scope.unknown(Kind::Model, written, self.models.keys().map(ModelName::as_str));
         }
         name
     }
@@ -209,6 +234,8 @@ impl Agent {
         let Self {
             file: _,
             model,
+            fallback,
+            cooldown_s,
             instructions,
             servers,
             tools,
@@ -222,6 +249,8 @@ impl Agent {
             limits,
         } = self;
         model.is_some()
+            || fallback.is_some()
+            || cooldown_s.is_some()
             || instructions.is_some()
             || servers.is_some()
             || tools.is_some()

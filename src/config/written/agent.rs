@@ -4,6 +4,7 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
@@ -19,6 +20,10 @@ pub(in crate::config) struct Agent {
     pub(in crate::config) file: Option<Text>,
     /// Which model. Default: the only one there is.
     pub(in crate::config) model: Option<Text>,
+    /// The models that stand in for it when it fails, in order. Default: none.
+    pub(in crate::config) fallback: Option<Vec<Placed<Fallback>>>,
+    /// Seconds for which a model that failed is passed over while another one is free. Default: 60.
+    pub(in crate::config) cooldown_s: Option<u64>,
     /// The system prompt. Taken as it is: no variables.
     pub(in crate::config) instructions: Option<Text>,
     /// The MCP servers whose tools it may use. Default: none.
@@ -78,6 +83,50 @@ pub(in crate::config) struct Limits {
     /// Attempts at one model call, the first included. Default: 3.
     #[schemars(range(min = 1))]
     pub(in crate::config) max_attempts: Option<Placed<u32>>,
+}
+
+/// A model that stands in when those before it fail.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+pub(in crate::config) enum Fallback {
+    /// Its name.
+    Name(String),
+    /// Its name, and how often it is asked.
+    Entry(FallbackEntry),
+}
+
+/// A model that stands in when those before it fail.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::config) struct FallbackEntry {
+    /// Which model.
+    pub(in crate::config) model: Text,
+    /// Attempts at it in one turn, the first included. Default: `max_attempts`.
+    #[schemars(range(min = 1))]
+    pub(in crate::config) attempts: Option<Placed<u32>>,
+}
+
+/// By hand, because what is buffered for serde's `untagged` has lost its place in the file.
+impl<'de> Deserialize<'de> for Fallback {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameOrEntry;
+        impl<'de> Visitor<'de> for NameOrEntry {
+            type Value = Fallback;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a model, or `model` and `attempts`")
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+                Ok(Fallback::Name(name.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                FallbackEntry::deserialize(MapAccessDeserializer::new(map)).map(Fallback::Entry)
+            }
+        }
+        deserializer.deserialize_any(NameOrEntry)
+    }
 }
 
 /// Patterns with numbers, in the order written.

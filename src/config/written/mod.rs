@@ -7,7 +7,7 @@ mod model;
 
 use std::collections::BTreeMap;
 
-pub(super) use agent::{Agent, Limits, Tools};
+pub(super) use agent::{Agent, Fallback, Limits, Tools};
 pub(super) use model::{HttpModel, Model};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;

@@ -6,7 +6,7 @@ use super::state::Phase;
 use super::turn::{Call, CallState, Turn};
 use super::{Answer, CallVerdict, Ending, Event, Impossible, Offer, Rejection, Run};
 use crate::core::chat::{Part, Reply, Role, Stop};
-use crate::core::id::CallId;
+use crate::core::id::{CallId, ModelName};
 
 impl Run {
     /// Whether the event can be the next one of the journal (law 1).
@@ -26,9 +26,17 @@ impl Run {
                 Some(_) => contradiction("it grants a tool that was not listed"),
                 None => contradiction("no tools were listed yet"),
             },
-            (Event::ModelCalled { attempt, offer }, phase) => self.admit_model_call(*attempt, *offer, phase),
-            (Event::ModelReplied { reply }, Phase::Asking { .. }) => self.admit_reply(reply),
-            (Event::ModelFailed { .. }, Phase::Asking { .. }) => Ok(()),
+            (Event::ModelCalled { model, attempt, offer }, phase) => {
+                self.admit_model_call(model, *attempt, *offer, phase)
+            }
+            (Event::ModelReplied { reply }, Phase::Asking(_)) => self.admit_reply(reply),
+            (Event::ModelFailed { error, cools_until, .. }, Phase::Asking(_)) => {
+                match (cools_until.is_some(), self.leads_on(error)) {
+                    (true, true) | (false, false) => Ok(()),
+                    (true, false) => contradiction("a model cools down only when it is left for another one"),
+                    (false, true) => contradiction("a model that is left for another one cools down"),
+                }
+            }
             (Event::OutputValidated { .. }, Phase::Answered { offer, stop, .. }) => {
                 let expected = self.started.spec.validate_output
                     && *offer != Offer::LastWord
@@ -85,24 +93,24 @@ impl Run {
         }
     }
 
-    fn admit_model_call(&self, attempt: u32, offer: Offer, phase: &Phase) -> Result<(), Impossible> {
+    fn admit_model_call(&self, model: &ModelName, attempt: u32, offer: Offer, phase: &Phase) -> Result<(), Impossible> {
         let event = "llm.call.started";
         let (expected, same_offer) = match phase {
             Phase::Ready { .. } if self.tools.is_none() => {
                 return Err(Impossible::Contradiction { event, why: "no tools were listed yet" });
             }
             Phase::Ready { .. } => (1, offer == self.offer()),
-            Phase::Asking { attempt, offer: before, .. } | Phase::Stumbled { attempt, offer: before, .. } => {
-                (attempt + 1, offer == *before)
-            }
+            Phase::Asking(attempts) | Phase::Stumbled { attempts, .. } => (attempts.count + 1, offer == attempts.offer),
             Phase::Answered { .. } | Phase::Accepted { .. } | Phase::Working { .. } | Phase::Ended(_) => {
                 return Err(Impossible::OutOfPlace { event, phase: phase.describe() });
             }
         };
+        let contradiction = |why| Err(Impossible::Contradiction { event, why });
         match (attempt == expected, same_offer) {
+            (false, _) => contradiction("attempts are counted from 1 without gaps"),
+            (true, false) => contradiction("the budget says otherwise about tools"),
+            (true, true) if !self.may_ask(model) => contradiction("it is not this model's turn"),
             (true, true) => Ok(()),
-            (false, _) => Err(Impossible::Contradiction { event, why: "attempts are counted from 1 without gaps" }),
-            (true, false) => Err(Impossible::Contradiction { event, why: "the budget says otherwise about tools" }),
         }
     }
 
@@ -130,7 +138,7 @@ impl Run {
             (
                 Ending::Completed { .. } | Ending::TurnLimit { .. } | Ending::Expired,
                 Phase::Ready { .. }
-                | Phase::Asking { .. }
+                | Phase::Asking(_)
                 | Phase::Stumbled { .. }
                 | Phase::Answered { .. }
                 | Phase::Accepted { .. }

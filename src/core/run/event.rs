@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Ending, Started};
 use crate::core::chat::{Message, Reply, Usage};
 use crate::core::error::Failure;
-use crate::core::id::CallId;
+use crate::core::id::{CallId, ModelName};
 use crate::core::json;
 use crate::core::tool::{Arguments, Outcome, Problem, ToolName, Toolset};
 use crate::core::trace::Trace;
@@ -42,7 +42,9 @@ pub enum Event {
     /// The model is asked (intent, written before the request is sent).
     #[serde(rename = "llm.call.started")]
     ModelCalled {
-        /// 1 for the first attempt of this turn.
+        /// The model that is asked, by its configured name.
+        model: ModelName,
+        /// 1 for the first attempt of this turn, at whatever model.
         attempt: u32,
         /// Whether the model may ask for tools.
         offer: Offer,
@@ -61,6 +63,10 @@ pub enum Event {
         /// What the attempt used all the same.
         #[serde(default)]
         usage: Usage,
+        /// Until when the model is passed over while another one is free; `None` when it is asked again, or is the only
+        /// one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cools_until: Option<Timestamp>,
     },
     /// The final answer was checked.
     #[serde(rename = "output.validated")]

@@ -7,8 +7,7 @@ use super::turn::{Call, CallState, Settlement, Turn};
 use super::{
     Answer, Budget, CallVerdict, Decision, Ending, Event, Impossible, Offer, OutputVerdict, Rejection, Started,
 };
-use crate::core::chat::{Message, Part, ProviderState, Reply, Role, Stop, Usage};
-use crate::core::error::Failure;
+use crate::core::chat::{Message, Part, ProviderState, Reply, Role, Stop};
 use crate::core::id::CallId;
 use crate::core::tool::{Outcome, Problem, TierMode};
 
@@ -32,6 +31,7 @@ impl Run {
             decisions: Default::default(),
             denials: Default::default(),
             denied: None,
+            cooling: Default::default(),
             last_word: None,
             phase: Phase::Ready { resolved: false },
             started,
@@ -73,9 +73,9 @@ impl Run {
                 self.granted.clone_from(granted);
                 self.phase = Phase::Ready { resolved: true };
             }
-            Event::ModelCalled { attempt, offer } => self.model_called(*attempt, *offer),
+            Event::ModelCalled { model, offer, .. } => self.model_called(model, *offer),
             Event::ModelReplied { reply } => self.replied(reply),
-            Event::ModelFailed { error, usage } => self.stumbled(error, usage),
+            Event::ModelFailed { error, usage, cools_until } => self.stumbled(error, usage, *cools_until),
             Event::OutputValidated { verdict } => self.validated(verdict),
             Event::TierSelected { run, deferred, .. } => self.tier_selected(run, deferred),
             Event::CallChecked { call, verdict } => self.checked(call, verdict),
@@ -90,29 +90,10 @@ impl Run {
         Ok(())
     }
 
-    fn model_called(&mut self, attempt: u32, offer: Offer) {
-        let first = match &self.phase {
-            Phase::Asking { first, .. } | Phase::Stumbled { first, .. } if *first > self.execution.0 => *first,
-            Phase::Ready { .. }
-            | Phase::Asking { .. }
-            | Phase::Stumbled { .. }
-            | Phase::Answered { .. }
-            | Phase::Accepted { .. }
-            | Phase::Working { .. }
-            | Phase::Ended(_) => self.length,
-        };
-        self.phase = Phase::Asking { attempt, offer, first };
-    }
-
-    fn stumbled(&mut self, error: &Failure, usage: &Usage) {
-        self.budget.usage.add(usage);
-        if let Phase::Asking { attempt, offer, first } = self.phase {
-            self.phase = Phase::Stumbled { attempt, offer, first, error: error.clone() };
-        }
-    }
-
     fn replied(&mut self, reply: &Reply) {
-        let Phase::Asking { offer, .. } = self.phase else { return };
+        let Phase::Asking(attempts) = &self.phase else { return };
+        let offer = attempts.offer;
+        self.cooling.remove(&attempts.model);
         self.budget.iterations += 1;
         self.budget.usage.add(&reply.usage);
         let message = Message {
@@ -244,7 +225,7 @@ impl Run {
                 self.deliver_inbox();
                 self.phase = Phase::Ready { resolved: false };
             }
-            Phase::Asking { .. } | Phase::Stumbled { .. } | Phase::Working { .. } | Phase::Ended(_) => {}
+            Phase::Asking(_) | Phase::Stumbled { .. } | Phase::Working { .. } | Phase::Ended(_) => {}
         }
     }
 
@@ -261,7 +242,7 @@ impl Run {
         match &mut self.phase {
             Phase::Working { turn, .. } => turn.call_mut(id),
             Phase::Ready { .. }
-            | Phase::Asking { .. }
+            | Phase::Asking(_)
             | Phase::Stumbled { .. }
             | Phase::Answered { .. }
             | Phase::Accepted { .. }

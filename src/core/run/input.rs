@@ -195,7 +195,7 @@ impl Run {
         match &self.phase {
             Phase::Working { turn, .. } => turn.calls.iter().filter_map(Self::debt).collect(),
             Phase::Ready { .. }
-            | Phase::Asking { .. }
+            | Phase::Asking(_)
             | Phase::Stumbled { .. }
             | Phase::Answered { .. }
             | Phase::Accepted { .. }

@@ -8,7 +8,7 @@ pub fn execution(seq: u64) -> String {
     format!("execution/{seq}")
 }
 
-/// One logical model call, retries inside; `seq` is the position of its first attempt within the execution.
+/// One logical call of one model, retries inside; `seq` is the position of its first attempt within the execution.
 pub fn model_call(seq: u64) -> String {
     format!("llm/{seq}")
 }

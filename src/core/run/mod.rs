@@ -4,6 +4,7 @@
 //! and [`Run::apply`] appends one. Nothing here does I/O: the driver acts, or an embedder does by hand.
 
 mod admit;
+mod chain;
 mod ending;
 mod event;
 mod fold;
@@ -17,6 +18,7 @@ mod spec;
 mod state;
 mod turn;
 
+pub use chain::Candidate;
 pub use ending::{Ending, Output, Status};
 pub use event::{Answer, CallVerdict, Decision, Event, Offer, OutputVerdict, Recorded, Rejection, Right, Scope};
 pub use impossible::Impossible;
@@ -24,6 +26,6 @@ pub use input::{Input, Refusal, Resume};
 pub use limits::{Budget, LONGEST_RETRY_AFTER_MS, Limit, Limits};
 pub use next::Step;
 pub use pending::Debt;
-pub use spec::{InDoubt, OnDeny, Spec, Started, Trigger};
+pub use spec::{DEFAULT_COOLDOWN_S, InDoubt, OnDeny, Spec, Started, Trigger};
 pub use state::Run;
 pub use turn::{Call, CallState, Settlement};

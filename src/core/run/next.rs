@@ -1,6 +1,6 @@
 //! What to do next: a pure function of the state. The driver acts on it; an embedder may do so by hand.
 
-use super::limits::LONGEST_RETRY_AFTER_MS;
+use super::chain::OUT_OF_ROOM;
 use super::state::{Correction, Phase};
 use super::turn::{Call, CallState, Turn};
 use super::{CallVerdict, Debt, Ending, Event, InDoubt, Offer, OnDeny, Output, Rejection, Run};
@@ -13,6 +13,9 @@ use crate::core::tool::{Outcome, ToolName, top_tier};
 /// After so many denials of the same call nobody is asked again in this run.
 const DENIALS_THAT_SETTLE: u32 = 2;
 
+/// So many attempts at a model that vanished with their process, one after the other, end a run.
+const VANISHED_IN_A_ROW: u32 = 20;
+
 /// The next thing to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
@@ -22,13 +25,13 @@ pub enum Step {
     ListTools,
     /// Ask the approval cache which of these guarded tools are granted, and record `approvals.resolved`.
     ResolveApprovals(Vec<ToolName>),
-    /// Record `llm.call.started`, ask the model, record how it went.
+    /// Record `llm.call.started`, ask the model that [`Run::candidate`] names, record how it went.
     CallModel {
-        /// 1 for the first attempt.
+        /// 1 for the first attempt of the turn.
         attempt: u32,
         /// Whether tools may be called.
         offer: Offer,
-        /// How the previous attempt failed.
+        /// How the previous attempt at the same model failed: it is given time before it is asked again.
         after: Option<Failure>,
     },
     /// Check this final answer, and record `output.validated`.
@@ -51,11 +54,12 @@ impl Run {
         }
         match &self.phase {
             Phase::Ready { resolved } => self.next_turn(*resolved),
-            Phase::Asking { attempt, offer, .. } => {
-                Step::CallModel { attempt: attempt + 1, offer: *offer, after: None }
+            Phase::Asking(attempts) => {
+                Step::CallModel { attempt: attempts.count + 1, offer: attempts.offer, after: None }
             }
-            Phase::Stumbled { attempt, offer, error, .. } => {
-                Step::CallModel { attempt: attempt + 1, offer: *offer, after: Some(error.clone()) }
+            Phase::Stumbled { attempts, error } => {
+                let after = self.asked_again().map(|_| error.clone());
+                Step::CallModel { attempt: attempts.count + 1, offer: attempts.offer, after }
             }
             Phase::Answered { text, stop, offer } => self.next_after_answer(text, *stop, *offer),
             Phase::Accepted { text, value } => {
@@ -86,11 +90,15 @@ impl Run {
             _ if self.denied.is_some() && self.started.spec.on_deny == OnDeny::Fail => {
                 failed(ErrorCode::ToolDenied, self.denied.clone().unwrap_or_default())
             }
-            Phase::Stumbled { attempt, error, .. } => {
-                let too_late = error.retry_after_ms.is_some_and(|asked| asked > LONGEST_RETRY_AFTER_MS);
-                let last = !error.retryable || too_late || *attempt >= self.budget.limits.max_attempts;
-                last.then(|| Ending::Failed { error: error.clone() })
-            }
+            Phase::Stumbled { error, .. } => self.last_failure(error).map(|error| Ending::Failed { error }),
+            Phase::Asking(attempts) if attempts.unanswered >= VANISHED_IN_A_ROW => failed(
+                ErrorCode::Internal,
+                format!(
+                    "model `{}` was asked, and toolgate stopped before there was an answer, {} times in a row; the run is \
+                     not taken up again, because it may be what stops toolgate",
+                    attempts.model, attempts.unanswered
+                ),
+            ),
             Phase::Ready { .. } if self.last_word.is_some() => {
                 let limit = self.budget.limit_reached()?;
                 let text = self.last_word.clone().filter(|text| !text.is_empty());
@@ -110,7 +118,7 @@ impl Run {
                 }
             }
             Phase::Ready { .. }
-            | Phase::Asking { .. }
+            | Phase::Asking(_)
             | Phase::Answered { .. }
             | Phase::Accepted { .. }
             | Phase::Working { .. } => None,
@@ -138,10 +146,7 @@ impl Run {
                 failed(ErrorCode::ContentFilter, "the provider's content filter withheld the answer")
             }
             Stop::Refusal => failed(ErrorCode::ModelRefused, "the model declined to answer"),
-            Stop::ContextWindow => failed(
-                ErrorCode::ContextWindow,
-                "the answer was cut off because the conversation no longer fits the model's context window",
-            ),
+            Stop::ContextWindow => failed(ErrorCode::ContextWindow, OUT_OF_ROOM),
             Stop::MaxTokens if offer != Offer::LastWord => failed(
                 ErrorCode::OutputTruncated,
                 "the answer was cut off at the model's output limit; raise `max_tokens`",

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Limits;
+use super::{Candidate, Limits};
 use crate::core::chat::Message;
 use crate::core::id::{AgentName, ModelName, RunId, ServerId, SessionId};
 use crate::core::tool::{ExternalTool, TierMode, ToolFilter};
@@ -54,6 +54,12 @@ pub struct Spec {
     pub agent: AgentName,
     /// The model's configured name.
     pub model: ModelName,
+    /// The models that stand in for it when it fails, in order. No model is in the chain twice.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallback: Vec<Candidate>,
+    /// Seconds for which a model that was left for another one is passed over.
+    #[serde(default = "default_cooldown_s")]
+    pub cooldown_s: u64,
     /// Authored text only. Nothing untrusted ever enters it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub system: String,
@@ -84,6 +90,13 @@ pub struct Spec {
     /// What bounds it.
     #[serde(default)]
     pub limits: Limits,
+}
+
+/// Seconds for which a model that was left is passed over, unless something else is said.
+pub const DEFAULT_COOLDOWN_S: u64 = 60;
+
+fn default_cooldown_s() -> u64 {
+    DEFAULT_COOLDOWN_S
 }
 
 /// What a denied call does to the run.

@@ -3,12 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
+use super::chain::Attempts;
 use super::fold::say;
 use super::turn::{Call, CallState, Turn};
 use super::{Budget, Debt, Decision, Ending, Offer, Started, Status, Step};
 use crate::core::chat::{Message, Part, Reply, Stop};
 use crate::core::error::Failure;
-use crate::core::id::CallId;
+use crate::core::id::{CallId, ModelName};
 use crate::core::json;
 use crate::core::tool::{Outcome, Tool, ToolName, Toolset};
 use crate::core::trace::{SpanContext, Trace};
@@ -30,6 +33,8 @@ pub struct Run {
     pub(super) decisions: BTreeMap<CallId, Decision>,
     pub(super) denials: BTreeMap<String, u32>,
     pub(super) denied: Option<String>,
+    /// The models that were left, and until when.
+    pub(super) cooling: BTreeMap<ModelName, Timestamp>,
     /// What the model said beside the calls it made although it was given the last word.
     pub(super) last_word: Option<String>,
     pub(super) phase: Phase,
@@ -40,10 +45,10 @@ pub struct Run {
 pub(super) enum Phase {
     /// Between turns. `resolved`: the approval cache was asked for the coming turn.
     Ready { resolved: bool },
-    /// The model was asked and has not answered. `first` is the position of the first attempt in this execution.
-    Asking { attempt: u32, offer: Offer, first: u64 },
+    /// The model was asked and has not answered.
+    Asking(Attempts),
     /// An attempt at the model failed.
-    Stumbled { attempt: u32, offer: Offer, first: u64, error: Failure },
+    Stumbled { attempts: Attempts, error: Failure },
     /// The model answered without calls.
     Answered { text: String, stop: Stop, offer: Offer },
     /// The answer is valid.
@@ -65,7 +70,7 @@ impl Phase {
     pub(super) fn describe(&self) -> &'static str {
         match self {
             Self::Ready { .. } => "between turns",
-            Self::Asking { .. } => "asking the model",
+            Self::Asking(_) => "asking the model",
             Self::Stumbled { .. } => "between attempts at the model",
             Self::Answered { .. } => "looking at an answer",
             Self::Accepted { .. } => "about to complete",
@@ -118,7 +123,7 @@ impl Run {
         match &self.phase {
             Phase::Ended(ending) => Some(ending),
             Phase::Ready { .. }
-            | Phase::Asking { .. }
+            | Phase::Asking(_)
             | Phase::Stumbled { .. }
             | Phase::Answered { .. }
             | Phase::Accepted { .. }
@@ -132,7 +137,7 @@ impl Run {
             Phase::Ended(ending) => ending.status(),
             Phase::Working { .. } if matches!(self.next(), Step::Wait(_)) => Status::Pending,
             Phase::Ready { .. }
-            | Phase::Asking { .. }
+            | Phase::Asking(_)
             | Phase::Stumbled { .. }
             | Phase::Answered { .. }
             | Phase::Accepted { .. }
@@ -160,7 +165,7 @@ impl Run {
         match &self.phase {
             Phase::Working { turn, .. } => turn.calls.iter().find(|call| call.asked.id == *id),
             Phase::Ready { .. }
-            | Phase::Asking { .. }
+            | Phase::Asking(_)
             | Phase::Stumbled { .. }
             | Phase::Answered { .. }
             | Phase::Accepted { .. }
@@ -190,15 +195,9 @@ impl Run {
 
     /// The trace context of the model call under way, once it is journaled as started.
     pub fn model_context(&self) -> SpanContext {
-        match &self.phase {
-            Phase::Asking { first, .. } | Phase::Stumbled { first, .. } => {
-                self.execution.1.context(&super::labels::model_call(*first))
-            }
-            Phase::Ready { .. }
-            | Phase::Answered { .. }
-            | Phase::Accepted { .. }
-            | Phase::Working { .. }
-            | Phase::Ended(_) => self.execution_context(),
+        match self.attempts() {
+            Some(attempts) => self.execution.1.context(&super::labels::model_call(attempts.first)),
+            None => self.execution_context(),
         }
     }
 

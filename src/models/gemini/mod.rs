@@ -1,8 +1,32 @@
-//! Not there yet.
+//! Models behind Google's Gemini API (`generateContent`).
 
-use super::http::{HttpModel, Settings, SettingsError};
+mod answer;
+mod fold;
+mod generate;
+mod media;
+mod names;
+mod part;
+mod references;
+mod replay;
+mod results;
+mod schema;
+mod settings;
+mod turns;
 
-/// A model.
-pub fn model(_settings: &Settings) -> Result<HttpModel, SettingsError> {
-    Err(SettingsError::Unusable("this API is not supported yet".into()))
+use super::http::{Address, HttpModel, KeyHeader, Settings, SettingsError};
+
+/// The name of this wire format.
+pub const WIRE: &str = "gemini";
+
+/// A model of the Gemini API. Checks the settings; sends nothing.
+pub fn model(settings: &Settings) -> Result<HttpModel, SettingsError> {
+    let resource = names::resource(&settings.model, settings.stream);
+    let path: Vec<&str> = resource.split('/').collect();
+    let address = Address {
+        path: &path,
+        query: settings.stream.then_some(("alt", "sse")),
+        key: KeyHeader::Named("x-goog-api-key"),
+        headers: &[],
+    };
+    HttpModel::new(settings, "gemini", &address, |_| generate::Generate::new(settings))
 }

@@ -38,7 +38,7 @@ impl HttpConversation {
         Self { endpoint, wire, transcript: Transcript::default(), tools: ToolBlock::default() }
     }
 
-    fn render(&mut self, request: &ModelRequest<'_>) -> Result<Vec<u8>, serde_json::Error> {
+    pub(super) fn render(&mut self, request: &ModelRequest<'_>) -> Result<Vec<u8>, serde_json::Error> {
         self.transcript.update(self.wire.as_ref(), request.messages)?;
         let tools = self.tools.render(self.wire.as_ref(), request.tools)?;
         self.wire.body(request, &Rendered { messages: self.transcript.json(), tools })

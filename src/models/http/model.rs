@@ -9,7 +9,7 @@ use super::endpoint::{Address, Endpoint};
 use super::wire::{Declared, Wire};
 use super::{Settings, SettingsError};
 use crate::core::tool::Tool;
-use crate::ports::{Conversation, Fit, Model, ModelIdentity};
+use crate::ports::{Conversation, Fit, Model, ModelIdentity, ModelRequest};
 
 /// A model on a server that is reached over HTTP.
 #[derive(Clone)]
@@ -36,6 +36,11 @@ impl HttpModel {
             settings: settings.shown(),
         };
         Ok(Self { identity: Arc::new(identity), endpoint: Arc::new(endpoint), wire: Arc::new(wire) })
+    }
+
+    /// What a fresh conversation would send for this request.
+    pub fn body(&self, request: &ModelRequest<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        HttpConversation::new(Arc::clone(&self.endpoint), Arc::clone(&self.wire)).render(request)
     }
 
     /// An answer with this head, to be read without a network.

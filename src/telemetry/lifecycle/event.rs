@@ -91,15 +91,33 @@ pub enum Fact {
     ApprovalsResolved { granted: Vec<ToolName> },
     /// The model is asked.
     #[serde(rename = "llm.call.started")]
-    ModelCalled { model: ModelName, attempt: u32, offer: Offer },
-    /// It is asked once more in the same turn.
+    ModelCalled {
+        model: ModelName,
+        /// Whether it stands in for the run's own model.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        fallback: bool,
+        attempt: u32,
+        offer: Offer,
+    },
+    /// It, or another one in its place, is asked once more in the same turn.
     #[serde(rename = "llm.call.retrying")]
-    ModelRetrying { model: ModelName, attempt: u32 },
+    ModelRetrying {
+        model: ModelName,
+        attempt: u32,
+        /// The model that was asked before, when it is another one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        instead_of: Option<ModelName>,
+    },
     /// It answered.
     #[serde(rename = "llm.call.completed")]
     ModelReplied {
+        model: ModelName,
+        /// Whether it stands in for the run's own model.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        fallback: bool,
+        /// What the provider says it was.
         #[serde(skip_serializing_if = "Option::is_none")]
-        model: Option<String>,
+        response_model: Option<String>,
         attempt: u32,
         stop: Stop,
         usage: Usage,
@@ -112,7 +130,7 @@ pub enum Fact {
     },
     /// An attempt failed.
     #[serde(rename = "llm.call.failed")]
-    ModelFailed { attempt: u32, error: Failure, usage: Usage, duration_ms: u64 },
+    ModelFailed { model: ModelName, attempt: u32, error: Failure, usage: Usage, duration_ms: u64 },
     /// Of the calls in a reply, these run and those wait.
     #[serde(rename = "tool.tier.selected")]
     TierSelected { priority: i32, run: Vec<CallId>, deferred: Vec<CallId> },

@@ -113,9 +113,10 @@ impl Lifecycle {
                 left_out: toolset.left_out().to_vec(),
             }],
             Event::ApprovalsResolved { granted } => vec![Fact::ApprovalsResolved { granted: granted.clone() }],
-            Event::ModelCalled { attempt, offer } => self.model_called(*attempt, *offer),
+            Event::ModelCalled { model, attempt, offer } => self.model_called(model, *attempt, *offer),
             Event::ModelReplied { reply } => vec![self.model_replied(reply, at)],
-            Event::ModelFailed { error, usage } => vec![Fact::ModelFailed {
+            Event::ModelFailed { error, usage, .. } => vec![Fact::ModelFailed {
+                model: self.model(),
                 attempt: self.attempt(),
                 error: error.clone(),
                 usage: *usage,
@@ -139,8 +140,8 @@ impl Lifecycle {
         }
     }
 
-    fn model_called(&self, attempt: u32, offer: Offer) -> Vec<Fact> {
-        let model = self.model();
+    fn model_called(&self, model: &ModelName, attempt: u32, offer: Offer) -> Vec<Fact> {
+        let model = model.clone();
         let begins_turn = attempt == 1;
         let mut facts = Vec::new();
         if let Some(budget) = self.budget().filter(|_| begins_turn && offer == Offer::NoTools) {
@@ -151,9 +152,13 @@ impl Lifecycle {
         }
         match begins_turn {
             true => facts.extend([Fact::ContextBuildStarted, Fact::ContextBuildSuccess]),
-            false => facts.push(Fact::ModelRetrying { model: model.clone(), attempt }),
+            false => {
+                let instead_of = Some(self.model()).filter(|before| *before != model);
+                facts.push(Fact::ModelRetrying { model: model.clone(), attempt, instead_of });
+            }
         }
-        facts.push(Fact::ModelCalled { model, attempt, offer });
+        let fallback = self.is_fallback(&model);
+        facts.push(Fact::ModelCalled { model, fallback, attempt, offer });
         facts
     }
 
@@ -163,8 +168,11 @@ impl Lifecycle {
             let tool = tools.and_then(|tools| tools.get(&call.name));
             CallRef::new(&call.id, &call.name, tool.map(|tool| &**tool), Some(&call.arguments), self.content)
         };
+        let model = self.model();
         Fact::ModelReplied {
-            model: reply.model.clone(),
+            fallback: self.is_fallback(&model),
+            model,
+            response_model: reply.model.clone(),
             attempt: self.attempt(),
             stop: reply.stop,
             usage: reply.usage,
@@ -279,8 +287,13 @@ impl Lifecycle {
         self.run.as_ref().map(Run::budget)
     }
 
+    /// The model that was asked last in the turn under way.
     fn model(&self) -> ModelName {
-        self.run.as_ref().map_or_else(|| ModelName::new(""), |run| run.started().spec.model.clone())
+        self.run.as_ref().and_then(Run::model_asked).cloned().unwrap_or_else(|| ModelName::new(""))
+    }
+
+    fn is_fallback(&self, model: &ModelName) -> bool {
+        self.run.as_ref().is_some_and(|run| run.started().spec.model != *model)
     }
 
     fn attempt(&self) -> u32 {

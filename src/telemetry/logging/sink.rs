@@ -72,8 +72,11 @@ fn record(event: &LifecycleEvent) {
         Fact::ModelReplied { tool_calls, .. } if !tool_calls.is_empty() => {
             info!(target: "toolgate::run", %run, iteration, calls = named(tool_calls), "requested tool calls");
         }
-        Fact::ModelFailed { attempt, error: Failure { code, message, .. }, .. } => {
-            warn!(target: "toolgate::run", %run, iteration, attempt, %code, reason = message, "model call failed");
+        Fact::ModelRetrying { model, attempt, instead_of: Some(before) } => {
+            warn!(target: "toolgate::run", %run, iteration, attempt, %model, instead_of = %before, "fell back");
+        }
+        Fact::ModelFailed { model, attempt, error: Failure { code, message, .. }, .. } => {
+            warn!(target: "toolgate::run", %run, iteration, attempt, %model, %code, reason = message, "model call failed");
         }
         Fact::McpExecuting { call } => {
             info!(target: "toolgate::run", %run, iteration, call = %call.call_id, tool = call.name, "invoked MCP");

@@ -7,6 +7,7 @@ use super::attributes::Attributes;
 use super::span::{Kind, Link, Parent, Span, SpanEvent, Status};
 use crate::core::chat::Usage;
 use crate::core::error::Failure;
+use crate::core::id::ModelName;
 use crate::core::run::{Call, Debt, Offer, labels};
 use crate::core::trace::{SpanId, Trace};
 
@@ -37,9 +38,12 @@ pub(super) struct Execution {
     events: Vec<SpanEvent>,
 }
 
-/// A model call that has no reply yet.
+/// A call of one model that has no reply yet.
 #[derive(Clone, Debug)]
 pub(super) struct OpenModelCall {
+    pub(super) model: ModelName,
+    /// The model it stands in for.
+    pub(super) instead_of: Option<ModelName>,
     pub(super) seq: u64,
     pub(super) start: Timestamp,
     pub(super) offer: Offer,

@@ -105,6 +105,7 @@ pub(super) const TOTAL_INPUT: &str = "toolgate.usage.input_tokens";
 pub(super) const TOTAL_OUTPUT: &str = "toolgate.usage.output_tokens";
 pub(super) const TOTAL_COST: &str = "toolgate.usage.cost_usd";
 pub(super) const ATTEMPTS: &str = "toolgate.llm.attempts";
+pub(super) const INSTEAD_OF: &str = "toolgate.llm.instead_of";
 pub(super) const OFFER: &str = "toolgate.llm.offer";
 pub(super) const SERVER_KIND: &str = "toolgate.tool.server_kind";
 pub(super) const SERVER: &str = "toolgate.tool.server";

@@ -1,7 +1,7 @@
 //! Agents in Markdown files, and the runs agents become.
 
 use toolgate::config;
-use toolgate::core::run::{InDoubt, OnDeny};
+use toolgate::core::run::{Candidate, InDoubt, OnDeny};
 
 use super::{env, example, folder, no_env, rendered};
 
@@ -44,6 +44,31 @@ fn faults_in_front_matter_are_told_with_the_lines_of_the_markdown_file() {
         all += &load_markdown(markdown).expect_err(markdown);
     }
     insta::assert_snapshot!(all);
+}
+
+#[test]
+fn a_fallback_is_a_name_or_a_name_with_its_attempts() {
+    let settings = config::load(Some(&example("full/toolgate.yaml")), &env).expect("good");
+    let agent = &settings.agents[&"assistant".into()];
+    let demo = Candidate { model: "demo".into(), attempts: None };
+    let auto = Candidate { model: "auto".into(), attempts: Some(2) };
+    assert_eq!((agent.fallback.as_slice(), agent.cooldown_s), (&[demo, auto][..], 30));
+    let writer = &settings.agents[&"writer".into()];
+    assert_eq!((writer.fallback.as_slice(), writer.cooldown_s), (&[][..], 60));
+}
+
+#[test]
+fn front_matter_may_name_a_fallback() {
+    let folder = super::folder(&[
+        (
+            "toolgate.yaml",
+            "models: { a: { scripted: { file: x } }, b: { scripted: { file: y } } }\nagents: { w: { file: w.md } }\n",
+        ),
+        ("w.md", "---\nmodel: a\nfallback: [{ model: b, attempts: 1 }]\n---\nWrite.\n"),
+    ]);
+    let settings = config::load(Some(&folder.path().join("toolgate.yaml")), &no_env).expect("good");
+    let b = Candidate { model: "b".into(), attempts: Some(1) };
+    assert_eq!(settings.agents[&"w".into()].fallback, [b]);
 }
 
 #[test]

@@ -47,6 +47,13 @@ const CASES: &[(&str, &str)] = &[
         "an unknown stand-in",
         "models:\n  a: { environment: { otherwise: demmo } }\n  demo: { scripted: { file: x.yaml } }\nagents:\n  x: { model: a }\n",
     ),
+    (
+        "a fallback that cannot be",
+        "models:\n  main: { openai_chat: { model: x } }\n  spare: { openai_chat: { model: y } }\nagents:\n  a:\n    model: main\n    fallback: [spaer, main, { model: spare, attempts: 0 }, { model: spare }, { model: nobody, attempts: 2 }]\n",
+    ),
+    ("a fallback without a model", "agents:\n  a: { fallback: [{ attempts: 2 }] }\n"),
+    ("a fallback that is a number", "agents:\n  a: { fallback: [7] }\n"),
+    ("a fallback that is no list", "agents:\n  a: { fallback: main }\n"),
     ("a missing agent file", "agents:\n  a: { file: agents/none.md }\n"),
     ("a missing policy file", "policies: { strict: none.yaml }\n"),
     ("a policy named like a preset", "policies: { plan: plan.yaml }\n"),

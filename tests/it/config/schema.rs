@@ -41,6 +41,8 @@ fn what_the_loader_refuses_the_schema_refuses() {
         serde_json::json!({"agnets": {}}),
         serde_json::json!({"models": {"a": {"openai": {}}}}),
         serde_json::json!({"agents": {"a": {"tiers": "later"}}}),
+        serde_json::json!({"agents": {"a": {"fallback": [{"attempts": 1}]}}}),
+        serde_json::json!({"agents": {"a": {"fallback": [{"model": "b", "attempts": 0}]}}}),
         serde_json::json!({"servers": {"a": {"max_concurrency": 0}}}),
     ] {
         assert!(!validator().is_valid(&written), "{written}");

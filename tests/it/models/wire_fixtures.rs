@@ -189,3 +189,23 @@ every_recorded_answer!(
         end_mark: "response.completed",
     }
 );
+
+every_recorded_answer!(
+    anthropic,
+    Recorded {
+        model: toolgate::models::anthropic::model,
+        providers: &["anthropic"],
+        count: 32,
+        end_mark: "message_stop",
+    }
+);
+
+every_recorded_answer!(
+    gemini,
+    Recorded {
+        model: toolgate::models::gemini::model,
+        providers: &["gemini"],
+        count: 23,
+        end_mark: "\"finishReason\"",
+    }
+);

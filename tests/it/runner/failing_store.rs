@@ -1,6 +1,8 @@
 //! A store that fails, at every append there is. Whatever it does, the run comes to the same ending and no call is made
 //! twice: the fake servers would complain.
 
+use std::time::Duration;
+
 use serde_json::json;
 use toolgate::core::chat::Message;
 use toolgate::core::id::RunId;
@@ -167,15 +169,20 @@ async fn another_process_goes_on_wherever_the_store_failed() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_call_whose_intent_was_written_and_not_acknowledged_is_in_doubt_and_not_made() {
-    let world = given_an_agent()
+async fn one_call() -> World {
+    given_an_agent()
         .with_tools("files", &["read"])
         .whose_model_says(json!([{"calls": [{"name": "mcp_files_read"}]}, say("Done.")]))
         .ready()
-        .await;
-    // The run, the request to the model, the intent to call.
+        .await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_intent_was_written_and_not_acknowledged_is_in_doubt_and_not_made() {
+    let world = one_call().await;
+    // The run, the request to the model, the intent to call; and the store is not there when it is asked again.
     world.store.fail_at(2, Fault::AcknowledgementLost);
+    (3..6).for_each(|nth| world.store.fail_at(nth, Fault::Refused));
 
     let execution = world.start().await;
     let run = execution.run.clone();
@@ -186,6 +193,29 @@ async fn a_call_whose_intent_was_written_and_not_acknowledged_is_in_doubt_and_no
     let report = world.resume(&run, Resume::default()).await.unwrap();
     assert_eq!((report.status, world.servers.calls()), (Status::Completed, vec![]));
     assert!(super::world::answer_to(&report, "call_1_1").starts_with("Outcome unknown"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reply_that_landed_outlives_a_store_that_is_away_for_a_moment() {
+    let world = one_call().await;
+    (2..5).for_each(|nth| world.store.fail_at(nth, Fault::Refused));
+
+    let report = world.run().await;
+
+    assert_eq!((report.status, world.servers.calls()), (Status::Completed, vec!["call_1_1".to_owned()]));
+    assert_eq!(world.clock.slept(), [50, 200, 800].map(Duration::from_millis));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_intent_that_was_written_and_not_acknowledged_is_acted_on_once() {
+    let world = one_call().await;
+    world.store.fail_at(2, Fault::AcknowledgementLost);
+
+    let report = world.run().await;
+
+    assert_eq!((report.status, world.servers.calls()), (Status::Completed, vec!["call_1_1".to_owned()]));
+    assert_eq!(super::world::answer_to(&report, "call_1_1"), "read done");
+    world.sink.was_told_everything(&report.run_id, report.version);
 }
 
 #[tokio::test(start_paused = true)]

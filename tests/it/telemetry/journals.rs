@@ -9,8 +9,8 @@ use toolgate::core::error::{ErrorCode, Failure};
 use toolgate::core::id::{ModelName, RunId};
 use toolgate::core::policy::Policy;
 use toolgate::core::run::{
-    Answer, CallVerdict, Decision, Ending, Event, Limits, Offer, Output, OutputVerdict, Recorded, Rejection, Right,
-    Scope, Spec, Started, Trigger,
+    Answer, CallVerdict, Candidate, Decision, Ending, Event, Limits, Offer, Output, OutputVerdict, Recorded, Rejection,
+    Right, Run, Scope, Spec, Started, Trigger,
 };
 use toolgate::core::tool::{
     Annotations, ExternalTool, FailureKind, McpTool, Outcome, Problem, ServerTools, ToolCall, ToolOutput, Toolset,
@@ -38,16 +38,22 @@ pub(crate) fn all(start: Timestamp) -> Vec<Journal> {
         unknown_tool(start),
         cancelled(start),
         retried(start),
+        fell_back(start),
         budget_used_up(start),
     ]
 }
 
 /// What the fixture's model is called.
 pub(crate) fn identity(name: &ModelName) -> Option<ModelIdentity> {
-    (name.as_str() == "main").then(|| ModelIdentity {
-        system: "openai".into(),
-        provider: "openai".into(),
-        model: "gpt-5-mini".into(),
+    let (provider, model) = match name.as_str() {
+        "main" => ("openai", "gpt-5-mini"),
+        "backup" => ("anthropic", "claude-haiku-4-5"),
+        _ => return None,
+    };
+    Some(ModelIdentity {
+        system: provider.into(),
+        provider: provider.into(),
+        model: model.into(),
         settings: json!({ "temperature": 0.2, "max_tokens": 1000 }),
     })
 }
@@ -196,6 +202,27 @@ pub(crate) fn retried(start: Timestamp) -> Journal {
     journal
 }
 
+/// The provider refuses the key; another model stands in, and goes on while the first one cools down.
+pub(crate) fn fell_back(start: Timestamp) -> Journal {
+    let backup = Candidate { model: "backup".into(), attempts: None };
+    let by_backup = |reply| Reply { model: Some("claude-haiku-4-5".into()), ..answered(reply) };
+    let mut journal = Journal::start("fell_back", 13, start, |spec| spec.fallback = vec![backup]);
+    journal.lists_tools();
+    journal.asks(1, Offer::Tools);
+    journal.fails(ErrorCode::ProviderAuth);
+    journal.asks_model("backup", 2, Offer::Tools);
+    let call = ToolCall::new("call_n", "mcp_weather_today", json!({ "city": "Graz" }));
+    journal.then(Event::ModelReplied { reply: Arc::new(by_backup(Reply::calling([call]))) });
+    journal.selects(0, &["call_n"], &[]);
+    journal.allows("call_n");
+    journal.sends(&["call_n"]);
+    journal.settles("call_n", Outcome::Returned(ToolOutput::text("rainy")));
+    journal.asks_model("backup", 1, Offer::Tools);
+    journal.then(Event::ModelReplied { reply: Arc::new(by_backup(Reply::text("Rainy."))) });
+    journal.completes("Rainy.");
+    journal
+}
+
 /// The tool budget is used up, and the model answers with what it has.
 pub(crate) fn budget_used_up(start: Timestamp) -> Journal {
     let mut journal = Journal::start("budget", 9, start, |spec| spec.limits.max_tool_interactions = 1);
@@ -235,6 +262,8 @@ impl Journal {
             on_deny: Default::default(),
             in_doubt: Default::default(),
             output_schema: None,
+            fallback: Vec::new(),
+            cooldown_s: 60,
             validate_output: false,
             limits: Limits::default(),
         };
@@ -269,11 +298,17 @@ impl Journal {
     }
 
     fn asks(&mut self, attempt: u32, offer: Offer) {
-        self.then(Event::ModelCalled { attempt, offer });
+        self.asks_model("main", attempt, offer);
+    }
+
+    pub(crate) fn asks_model(&mut self, model: &str, attempt: u32, offer: Offer) {
+        self.then(Event::ModelCalled { model: model.into(), attempt, offer });
     }
 
     fn fails(&mut self, code: ErrorCode) {
-        self.then(Event::ModelFailed { error: Failure::new(code, "the provider says no"), usage: Usage::default() });
+        let error = Failure::new(code, "the provider says no");
+        let run = Run::replay(self.events.iter().map(|recorded| &recorded.event)).unwrap().unwrap();
+        self.then(run.model_failed(error, Usage::default(), self.now));
     }
 
     pub(crate) fn model_says(&mut self, text: &str) {

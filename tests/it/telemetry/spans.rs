@@ -192,7 +192,7 @@ fn a_fork_tells_nothing_of_what_it_copied_and_links_back_to_it() {
     let Event::Started(started) = &mut fork.events[0].event else { panic!("not started") };
     Arc::make_mut(started).trigger = Trigger::Fork { run: source.run.clone(), at: at as u64 };
     fork.resumes();
-    fork.then(Event::ModelCalled { attempt: 2, offer: Offer::Tools });
+    fork.asks_model("main", 2, Offer::Tools);
     fork.then(Event::ModelReplied { reply: Arc::new(Reply::text("Paris.")) });
     fork.completes("Paris.");
 
@@ -303,6 +303,35 @@ fn retries_stay_inside_one_span_that_tells_each_failure() {
 }
 
 #[test]
+fn each_model_of_a_turn_has_a_span_of_its_own_under_its_own_name() {
+    let journal = journals::fell_back(START);
+    let spans = spans(&journal, SpanContent::default());
+    let calls: Vec<&Span> = spans.iter().filter(|span| span.name.starts_with("chat ")).collect();
+    let [refused, stood_in, went_on] = calls[..] else { panic!("{} model calls", calls.len()) };
+    assert_eq!((refused.name.as_str(), text(refused, "error.type")), ("chat gpt-5-mini", "provider_auth"));
+    for span in [stood_in, went_on] {
+        assert_eq!((span.name.as_str(), &span.status), ("chat claude-haiku-4-5", &Status::Ok));
+        assert_eq!(text(span, "gen_ai.provider.name"), "anthropic");
+    }
+    assert_eq!(text(stood_in, "toolgate.llm.instead_of"), "main");
+    assert_eq!(attribute(went_on, "toolgate.llm.instead_of"), None, "nobody else was asked in that turn");
+    assert!(refused.end <= stood_in.start);
+    assert_eq!(attribute(stood_in, "toolgate.iteration"), Some(&Value::Int(1)));
+}
+
+#[test]
+fn the_span_of_a_model_that_stands_in_is_the_one_its_provider_is_told_of() {
+    let journal = journals::fell_back(START);
+    let asked = journal
+        .events
+        .iter()
+        .position(|recorded| matches!(&recorded.event, Event::ModelCalled { model, .. } if model.as_str() == "backup"));
+    let run = Run::replay(journal.events[..=asked.unwrap()].iter().map(|recorded| &recorded.event)).unwrap().unwrap();
+    let spans = spans(&journal, SpanContent::default());
+    assert_eq!(named(&spans, "chat claude-haiku-4-5").id, run.model_context().span);
+}
+
+#[test]
 fn a_run_that_is_not_sampled_has_no_spans() {
     let mut journal = journals::plain_answer(START);
     let Event::Started(started) = &mut journal.events[0].event else { panic!("not started") };
@@ -314,9 +343,9 @@ fn a_run_that_is_not_sampled_has_no_spans() {
 fn a_model_call_that_a_crash_cut_off_is_told_as_interrupted() {
     let mut journal = Journal::start("crash", 10, START, |_| {});
     journal.lists_no_tools();
-    journal.then(Event::ModelCalled { attempt: 1, offer: Offer::Tools });
+    journal.asks_model("main", 1, Offer::Tools);
     journal.resumes();
-    journal.then(Event::ModelCalled { attempt: 2, offer: Offer::Tools });
+    journal.asks_model("main", 2, Offer::Tools);
     journal.then(Event::ModelReplied { reply: Arc::new(Reply::text("Hello.")) });
     journal.completes("Hello.");
     let spans = spans(&journal, SpanContent::default());

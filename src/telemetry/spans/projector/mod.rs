@@ -32,6 +32,7 @@ pub struct Projector {
     run: RunId,
     content: SpanContent,
     identity_of: IdentityOf,
+    /// The run's preferred model.
     identity: ModelIdentity,
     lifecycle: Lifecycle,
     execution: Option<Execution>,
@@ -160,12 +161,11 @@ impl Projector {
                 }
                 spans
             }
-            Event::ModelCalled { offer, attempt } => {
-                self.model_called(*seq, *at, *offer, *attempt);
-                Vec::new()
+            Event::ModelCalled { model, offer, attempt } => {
+                self.model_called(*seq, *at, model, *offer, *attempt).into_iter().collect()
             }
             Event::ModelReplied { reply } => self.model_replied(*at, reply).into_iter().collect(),
-            Event::ModelFailed { error, usage } => {
+            Event::ModelFailed { error, usage, .. } => {
                 self.model_failed(*at, error, usage);
                 Vec::new()
             }
@@ -271,8 +271,11 @@ impl Projector {
     }
 
     fn identify(&mut self, started: &Started) {
-        let model = &started.spec.model;
-        self.identity = (self.identity_of)(model).unwrap_or_else(|| unknown_model(model));
+        self.identity = self.identity_of(&started.spec.model);
+    }
+
+    fn identity_of(&self, model: &ModelName) -> ModelIdentity {
+        (self.identity_of)(model).unwrap_or_else(|| unknown_model(model))
     }
 }
 

@@ -1,11 +1,13 @@
-//! Model calls: opened by the first attempt, closed by the reply, or by the end of the execution.
+//! Model calls, one span for each model that is asked in a turn: opened by the first attempt at it, closed by the reply,
+//! by the first attempt at another one, or by the end of the execution.
 
 use jiff::Timestamp;
 
 use super::Projector;
 use crate::core::chat::{Reply, Usage};
 use crate::core::error::Failure;
-use crate::core::run::{Offer, labels};
+use crate::core::id::ModelName;
+use crate::core::run::{Offer, Run, labels};
 use crate::telemetry::spans::execution::{Child, OpenModelCall};
 use crate::telemetry::spans::llm::ModelCall;
 use crate::telemetry::spans::span::{Kind, Span, SpanEvent, Status};
@@ -13,10 +15,23 @@ use crate::telemetry::spans::tool::CutShort;
 use crate::telemetry::spans::{Value, names};
 
 impl Projector {
-    pub(super) fn model_called(&mut self, seq: u64, at: Timestamp, offer: Offer, attempt: u32) {
-        let Some(execution) = &mut self.execution else { return };
+    /// An attempt at a model: its own call, or once more in the one that is open. A call of another model that failed
+    /// before it ends here.
+    pub(super) fn model_called(
+        &mut self,
+        seq: u64,
+        at: Timestamp,
+        model: &ModelName,
+        offer: Offer,
+        attempt: u32,
+    ) -> Option<Span> {
+        let before = self.lifecycle.run().and_then(Run::model_asked).filter(|before| *before != model).cloned();
+        let left = before.as_ref().and_then(|_| self.model_lost(CutShort::Interrupted, at));
+        let execution = self.execution.as_mut()?;
         let Some(open) = &mut execution.model else {
             execution.model = Some(OpenModelCall {
+                model: model.clone(),
+                instead_of: before,
                 seq,
                 start: at,
                 offer,
@@ -25,12 +40,13 @@ impl Projector {
                 failure: None,
                 events: Vec::new(),
             });
-            return;
+            return left;
         };
         open.attempts += 1;
         open.failure = None;
         let attributes = vec![("toolgate.attempt".to_owned(), Value::Int(i64::from(attempt)))];
         open.events.push(SpanEvent { name: "llm.call.retrying", at, attributes });
+        left
     }
 
     pub(super) fn model_failed(&mut self, at: Timestamp, error: &Failure, usage: &Usage) {
@@ -71,8 +87,9 @@ impl Projector {
     ) -> Option<Span> {
         let run = self.lifecycle.run()?;
         let iteration = self.lifecycle.iteration();
+        let identity = self.identity_of(&open.model);
         let call = ModelCall {
-            identity: &self.identity,
+            identity: &identity,
             system: &run.started().spec.system,
             // Nothing is added to it while the model is asked.
             messages: run.transcript(),
@@ -85,7 +102,7 @@ impl Projector {
         };
         let child = Child {
             label: labels::model_call(open.seq),
-            name: format!("chat {}", self.identity.model),
+            name: format!("chat {}", identity.model),
             kind: Kind::Client,
             start: open.start,
             end,
@@ -94,6 +111,7 @@ impl Projector {
         };
         self.execution.as_mut()?.child(child, |to| {
             to.int(names::ITERATION, u64::from(iteration));
+            to.text_if(names::INSTEAD_OF, open.instead_of.as_ref().map(ModelName::as_str));
             to.text_if(names::ERROR_TYPE, failure.map(|(kind, _)| kind));
             call.attributes(to);
         })

@@ -10,7 +10,7 @@ use toolgate::core::run::Limits;
 use toolgate::core::tool::ExternalTool;
 use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::ports::{ContextBuilder, Model, OutputValidator};
-use toolgate::runner::{Agent, Builder};
+use toolgate::runner::{Agent, Builder, Fallback};
 
 use super::World;
 use super::kept::Kept;
@@ -83,6 +83,14 @@ impl Given {
     pub(crate) fn whose_model_says(mut self, turns: Value) -> Self {
         let script = Script::from_json(&json!({"turns": turns}).to_string()).unwrap();
         self.agent.model = Arc::new(ScriptedModel::new("scripted", script));
+        self
+    }
+
+    /// A model that stands in for the others, and what it says turn by turn.
+    pub(crate) fn with_a_fallback(mut self, name: &str, turns: Value) -> Self {
+        let script = Script::from_json(&json!({"turns": turns}).to_string()).unwrap();
+        let model = Arc::new(ScriptedModel::new(name, script));
+        self.agent.fallback.push(Fallback { model_name: name.into(), model, attempts: None });
         self
     }
 

@@ -1,0 +1,250 @@
+//! Which model is asked. A run has a model and may have others that stand in for it, in order; this is what became of
+//! each, and who is next.
+//!
+//! A model is asked again while it has attempts left and its failure may pass. Then it is left: not asked again in this
+//! turn, and passed over in later ones until its cooldown is over, unless nobody else is free. Only failures of a model
+//! or of its provider lead on to the next one. A decision about content ends the run: it is not shopped around.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::limits::LONGEST_RETRY_AFTER_MS;
+use super::state::Phase;
+use super::{Event, Offer, Run, Spec};
+use crate::core::chat::{Reply, Stop, Usage};
+use crate::core::error::{ErrorCode, Failure};
+use crate::core::id::ModelName;
+
+/// What is said of a reply that ran into the end of the model's context window.
+pub(super) const OUT_OF_ROOM: &str =
+    "the answer was cut off because the conversation no longer fits the model's context window";
+
+/// A model that stands in when those before it fail.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// Its configured name.
+    pub model: ModelName,
+    /// Attempts at it in one turn, the first included; `None` for the run's `max_attempts`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u32>,
+}
+
+/// The attempts at the model call of one turn.
+#[derive(Clone, Debug)]
+pub(super) struct Attempts {
+    /// Whether the model may call tools.
+    pub(super) offer: Offer,
+    /// How many were made, at whatever model.
+    pub(super) count: u32,
+    /// The model that was asked last.
+    pub(super) model: ModelName,
+    /// The position from which on this execution asked that model.
+    pub(super) first: u64,
+    /// How many in a row up to now vanished: nobody knows how they went.
+    pub(super) unanswered: u32,
+    tried: BTreeMap<ModelName, Tried>,
+}
+
+/// What became of one model in this turn.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tried {
+    attempts: u32,
+    /// Whether it failed for good.
+    is_left: bool,
+}
+
+impl Spec {
+    /// The models of the run, the preferred one first.
+    pub fn models(&self) -> impl Iterator<Item = &ModelName> {
+        [&self.model].into_iter().chain(self.fallback.iter().map(|candidate| &candidate.model))
+    }
+
+    /// Attempts at a model in one turn.
+    fn attempts(&self, model: &ModelName) -> u32 {
+        let candidate = self.fallback.iter().find(|candidate| candidate.model == *model);
+        candidate.and_then(|candidate| candidate.attempts).unwrap_or(self.limits.max_attempts).max(1)
+    }
+}
+
+impl Run {
+    /// The model to ask when a model is to be asked at that time.
+    pub fn candidate(&self, now: Timestamp) -> &ModelName {
+        if let Some(again) = self.asked_again() {
+            return again;
+        }
+        let is_cooling = |model: &&ModelName| self.cooling.get(*model).is_some_and(|until| now < *until);
+        let free = self.open_candidates().find(|model| !is_cooling(model));
+        free.or_else(|| self.open_candidates().next()).unwrap_or(&self.started.spec.model)
+    }
+
+    /// How often a model was asked in the turn under way.
+    pub fn attempts_at(&self, model: &ModelName) -> u32 {
+        self.attempts().and_then(|attempts| attempts.tried.get(model)).map_or(0, |tried| tried.attempts)
+    }
+
+    /// The model that is being asked, or was asked last in the turn under way.
+    pub fn model_asked(&self) -> Option<&ModelName> {
+        self.attempts().map(|attempts| &attempts.model)
+    }
+
+    /// The fact that the model under way failed at that time, with what follows for its cooldown.
+    pub fn model_failed(&self, error: Failure, usage: Usage, now: Timestamp) -> Event {
+        let cools_until = self.leads_on(&error).then(|| {
+            let asked = SignedDuration::from_millis(error.retry_after_ms.unwrap_or(0).try_into().unwrap_or(i64::MAX));
+            let ours = SignedDuration::from_secs(self.started.spec.cooldown_s.try_into().unwrap_or(i64::MAX));
+            now.checked_add(ours.max(asked)).unwrap_or(Timestamp::MAX)
+        });
+        Event::ModelFailed { error, usage, cools_until }
+    }
+
+    /// The failure that a reply of the model under way amounts to when it was cut off for want of room, and another model
+    /// may have more.
+    pub fn out_of_room(&self, reply: &Reply) -> Option<Failure> {
+        let is_cut = reply.stop == Stop::ContextWindow && reply.calls().next().is_none();
+        let has_others = self.open_candidates().any(|model| Some(model) != self.model_asked());
+        (is_cut && has_others).then(|| Failure::new(ErrorCode::ContextWindow, OUT_OF_ROOM))
+    }
+
+    /// Whether such a failure of the model under way makes the run look to its other models.
+    pub(super) fn leads_on(&self, error: &Failure) -> bool {
+        !self.started.spec.fallback.is_empty() && leads_on(error.code) && !self.may_retry(error)
+    }
+
+    /// Whether a model may be asked now. A journal may tell of one that was asked although it cooled down: time is the
+    /// driver's.
+    pub(super) fn may_ask(&self, model: &ModelName) -> bool {
+        match (self.asked_again(), &self.phase) {
+            (Some(again), _) => again == model,
+            (None, Phase::Stumbled { error, .. }) if !leads_on(error.code) => false,
+            (None, _) => self.open_candidates().any(|open| open == model),
+        }
+    }
+
+    /// The model that is asked once more, unless the turn begins or the next model is to be asked.
+    pub(super) fn asked_again(&self) -> Option<&ModelName> {
+        let attempts = self.attempts()?;
+        let model = &attempts.model;
+        let again = match matches!(self.phase, Phase::Asking(_)) {
+            // Nobody knows what became of the attempt. It counts as long as there is somebody else to ask.
+            true => self.is_open(model) || self.open_candidates().next().is_none(),
+            false => !attempts.tried.get(model).is_some_and(|tried| tried.is_left),
+        };
+        again.then_some(model)
+    }
+
+    /// The failure that a turn ends with, if its last attempt leaves nothing to try.
+    pub(super) fn last_failure(&self, error: &Failure) -> Option<Failure> {
+        let attempts = self.attempts().filter(|_| self.asked_again().is_none())?;
+        if leads_on(error.code) && self.open_candidates().next().is_some() {
+            return None;
+        }
+        let message = match attempts.tried.len() {
+            0 | 1 => error.message.clone(),
+            models => format!("{} (this is the last failure; {models} models were tried)", error.message),
+        };
+        Some(Failure { message, ..error.clone() })
+    }
+
+    pub(super) fn attempts(&self) -> Option<&Attempts> {
+        match &self.phase {
+            Phase::Asking(attempts) | Phase::Stumbled { attempts, .. } => Some(attempts),
+            Phase::Ready { .. }
+            | Phase::Answered { .. }
+            | Phase::Accepted { .. }
+            | Phase::Working { .. }
+            | Phase::Ended(_) => None,
+        }
+    }
+
+    /// Whether the model under way is asked again after such a failure.
+    fn may_retry(&self, error: &Failure) -> bool {
+        let asks_too_much = error.retry_after_ms.is_some_and(|asked| asked > LONGEST_RETRY_AFTER_MS);
+        error.retryable && !asks_too_much && self.model_asked().is_some_and(|model| self.is_open(model))
+    }
+
+    /// The models that may still be asked in this turn.
+    fn open_candidates(&self) -> impl Iterator<Item = &ModelName> {
+        self.started.spec.models().filter(|model| self.is_open(model))
+    }
+
+    fn is_open(&self, model: &ModelName) -> bool {
+        let tried = self.attempts().and_then(|attempts| attempts.tried.get(model)).copied().unwrap_or_default();
+        !tried.is_left && tried.attempts < self.started.spec.attempts(model)
+    }
+
+    /// One more attempt: the fold of `llm.call.started`.
+    pub(super) fn model_called(&mut self, model: &ModelName, offer: Offer) {
+        let (execution, position) = (self.execution.0, self.length);
+        let mut attempts = match std::mem::replace(&mut self.phase, Phase::Ready { resolved: false }) {
+            Phase::Asking(attempts) => Attempts { unanswered: attempts.unanswered + 1, ..attempts },
+            Phase::Stumbled { attempts, .. } => Attempts { unanswered: 1, ..attempts },
+            Phase::Ready { .. }
+            | Phase::Answered { .. }
+            | Phase::Accepted { .. }
+            | Phase::Working { .. }
+            | Phase::Ended(_) => Attempts {
+                offer,
+                count: 0,
+                model: model.clone(),
+                first: position,
+                unanswered: 1,
+                tried: BTreeMap::new(),
+            },
+        };
+        if attempts.model != *model || attempts.first <= execution {
+            attempts.first = position;
+            attempts.model = model.clone();
+        }
+        attempts.count += 1;
+        attempts.tried.entry(model.clone()).or_default().attempts += 1;
+        self.phase = Phase::Asking(attempts);
+    }
+
+    /// An attempt that failed: the fold of `llm.call.failed`.
+    pub(super) fn stumbled(&mut self, error: &Failure, usage: &Usage, cools_until: Option<Timestamp>) {
+        self.budget.usage.add(usage);
+        let is_left = !self.may_retry(error);
+        let phase = std::mem::replace(&mut self.phase, Phase::Ready { resolved: false });
+        let Phase::Asking(mut attempts) = phase else {
+            self.phase = phase;
+            return;
+        };
+        attempts.tried.entry(attempts.model.clone()).or_default().is_left = is_left;
+        self.cooling.extend(cools_until.map(|until| (attempts.model.clone(), until)));
+        self.phase = Phase::Stumbled { attempts, error: error.clone() };
+    }
+}
+
+/// Whether a failure is one of the model or its provider, which another one may not have.
+fn leads_on(code: ErrorCode) -> bool {
+    match code {
+        ErrorCode::ProviderAuth
+        | ErrorCode::ProviderBilling
+        | ErrorCode::ProviderRateLimit
+        | ErrorCode::ProviderUnavailable
+        | ErrorCode::ProviderTimeout
+        | ErrorCode::ProviderRejected
+        | ErrorCode::ProviderInvalidResponse
+        | ErrorCode::ContextWindow
+        | ErrorCode::Configuration
+        | ErrorCode::Internal => true,
+        ErrorCode::ContentFilter
+        | ErrorCode::ModelRefused
+        | ErrorCode::OutputTruncated
+        | ErrorCode::Validation
+        | ErrorCode::InvalidRequest
+        | ErrorCode::NotFound
+        | ErrorCode::Conflict
+        | ErrorCode::ToolDenied
+        | ErrorCode::ToolFailed
+        | ErrorCode::ToolUnavailable
+        | ErrorCode::TurnLimit
+        | ErrorCode::DeadlineExceeded
+        | ErrorCode::Expired
+        | ErrorCode::Cancelled
+        | ErrorCode::StoreUnavailable
+        | ErrorCode::JournalCorrupt => false,
+    }
+}

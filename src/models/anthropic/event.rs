@@ -1,0 +1,52 @@
+//! What a server sends, as far as it is read. Content blocks stay JSON: they are kept for the replay as they came.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// One event of a stream. The kinds that are not listed (`ping`, `content_block_stop`, future ones) say nothing that is
+/// needed.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Event {
+    MessageStart {
+        message: Answer,
+    },
+    ContentBlockStart {
+        index: u64,
+        content_block: Map<String, Value>,
+    },
+    ContentBlockDelta {
+        index: u64,
+        delta: Map<String, Value>,
+    },
+    MessageDelta {
+        #[serde(default)]
+        delta: Ending,
+        #[serde(default)]
+        usage: Option<Value>,
+    },
+    MessageStop,
+    Error {
+        error: Value,
+    },
+    #[serde(other)]
+    Other,
+}
+
+/// A whole answer, or the empty one that a stream begins with.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Answer {
+    pub(super) id: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) content: Option<Vec<Map<String, Value>>>,
+    pub(super) stop_reason: Option<String>,
+    pub(super) usage: Option<Value>,
+}
+
+/// How a streamed answer ends.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Ending {
+    pub(super) stop_reason: Option<String>,
+}

@@ -1,0 +1,151 @@
+//! The fold of an answer's events into a reply. A whole answer begins and ends at once, so streamed and unstreamed
+//! replies obey one set of rules.
+
+use super::WIRE;
+use super::block::{Growing, Said, can_be_kept};
+use super::event::{Answer, Ending, Event};
+use super::usage::Tally;
+use crate::core::chat::{Part, ProviderState, Reply, Stop, Usage};
+use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
+use crate::ports::Delta;
+
+/// A reply with more blocks than this is taken for a broken one.
+const MAX_BLOCKS: usize = 4096;
+
+/// An answer as far as it has arrived.
+#[derive(Debug, Default)]
+pub(super) struct MessageFold {
+    asked: String,
+    /// Each with the index that its pieces name.
+    blocks: Vec<(u64, Growing)>,
+    has_message: bool,
+    is_whole: bool,
+    stop_reason: Option<String>,
+    tally: Tally,
+    model: Option<String>,
+    response_id: Option<String>,
+}
+
+impl MessageFold {
+    /// The beginning of an answer of this model.
+    pub(super) fn new(asked: &str) -> Self {
+        Self { asked: asked.to_owned(), ..Self::default() }
+    }
+}
+
+impl Fold for MessageFold {
+    fn event(&mut self, data: &str, deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
+        match read(data.as_bytes())? {
+            Event::MessageStart { message } => self.begin(message, deltas),
+            Event::ContentBlockStart { index, content_block } => {
+                self.begin_block(index, Growing::new(content_block), deltas)
+            }
+            Event::ContentBlockDelta { index, delta } => {
+                let growing = self.blocks.iter_mut().rfind(|(at, _)| *at == index);
+                let (_, block) = growing.ok_or_else(|| Fault::Unreadable("a piece belongs to no block".into()))?;
+                tell(block.grow(delta), deltas);
+                Ok(())
+            }
+            Event::MessageDelta { delta: Ending { stop_reason }, usage } => {
+                self.stop_reason = stop_reason.or(self.stop_reason.take());
+                self.tally.note(usage);
+                Ok(())
+            }
+            Event::MessageStop => {
+                self.is_whole = true;
+                Ok(())
+            }
+            Event::Error { error } => Err(Fault::Provider(Box::new(ErrorBody::of_error(&error)))),
+            Event::Other => Ok(()),
+        }
+    }
+
+    fn whole(&mut self, body: &[u8]) -> Result<(), Fault> {
+        let answer: Answer = read(body)?;
+        if answer.content.is_none() {
+            return Err(Fault::NoMessage("`content` is missing"));
+        }
+        self.is_whole = true;
+        self.begin(answer, &mut |_| {})
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_whole
+    }
+
+    fn is_finished(&self) -> bool {
+        self.is_whole
+    }
+
+    fn has_begun(&self) -> bool {
+        !self.blocks.is_empty()
+    }
+
+    fn usage(&self) -> Usage {
+        self.tally.usage()
+    }
+
+    fn into_reply(self: Box<Self>, known: &CallIds) -> Result<Reply, Fault> {
+        if !self.has_message {
+            return Err(Fault::NoMessage("it never began"));
+        }
+        let usage = self.usage();
+        let Self { asked, blocks, stop_reason, model, response_id, .. } = *self;
+        let reason = stop_reason.as_deref();
+        let is_cut = matches!(reason, Some("max_tokens" | "model_context_window_exceeded"));
+        let last = blocks.len().saturating_sub(1);
+        let (mut content, mut items) = (Vec::new(), Vec::with_capacity(blocks.len()));
+        for (position, (_, block)) in blocks.into_iter().enumerate() {
+            let (part, item) = block.end(is_cut && position == last);
+            content.extend(part);
+            items.push(item);
+        }
+        known.assign(&mut content);
+        let stop = stop(reason, &content);
+        let is_kept = !items.is_empty() && items.iter().all(can_be_kept);
+        let provider_state = is_kept.then(|| ProviderState { wire: WIRE.to_owned(), model: asked, items });
+        Ok(Reply { content, stop, usage, model, response_id, provider_state, first_token_ms: None })
+    }
+}
+
+impl MessageFold {
+    fn begin(&mut self, answer: Answer, deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
+        let Answer { id, model, content, stop_reason, usage } = answer;
+        self.has_message = true;
+        self.response_id = id;
+        self.model = model;
+        self.stop_reason = stop_reason;
+        self.tally.note(usage);
+        let blocks = content.unwrap_or_default().into_iter().map(Growing::new);
+        (0..).zip(blocks).try_for_each(|(index, block)| self.begin_block(index, block, deltas))
+    }
+
+    fn begin_block(&mut self, index: u64, block: Growing, deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
+        if self.blocks.len() >= MAX_BLOCKS {
+            return Err(Fault::Unreadable(format!("it has more than {MAX_BLOCKS} blocks")));
+        }
+        tell(block.said(), deltas);
+        self.blocks.push((index, block));
+        Ok(())
+    }
+}
+
+fn tell(said: Option<Said>, deltas: &mut dyn FnMut(Delta)) {
+    match said {
+        Some(Said::Text(text)) => deltas(Delta::Text { text }),
+        Some(Said::Reasoning(text)) => deltas(Delta::Reasoning { text }),
+        None => {}
+    }
+}
+
+/// Calls decide, unless the answer was cut or refused.
+fn stop(reason: Option<&str>, content: &[Part]) -> Stop {
+    match reason {
+        Some("max_tokens") => Stop::MaxTokens,
+        Some("model_context_window_exceeded") => Stop::ContextWindow,
+        Some("refusal") => Stop::Refusal,
+        _ if content.iter().any(|part| matches!(part, Part::ToolUse { .. })) => Stop::ToolCalls,
+        Some("pause_turn") => Stop::Pause,
+        Some(_) | None => Stop::End,
+    }
+}

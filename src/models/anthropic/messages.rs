@@ -1,0 +1,247 @@
+//! What is sent: the body around the conversation, and the settings in the words of this API.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::fold::MessageFold;
+use super::{WIRE, errors, message, replay, subset, tools};
+use crate::core::chat::Message;
+use crate::core::error::ErrorCode;
+use crate::core::run::Offer;
+use crate::core::tool::Tool;
+use crate::models::http::{
+    Declared, ErrorBody, Fold, MediaKind, Members, Object, Opening, PromptCache, Reasoning, Rendered, Settings,
+    SettingsError, ToolChoice, Wire,
+};
+use crate::ports::ModelRequest;
+
+/// Fields that the loop sets.
+const RESERVED: [&str; 6] = ["model", "messages", "system", "stream", "tools", "tool_choice"];
+const DEFAULT_MAX_TOKENS: u64 = 16_384;
+/// The API takes no smaller one.
+const MIN_THINKING_BUDGET: u64 = 1024;
+
+/// The Messages wire format, for one model.
+#[derive(Debug)]
+pub(super) struct Messages {
+    opening: Opening,
+    model: String,
+    streaming: bool,
+    manual_thinking: Option<Value>,
+    tool_choice: ToolChoice,
+    parallel_tool_calls: Option<bool>,
+    strict_tools: bool,
+    media: BTreeSet<MediaKind>,
+    effort: Option<String>,
+    structured_output: bool,
+}
+
+impl Messages {
+    /// The format as this provider's server speaks it.
+    pub(super) fn new(settings: &Settings, provider: &str) -> Result<Self, SettingsError> {
+        settings.reserve(&RESERVED)?;
+        let media = settings.media.clone().unwrap_or_else(|| [MediaKind::Images, MediaKind::Files].into());
+        let unsupported = |setting| Err(SettingsError::Unsupported { wire: "Anthropic Messages", setting });
+        if settings.seed.is_some() {
+            return unsupported("seed");
+        }
+        if media.contains(&MediaKind::Audio) {
+            return unsupported("media of kind audio");
+        }
+        check_thinking(settings)?;
+        // An `output_config` of the operator's own wins as a whole.
+        let is_ours = !settings.extra.contains_key("output_config");
+        Ok(Self {
+            opening: Opening::new(fields(settings, provider)),
+            model: settings.model.clone(),
+            streaming: settings.stream,
+            manual_thinking: manual_thinking(settings),
+            tool_choice: settings.tool_choice.clone(),
+            parallel_tool_calls: settings.parallel_tool_calls,
+            strict_tools: settings.strict_tools,
+            media,
+            effort: settings.reasoning.effort.clone().filter(|_| is_ours),
+            structured_output: is_ours && settings.structured_output.unwrap_or(provider == "anthropic"),
+        })
+    }
+}
+
+impl Wire for Messages {
+    fn name(&self) -> &'static str {
+        WIRE
+    }
+
+    fn streams(&self) -> bool {
+        self.streaming
+    }
+
+    fn message(
+        &self,
+        message: &Message,
+        _before: Option<&Message>,
+        members: &mut Members,
+    ) -> Result<(), serde_json::Error> {
+        members.push(&message::translate(message, &self.model, &self.media))
+    }
+
+    fn declare(&self, tool: &Tool) -> Declared {
+        tools::declare(tool, self.strict_tools)
+    }
+
+    fn body(&self, request: &ModelRequest<'_>, rendered: &Rendered<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        let tools = rendered.tools.unwrap_or_default();
+        let mut body = Object::new(&self.opening, request.system.len() + rendered.messages.len() + tools.len());
+        if !request.system.trim().is_empty() {
+            body.field("system", &request.system)?;
+        }
+        if let Some(thinking) =
+            self.manual_thinking.as_ref().filter(|_| replay::may_think(request.messages, &self.model))
+        {
+            body.field("thinking", thinking)?;
+        }
+        body.rendered("messages", &[b"[", rendered.messages, b"]"]);
+        if let Some(tools) = rendered.tools {
+            body.rendered("tools", &[tools]);
+            if let Some(choice) = self.choice(request.offer) {
+                body.field("tool_choice", &choice)?;
+            }
+        }
+        let output_config = self.output_config(request.output_schema);
+        if !output_config.is_empty() {
+            body.field("output_config", &output_config)?;
+        }
+        Ok(body.end())
+    }
+
+    fn fold(&self) -> Box<dyn Fold> {
+        Box::new(MessageFold::new(&self.model))
+    }
+
+    fn classify(&self, error: &ErrorBody) -> Option<ErrorCode> {
+        errors::classify(error)
+    }
+}
+
+impl Messages {
+    /// Tools that may not be called stay listed: the prefix that the server caches must not change with the offer.
+    fn choice(&self, offer: Offer) -> Option<Map<String, Value>> {
+        let (kind, name) = match (offer, &self.tool_choice) {
+            (Offer::NoTools | Offer::LastWord, _) => return Some(Map::from_iter([("type".into(), json!("none"))])),
+            (Offer::Tools, ToolChoice::Auto) if self.parallel_tool_calls.is_none() => return None,
+            (Offer::Tools, ToolChoice::Auto) => ("auto", None),
+            (Offer::Tools, ToolChoice::Required) => ("any", None),
+            (Offer::Tools, ToolChoice::Tool(name)) => ("tool", Some(name)),
+        };
+        let disable_parallel = self.parallel_tool_calls.map(|parallel| !parallel);
+        Some(set([
+            ("type", Some(json!(kind))),
+            ("name", name.map(|name| json!(name))),
+            ("disable_parallel_tool_use", disable_parallel.map(Value::from)),
+        ]))
+    }
+
+    fn output_config(&self, schema: Option<&Value>) -> Map<String, Value> {
+        let schema = schema.filter(|_| self.structured_output).and_then(subset::output_schema);
+        set([
+            ("effort", self.effort.clone().map(Value::from)),
+            ("format", schema.map(|schema| json!({"type": "json_schema", "schema": schema}))),
+        ])
+    }
+}
+
+/// Combinations that the API refuses whatever the conversation says.
+fn check_thinking(settings: &Settings) -> Result<(), SettingsError> {
+    let Some(budget) = settings.reasoning.budget_tokens else { return Ok(()) };
+    let refused = |why: String| Err(SettingsError::Unusable(format!("reasoning.budget_tokens {why}")));
+    if budget < MIN_THINKING_BUDGET {
+        return refused(format!("has to be at least {MIN_THINKING_BUDGET} for Anthropic"));
+    }
+    if settings.max_tokens.is_some_and(|max_tokens| max_tokens <= budget) {
+        return refused("counts towards max_tokens for Anthropic and has to be smaller".into());
+    }
+    if settings.tool_choice != ToolChoice::Auto {
+        return refused("does not go with a tool_choice that forces a call, says Anthropic".into());
+    }
+    if settings.temperature.is_some_and(|temperature| temperature != 1.0) {
+        return refused("does not go with a temperature, says Anthropic".into());
+    }
+    Ok(())
+}
+
+fn fields(settings: &Settings, provider: &str) -> Map<String, Value> {
+    let default_max_tokens = settings.reasoning.budget_tokens.unwrap_or(0).saturating_add(DEFAULT_MAX_TOKENS);
+    let mut fields = set([
+        ("model", Some(json!(settings.model))),
+        ("max_tokens", Some(json!(settings.max_tokens.unwrap_or(default_max_tokens)))),
+        ("stream", Some(json!(settings.stream))),
+        ("temperature", settings.temperature.map(Value::from)),
+        ("top_p", settings.top_p.map(Value::from)),
+        ("thinking", adaptive_thinking(&settings.reasoning)),
+        ("cache_control", cache_control(settings.prompt_cache, provider)),
+    ]);
+    fields.extend(settings.extra.clone());
+    fields
+}
+
+/// Written apart from the other fields: not every request can have it. A field of the operator's own wins.
+fn manual_thinking(settings: &Settings) -> Option<Value> {
+    let Reasoning { effort: _, budget_tokens, show } = &settings.reasoning;
+    let budget = budget_tokens.filter(|_| !settings.extra.contains_key("thinking"))?;
+    Some(Value::Object(set([
+        ("type", Some(json!("enabled"))),
+        ("budget_tokens", Some(json!(budget))),
+        ("display", show.map(display)),
+    ])))
+}
+
+fn adaptive_thinking(reasoning: &Reasoning) -> Option<Value> {
+    match (reasoning.budget_tokens, reasoning.show) {
+        (None, Some(show)) => Some(json!({"type": "adaptive", "display": display(show)})),
+        (Some(_), _) | (None, None) => None,
+    }
+}
+
+fn display(show: bool) -> Value {
+    json!(if show { "summarized" } else { "omitted" })
+}
+
+fn cache_control(cache: PromptCache, provider: &str) -> Option<Value> {
+    match cache {
+        PromptCache::Automatic if provider == "anthropic" => Some(json!({"type": "ephemeral"})),
+        PromptCache::Automatic | PromptCache::Off => None,
+        PromptCache::FiveMinutes => Some(json!({"type": "ephemeral", "ttl": "5m"})),
+        PromptCache::OneHour => Some(json!({"type": "ephemeral", "ttl": "1h"})),
+    }
+}
+
+/// An object of the fields that have a value.
+fn set<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
+    fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(provider: &str, settings: Settings, schema: &Value) -> Value {
+        let wire = Messages::new(&settings, provider).unwrap();
+        let mut body = Value::Object(fields(&settings, provider));
+        body["output_config"] = Value::Object(wire.output_config(Some(schema)));
+        body
+    }
+
+    #[test]
+    fn only_anthropic_itself_is_sent_what_other_servers_may_not_know() {
+        let schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
+        let settings = || Settings::new("http://h", "m");
+        let own = body("anthropic", settings(), &schema);
+        assert_eq!(own["cache_control"], json!({"type": "ephemeral"}));
+        assert_eq!(own["output_config"], json!({"format": {"type": "json_schema", "schema": schema}}));
+        let other = body("localhost", settings(), &schema);
+        assert_eq!((other.get("cache_control"), &other["output_config"]), (None, &json!({})));
+        let off = Settings { prompt_cache: PromptCache::Off, structured_output: Some(false), ..settings() };
+        let off = body("anthropic", off, &schema);
+        assert_eq!((off.get("cache_control"), &off["output_config"]), (None, &json!({})));
+    }
+}

@@ -1,0 +1,233 @@
+//! The fold of an answer's chunks into a reply. A whole answer is a fold over one chunk, so streamed and unstreamed
+//! replies obey one set of rules: calls decide, not the finish reason; the last usage counts; an error anywhere wins.
+//! Parts are kept one by one as they came; only the neutral form joins neighbouring text.
+
+use serde_json::{Value, json};
+
+use super::answer::{self, Candidate, Chunk};
+use super::replay;
+use crate::core::chat::{Media, Part, Reply, Stop, Usage};
+use crate::core::tool::ToolCall;
+use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
+use crate::ports::Delta;
+
+const NO_MESSAGE: Fault = Fault::NoMessage("`candidates` is empty");
+const MAX_MESSAGE_CHARS: usize = 200;
+
+/// An answer as far as it has arrived.
+#[derive(Debug)]
+pub(super) struct GeminiFold {
+    model: String,
+    parts: Vec<Value>,
+    content: Vec<Part>,
+    has_candidate: bool,
+    is_blocked: bool,
+    finish_reason: Option<String>,
+    finish_message: Option<String>,
+    continuation_token: Option<String>,
+    usage: Option<Value>,
+    answered_by: Option<String>,
+    response_id: Option<String>,
+}
+
+impl Fold for GeminiFold {
+    fn event(&mut self, data: &str, deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
+        self.chunks(data.as_bytes(), deltas)
+    }
+
+    fn whole(&mut self, body: &[u8]) -> Result<(), Fault> {
+        self.chunks(body, &mut |_| {})?;
+        if self.has_candidate || self.is_blocked { Ok(()) } else { Err(NO_MESSAGE) }
+    }
+
+    fn is_done(&self) -> bool {
+        // Nothing says that no usage follows.
+        false
+    }
+
+    fn is_finished(&self) -> bool {
+        self.finish_reason.is_some() || self.is_blocked
+    }
+
+    fn has_begun(&self) -> bool {
+        !self.content.is_empty()
+    }
+
+    fn usage(&self) -> Usage {
+        self.usage.as_ref().map(answer::usage).unwrap_or_default()
+    }
+
+    fn into_reply(mut self: Box<Self>, known: &CallIds) -> Result<Reply, Fault> {
+        if !self.has_candidate && !self.is_blocked {
+            return Err(NO_MESSAGE);
+        }
+        self.fail_on_finish()?;
+        let (stop, usage) = (self.stop(), self.usage());
+        let token = self.continuation_token.take().filter(|_| stop == Stop::Pause);
+        known.assign(&mut self.content);
+        Ok(Reply {
+            content: self.content,
+            stop,
+            usage,
+            model: self.answered_by,
+            response_id: self.response_id,
+            provider_state: replay::keep(&self.model, self.parts, token),
+            first_token_ms: None,
+        })
+    }
+}
+
+impl GeminiFold {
+    /// The beginning of an answer of this model.
+    pub(super) fn new(model: &str) -> Self {
+        Self {
+            model: model.to_owned(),
+            parts: Vec::new(),
+            content: Vec::new(),
+            has_candidate: false,
+            is_blocked: false,
+            finish_reason: None,
+            finish_message: None,
+            continuation_token: None,
+            usage: None,
+            answered_by: None,
+            response_id: None,
+        }
+    }
+
+    /// Takes a chunk, or several in an array: that is how errors come in a stream, and streams without `alt=sse`.
+    fn chunks(&mut self, json: &[u8], deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
+        if json.trim_ascii_start().starts_with(b"[") {
+            let chunks: Vec<Chunk> = read(json)?;
+            return chunks.into_iter().try_for_each(|chunk| self.chunk(chunk, deltas));
+        }
+        self.chunk(read(json)?, deltas)
+    }
+
+    fn chunk(&mut self, chunk: Chunk, deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
+        let Chunk { candidates, prompt_feedback, usage_metadata, model_version, response_id, error } = chunk;
+        // Cumulative: the last one counts, they are never summed.
+        self.usage = usage_metadata.filter(Value::is_object).or(self.usage.take());
+        self.answered_by = self.answered_by.take().or(model_version);
+        self.response_id = self.response_id.take().or(response_id);
+        self.is_blocked |= prompt_feedback.is_some_and(|feedback| feedback.block_reason.is_some());
+        for candidate in candidates.unwrap_or_default() {
+            if candidate.index.unwrap_or(0) == 0 {
+                self.candidate(candidate, deltas);
+            }
+        }
+        match error {
+            None | Some(Value::Null) => Ok(()),
+            Some(error) => Err(Fault::Provider(Box::new(ErrorBody::of_error(&error)))),
+        }
+    }
+
+    fn candidate(&mut self, candidate: Candidate, deltas: &mut dyn FnMut(Delta)) {
+        let Candidate { index: _, content, finish_reason, finish_message, continuation_token } = candidate;
+        self.has_candidate = true;
+        self.finish_reason = finish_reason.filter(|reason| !reason.is_empty()).or(self.finish_reason.take());
+        self.finish_message = finish_message.or(self.finish_message.take());
+        self.continuation_token = continuation_token.or(self.continuation_token.take());
+        for part in content.and_then(|content| content.parts).unwrap_or_default() {
+            self.say(&part, deltas);
+            if !is_nothing(&part) {
+                self.parts.push(part);
+            }
+        }
+    }
+
+    /// Takes what a part means to everybody; of what else there is (code that ran on the server, and so on) only the
+    /// replay knows.
+    fn say(&mut self, part: &Value, deltas: &mut dyn FnMut(Delta)) {
+        let is_thought = part.get("thought") == Some(&Value::Bool(true));
+        if let Some(call) = part.get("functionCall") {
+            let text = |name: &str| call.get(name).and_then(Value::as_str).unwrap_or_default();
+            let arguments = call.get("args").cloned().unwrap_or_default();
+            self.content.push(ToolCall::new(text("id"), text("name"), arguments).into_part());
+        } else if let Some(text) = part.get("text").and_then(Value::as_str).filter(|text| !text.is_empty()) {
+            let text = text.to_owned();
+            deltas(match is_thought {
+                true => Delta::Reasoning { text: text.clone() },
+                false => Delta::Text { text: text.clone() },
+            });
+            match (self.content.last_mut(), is_thought) {
+                (Some(Part::Reasoning { text: so_far }), true) | (Some(Part::Text { text: so_far }), false) => {
+                    so_far.push_str(&text);
+                }
+                (_, true) => self.content.push(Part::Reasoning { text }),
+                (_, false) => self.content.push(Part::Text { text }),
+            }
+        } else if !is_thought {
+            self.content.extend(part.get("inlineData").and_then(media));
+        }
+    }
+
+    fn stop(&self) -> Stop {
+        let calls = self.content.iter().any(|part| matches!(part, Part::ToolUse { .. }));
+        match self.finish_reason.as_deref() {
+            _ if self.is_blocked => Stop::ContentFilter,
+            Some("MAX_TOKENS") => Stop::MaxTokens,
+            Some(
+                "SAFETY"
+                | "RECITATION"
+                | "LANGUAGE"
+                | "BLOCKLIST"
+                | "PROHIBITED_CONTENT"
+                | "SPII"
+                | "MODEL_ARMOR"
+                | "IMAGE_SAFETY"
+                | "IMAGE_PROHIBITED_CONTENT"
+                | "IMAGE_RECITATION"
+                | "ESCALATION"
+                | "PUP_LIMITED_DISABLED",
+            ) => Stop::ContentFilter,
+            _ if calls => Stop::ToolCalls,
+            // The limit of one request, not of the answer: the token asks for the rest.
+            Some("CONTINUATION") if self.continuation_token.is_some() => Stop::Pause,
+            Some("CONTINUATION") => Stop::MaxTokens,
+            Some(_) | None => Stop::End,
+        }
+    }
+
+    /// Finish reasons that mean that there is no reply.
+    fn fail_on_finish(&self) -> Result<(), Fault> {
+        let Some(reason) = self.finish_reason.as_deref() else { return Ok(()) };
+        match reason {
+            // Our request was wrong, and would be again.
+            "MISSING_THOUGHT_SIGNATURE" => {
+                let error = json!({"code": 400, "status": reason, "message": self.finish_message});
+                Err(Fault::Provider(Box::new(ErrorBody::of_error(&error))))
+            }
+            // The model may do better next time.
+            "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "TOO_MANY_TOOL_CALLS" | "MALFORMED_RESPONSE" => {
+                Err(self.unusable(reason))
+            }
+            "OTHER" if self.content.is_empty() => Err(self.unusable(reason)),
+            _ => Ok(()),
+        }
+    }
+
+    fn unusable(&self, reason: &str) -> Fault {
+        let readable = |c: char| if c.is_control() { ' ' } else { c };
+        let message: String =
+            self.finish_message.iter().flat_map(|text| text.chars()).map(readable).take(MAX_MESSAGE_CHARS).collect();
+        let colon = if message.is_empty() { "" } else { ": " };
+        Fault::Unreadable(format!("the model's turn is unusable ({reason}){colon}{message}"))
+    }
+}
+
+/// An empty text without a signature says nothing, and the API would refuse it.
+fn is_nothing(part: &Value) -> bool {
+    let is_rest = |(name, value): (&String, &Value)| name == "thought" || (name == "text" && value == "");
+    part.as_object().is_some_and(|fields| fields.iter().all(is_rest))
+}
+
+fn media(inline: &Value) -> Option<Part> {
+    let media_type = inline.get("mimeType")?.as_str()?.to_owned();
+    let media = Media { data: Some(inline.get("data")?.as_str()?.to_owned()), url: None, media_type };
+    match media.media_type.split('/').next() {
+        Some("image") => Some(Part::Image(media)),
+        Some("audio") => Some(Part::Audio(media)),
+        Some(_) | None => None,
+    }
+}

@@ -1,0 +1,113 @@
+//! What goes along as it is, and what becomes a note. Only types that Google lists are sent: one that the API does not
+//! take costs the whole conversation.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use super::part::WirePart;
+use crate::core::chat::{self, Part};
+use crate::models::http::MediaKind;
+
+/// The kinds that are sent.
+#[derive(Debug)]
+pub(super) struct Media(BTreeSet<MediaKind>);
+
+/// Bytes of a type that the API knows.
+struct Known<'a> {
+    mime_type: &'static str,
+    kind: MediaKind,
+    data: Option<&'a str>,
+    url: Option<&'a str>,
+}
+
+impl Media {
+    /// These kinds, or all that the API takes.
+    pub(super) fn new(kinds: Option<&BTreeSet<MediaKind>>) -> Self {
+        let all = || [MediaKind::Images, MediaKind::Files, MediaKind::Audio].into();
+        Self(kinds.cloned().unwrap_or_else(all))
+    }
+
+    /// The part as media, if it is of a kind that is sent.
+    pub(super) fn part<'a>(&self, part: &'a Part) -> Option<WirePart<'a>> {
+        let Known { mime_type, kind, data, url } = self.known(part)?;
+        match (data, url) {
+            (Some(data), _) => Some(WirePart::InlineData { mime_type, data }),
+            // The API fetches documents and images from elsewhere, but no audio.
+            (None, Some(url)) if kind != MediaKind::Audio && url.starts_with("https://") => {
+                Some(WirePart::FileData { mime_type, file_uri: url })
+            }
+            (None, _) => None,
+        }
+    }
+
+    /// The part as media within a function's response, where only images and PDF may stand, and only as bytes.
+    pub(super) fn within_response<'a>(&self, part: &'a Part) -> Option<WirePart<'a>> {
+        let known = self.known(part)?;
+        let may_stand = matches!(known.mime_type, "image/png" | "image/jpeg" | "image/webp" | "application/pdf");
+        let data = known.data.filter(|_| may_stand)?;
+        Some(WirePart::InlineData { mime_type: known.mime_type, data })
+    }
+
+    fn known<'a>(&self, part: &'a Part) -> Option<Known<'a>> {
+        let (media_type, data, url) = match part {
+            Part::Image(media) | Part::Audio(media) => (&media.media_type, media.data.as_deref(), media.url.as_deref()),
+            // The address of a resource is its server's and means nothing elsewhere.
+            Part::Resource { media_type: Some(media_type), data: Some(data), .. } => (media_type, Some(&**data), None),
+            Part::Resource { .. }
+            | Part::Text { .. }
+            | Part::Reasoning { .. }
+            | Part::ToolUse { .. }
+            | Part::ToolResult { .. } => return None,
+        };
+        let (mime_type, kind) = known_type(media_type)?;
+        self.0.contains(&kind).then_some(Known { mime_type, kind, data, url })
+    }
+}
+
+/// A type that the API documents (ai.google.dev: "Image understanding", "Audio understanding", "Document
+/// understanding"), under its name there.
+fn known_type(media_type: &str) -> Option<(&'static str, MediaKind)> {
+    let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    Some(match essence.as_str() {
+        "image/png" => ("image/png", MediaKind::Images),
+        "image/jpeg" | "image/jpg" => ("image/jpeg", MediaKind::Images),
+        "image/webp" => ("image/webp", MediaKind::Images),
+        "image/heic" => ("image/heic", MediaKind::Images),
+        "image/heif" => ("image/heif", MediaKind::Images),
+        "application/pdf" => ("application/pdf", MediaKind::Files),
+        "audio/wav" | "audio/x-wav" | "audio/wave" => ("audio/wav", MediaKind::Audio),
+        "audio/mp3" | "audio/mpeg" => ("audio/mp3", MediaKind::Audio),
+        "audio/aiff" | "audio/x-aiff" => ("audio/aiff", MediaKind::Audio),
+        "audio/aac" => ("audio/aac", MediaKind::Audio),
+        "audio/ogg" => ("audio/ogg", MediaKind::Audio),
+        "audio/flac" | "audio/x-flac" => ("audio/flac", MediaKind::Audio),
+        _ => return None,
+    })
+}
+
+/// Any part as text, if only as a note that it is there.
+pub(super) fn note(part: &Part) -> Cow<'_, str> {
+    match part {
+        Part::Text { text } | Part::Reasoning { text } => Cow::Borrowed(text),
+        Part::Image(media) => Cow::Owned(media_note("image", media)),
+        Part::Audio(media) => Cow::Owned(media_note("audio", media)),
+        Part::Resource { uri, text: Some(text), .. } => Cow::Owned(format!("[resource {uri}]\n{text}")),
+        Part::Resource { uri, media_type, .. } => {
+            let media_type = media_type.as_deref().unwrap_or("unknown type");
+            Cow::Owned(format!("[resource {uri} ({media_type}), its content is not shown here]"))
+        }
+        Part::ToolUse { name, .. } => Cow::Owned(format!("[call of {name}]")),
+        Part::ToolResult { content, .. } => {
+            let said: Vec<Cow<'_, str>> = content.iter().map(note).collect();
+            Cow::Owned(format!("[result of a call]\n{}", said.join("\n")))
+        }
+    }
+}
+
+fn media_note(kind: &str, media: &chat::Media) -> String {
+    let chat::Media { media_type, url, .. } = media;
+    match url {
+        Some(url) => format!("[{kind} {media_type} at {url}, not shown here]"),
+        None => format!("[{kind} {media_type}, not shown here]"),
+    }
+}

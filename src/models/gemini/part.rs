@@ -1,0 +1,68 @@
+//! What a conversation is made of on the wire.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// A turn.
+#[derive(Debug, Serialize)]
+pub(super) struct Content<'a> {
+    pub(super) role: &'static str,
+    pub(super) parts: Vec<WirePart<'a>>,
+}
+
+/// A part of a turn.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub(super) enum WirePart<'a> {
+    /// Text; the API refuses it empty.
+    Text(Cow<'a, str>),
+    /// Media as base64.
+    InlineData { mime_type: &'static str, data: &'a str },
+    /// Media by address.
+    FileData { mime_type: &'static str, file_uri: &'a str },
+    /// The result of a call.
+    FunctionResponse {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<&'a str>,
+        name: Cow<'a, str>,
+        response: Response<'a>,
+        /// Media in the result.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        parts: Vec<WirePart<'a>>,
+    },
+    /// A call of another model.
+    #[serde(untagged)]
+    Call {
+        function_call: Call<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        thought_signature: Option<&'static str>,
+    },
+    /// A part as this model wrote it.
+    #[serde(untagged)]
+    AsWritten(Cow<'a, Value>),
+}
+
+/// A call by name and arguments.
+#[derive(Debug, Serialize)]
+pub(super) struct Call<'a> {
+    pub(super) name: Cow<'a, str>,
+    pub(super) args: Cow<'a, Map<String, Value>>,
+}
+
+/// What came of a call.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Response<'a> {
+    Output(Said<'a>),
+    Error(Said<'a>),
+}
+
+/// What a tool said.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Said<'a> {
+    Text(Cow<'a, str>),
+    Object(Map<String, Value>),
+}

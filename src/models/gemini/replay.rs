@@ -1,0 +1,106 @@
+//! A turn of this very model, kept and sent back as it wrote it: a thought signature is only good on the very part it
+//! came on, and its thoughts are in no other form.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+
+use super::WIRE;
+use super::names::accepted_name;
+use crate::core::chat::{Message, Part, ProviderState};
+use crate::core::id::CallId;
+use crate::core::json::{MAX_DEPTH, is_deeper_than};
+
+/// The field of the last item of a turn that is to be continued. Such an item is no part and never sent as one.
+const TOKEN: &str = "continuationToken";
+
+/// A call that was made, as its result has to name it.
+pub(super) struct Asked<'a> {
+    /// Its id in the conversation.
+    pub(super) id: &'a CallId,
+    /// Its name on the wire.
+    pub(super) name: Cow<'a, str>,
+    /// Its id on the wire; Gemini often gives none.
+    pub(super) wire_id: Option<&'a str>,
+}
+
+/// What is kept of a turn, with the token that continues it, if it is to be continued.
+pub(super) fn keep(model: &str, parts: Vec<Value>, token: Option<String>) -> Option<ProviderState> {
+    let token = token.map(|token| json!({ (TOKEN): token }));
+    let items: Vec<Value> = parts.into_iter().chain(token).collect();
+    // Arguments nested this deep are malformed in the neutral form; here, no journal could give them back.
+    let is_kept = !items.is_empty() && !items.iter().any(|item| is_deeper_than(item, MAX_DEPTH));
+    is_kept.then(|| ProviderState { wire: WIRE.into(), model: model.to_owned(), items })
+}
+
+/// The token that continues this turn: the same request has to be sent again with it, without the turn.
+pub(super) fn continued_by<'a>(message: &'a Message, model: &str) -> Option<&'a str> {
+    own(message, model)?.last()?.get(TOKEN)?.as_str()
+}
+
+/// The turn as it was written, if this model wrote it. A turn of nothing but thoughts would count as empty.
+pub(super) fn parts<'a>(message: &'a Message, model: &str) -> Option<Vec<Cow<'a, Value>>> {
+    let mut calls = calls(&message.content);
+    let written = own(message, model)?.iter().filter(|item| item.get(TOKEN).is_none());
+    let parts: Vec<Cow<'a, Value>> = written
+        .map(|part| match part.get("functionCall").and_then(|_| calls.next()) {
+            Some((id, name)) => as_sendable(part, id, name),
+            None => Cow::Borrowed(part),
+        })
+        .collect();
+    parts.iter().any(|part| !is_bare_thought(part)).then_some(parts)
+}
+
+/// The calls of a turn. Only a call that came with an id is sent with one, whoever made it.
+pub(super) fn asked<'a>(message: &'a Message, model: &str) -> Vec<Asked<'a>> {
+    let mut written = own(message, model).unwrap_or_default().iter().filter(|part| part.get("functionCall").is_some());
+    let asked = |(id, name): (&'a CallId, &'a str)| Asked {
+        id,
+        name: accepted_name(name),
+        wire_id: written.next().and_then(written_id).map(|_| id.as_str()),
+    };
+    calls(&message.content).map(asked).collect()
+}
+
+fn own<'a>(message: &'a Message, model: &str) -> Option<&'a [Value]> {
+    let state = message.provider_state.as_ref().filter(|state| state.wire == WIRE && state.model == model)?;
+    Some(&state.items)
+}
+
+fn calls(content: &[Part]) -> impl Iterator<Item = (&CallId, &str)> {
+    content.iter().filter_map(|part| match part {
+        Part::ToolUse { id, name, .. } => Some((id, name.as_str())),
+        Part::Text { .. }
+        | Part::Image(_)
+        | Part::Audio(_)
+        | Part::Resource { .. }
+        | Part::Reasoning { .. }
+        | Part::ToolResult { .. } => None,
+    })
+}
+
+/// The call as it was written, except that the conversation has another id for it, or that its name is none.
+fn as_sendable<'a>(part: &'a Value, id: &CallId, name: &str) -> Cow<'a, Value> {
+    let mut part = Cow::Borrowed(part);
+    if written_id(&part).is_some_and(|written| written != id.as_str()) {
+        set(part.to_mut(), "/functionCall/id", id.as_str());
+    }
+    if let Cow::Owned(accepted) = accepted_name(name) {
+        set(part.to_mut(), "/functionCall/name", &accepted);
+    }
+    part
+}
+
+fn set(part: &mut Value, place: &str, text: &str) {
+    if let Some(value) = part.pointer_mut(place) {
+        *value = text.into();
+    }
+}
+
+fn written_id(part: &Value) -> Option<&str> {
+    part.pointer("/functionCall/id")?.as_str().filter(|id| !id.is_empty())
+}
+
+fn is_bare_thought(part: &Value) -> bool {
+    part.get("thought") == Some(&Value::Bool(true)) && part.get("thoughtSignature").is_none()
+}

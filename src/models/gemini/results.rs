@@ -1,0 +1,111 @@
+//! What came of the calls of a turn. The API wants exactly as many responses as there were calls.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::media::{Media, note};
+use super::part::{Response, Said, WirePart};
+use super::replay::Asked;
+use crate::core::chat::Part;
+use crate::core::json::is_deeper_than;
+
+const NO_RESULT: &str = "There is no result of this call.";
+
+/// Deeper than this an object goes as text: protobuf readers stop somewhere below 100 levels, of which each level of
+/// JSON takes several.
+const MAX_OBJECT_DEPTH: usize = 25;
+
+/// Numbers in an object are doubles to the API; beyond this they would lose digits.
+const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// The responses to these calls, in their order, and the media in the results that have to stand after all of them.
+pub(super) fn answer<'a>(
+    asked: &[Asked<'a>],
+    said: &'a [Part],
+    media: &Media,
+    is_gemini_3: bool,
+) -> (Vec<WirePart<'a>>, Vec<WirePart<'a>>) {
+    let mut attached = Vec::new();
+    let responses = asked
+        .iter()
+        .map(|call| {
+            let (response, parts) = match result_of(call, said) {
+                Some((content, is_error)) => {
+                    let mut shown = Vec::new();
+                    let said = read(content, media, is_gemini_3, &mut shown, &mut attached);
+                    (if is_error { Response::Error(said) } else { Response::Output(said) }, shown)
+                }
+                None => (Response::Error(Said::Text(Cow::Borrowed(NO_RESULT))), Vec::new()),
+            };
+            WirePart::FunctionResponse { id: call.wire_id, name: call.name.clone(), response, parts }
+        })
+        .collect();
+    (responses, attached)
+}
+
+fn result_of<'a>(call: &Asked<'_>, said: &'a [Part]) -> Option<(&'a [Part], bool)> {
+    said.iter().find_map(|part| match part {
+        Part::ToolResult { tool_use_id, content, is_error } if tool_use_id == call.id => {
+            Some((content.as_slice(), *is_error))
+        }
+        Part::Text { .. }
+        | Part::Image(_)
+        | Part::Audio(_)
+        | Part::Resource { .. }
+        | Part::Reasoning { .. }
+        | Part::ToolUse { .. }
+        | Part::ToolResult { .. } => None,
+    })
+}
+
+/// The text of a result; its media goes to `shown`, within the response, or to `attached`, behind all responses.
+fn read<'a>(
+    content: &'a [Part],
+    media: &Media,
+    is_gemini_3: bool,
+    shown: &mut Vec<WirePart<'a>>,
+    attached: &mut Vec<WirePart<'a>>,
+) -> Said<'a> {
+    let mut texts = Vec::new();
+    for part in content {
+        if let Some(within) = media.within_response(part).filter(|_| is_gemini_3) {
+            shown.push(within);
+        } else if let Some(behind) = media.part(part) {
+            texts.push(Cow::Borrowed("[attached below]"));
+            attached.push(behind);
+        } else {
+            texts.push(note(part));
+        }
+    }
+    match (texts.pop(), texts.is_empty()) {
+        (None, _) => Said::Text(Cow::Borrowed("")),
+        (Some(only), true) => object(&only).map_or(Said::Text(only), Said::Object),
+        (Some(last), false) => {
+            texts.push(last);
+            Said::Text(Cow::Owned(texts.join("\n")))
+        }
+    }
+}
+
+/// Text that is a JSON object goes as one, if nothing of it would be lost.
+fn object(text: &str) -> Option<Map<String, Value>> {
+    let text = text.trim();
+    let object: Value = text.starts_with('{').then(|| serde_json::from_str(text).ok()).flatten()?;
+    if is_deeper_than(&object, MAX_OBJECT_DEPTH) || !is_exact(&object) {
+        return None;
+    }
+    match object {
+        Value::Object(object) => Some(object),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => None,
+    }
+}
+
+fn is_exact(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) | Value::String(_) => true,
+        Value::Number(number) => number.as_f64().is_some_and(|number| number.abs() <= MAX_EXACT),
+        Value::Array(items) => items.iter().all(is_exact),
+        Value::Object(members) => members.values().all(is_exact),
+    }
+}

@@ -1,0 +1,108 @@
+//! One neutral message as a turn of this API.
+//!
+//! A turn of this very model goes back as it was written. A turn of another goes as text and calls, without thoughts.
+//! The results of a turn's calls are one `user` turn, as many and in the order of the calls; whatever else the user said
+//! follows in it. What this API cannot carry degrades to a note in brackets, and a turn of nothing to one that says so:
+//! the API refuses empty turns.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::media::{Media, note};
+use super::names::accepted_name;
+use super::part::{Call, Content, WirePart};
+use super::{names, replay, results};
+use crate::core::chat::{Message, Part};
+use crate::core::tool::Arguments;
+use crate::models::http::Settings;
+
+/// Stands for a turn of nothing.
+const NOTHING: &str = "[nothing was said]";
+
+/// Gemini 3 refuses a turn whose first call has no signature, and documents this one for calls it did not make itself
+/// (<https://ai.google.dev/gemini-api/docs/thought-signatures>, "FAQs").
+const FOREIGN_CALL: &str = "skip_thought_signature_validator";
+
+/// How turns are written for one model.
+#[derive(Debug)]
+pub(super) struct Turns {
+    pub(super) model: String,
+    pub(super) is_gemini_3: bool,
+    pub(super) media: Media,
+}
+
+impl Turns {
+    /// As the settings say.
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self {
+            model: settings.model.clone(),
+            is_gemini_3: names::is_gemini_3(&settings.model),
+            media: Media::new(settings.media.as_ref()),
+        }
+    }
+
+    /// A turn of a model.
+    pub(super) fn of_model<'a>(&self, message: &'a Message) -> Content<'a> {
+        let parts = match replay::parts(message, &self.model) {
+            Some(written) => written.into_iter().map(WirePart::AsWritten).collect(),
+            None => self.foreign(&message.content),
+        };
+        content("model", parts)
+    }
+
+    /// A turn of the user; `before` is the model's turn that it answers.
+    pub(super) fn of_user<'a>(&self, message: &'a Message, before: Option<&'a Message>) -> Content<'a> {
+        let asked = before.map(|before| replay::asked(before, &self.model)).unwrap_or_default();
+        let (mut parts, attached) = results::answer(&asked, &message.content, &self.media, self.is_gemini_3);
+        parts.extend(attached);
+        parts.extend(message.content.iter().filter_map(|part| match part {
+            Part::ToolResult { tool_use_id, .. } if asked.iter().any(|call| call.id == tool_use_id) => None,
+            Part::Text { .. }
+            | Part::Image(_)
+            | Part::Audio(_)
+            | Part::Resource { .. }
+            | Part::Reasoning { .. }
+            | Part::ToolUse { .. }
+            | Part::ToolResult { .. } => self.media.part(part).or_else(|| text(note(part))),
+        }));
+        content("user", parts)
+    }
+
+    fn foreign<'a>(&self, said: &'a [Part]) -> Vec<WirePart<'a>> {
+        let mut signature = self.is_gemini_3.then_some(FOREIGN_CALL);
+        let wire = |part: &'a Part| match part {
+            Part::ToolUse { name, input, .. } => Some(WirePart::Call {
+                function_call: Call { name: accepted_name(name), args: arguments(input) },
+                // Of parallel calls the first one is signed.
+                thought_signature: signature.take(),
+            }),
+            Part::Reasoning { .. } => None,
+            Part::Text { .. } | Part::Image(_) | Part::Audio(_) | Part::Resource { .. } | Part::ToolResult { .. } => {
+                text(note(part))
+            }
+        };
+        said.iter().filter_map(wire).collect()
+    }
+}
+
+fn content<'a>(role: &'static str, mut parts: Vec<WirePart<'a>>) -> Content<'a> {
+    if parts.is_empty() {
+        parts.push(WirePart::Text(Cow::Borrowed(NOTHING)));
+    }
+    Content { role, parts }
+}
+
+fn text(text: Cow<'_, str>) -> Option<WirePart<'_>> {
+    (!text.is_empty()).then_some(WirePart::Text(text))
+}
+
+/// Arguments are an object here; what another model wrote instead is told within one.
+fn arguments(input: &Arguments) -> Cow<'_, Map<String, Value>> {
+    match input {
+        Arguments::Object(object) => Cow::Borrowed(object),
+        Arguments::Malformed(text) => {
+            Cow::Owned(Map::from_iter([("malformed_arguments".into(), text.as_str().into())]))
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Keys that change, and the ways to a server.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use secrecy::{ExposeSecret, SecretString};
+use toolgate::core::chat::Reply;
+use toolgate::core::error::{ErrorCode, Failure};
+use toolgate::models::{Key, KeyCommand, KeySource, Proxy, Settings, SettingsError, openai_chat};
+use toolgate::ports::Model;
+
+use super::asking::{ask, user};
+use super::model_server::{ModelServer, Prepared};
+
+const HI: &str = r#"{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}"#;
+
+/// Hands out `key-canary-1`, `key-canary-2`, …
+#[derive(Debug, Default)]
+struct Counting(AtomicUsize);
+
+#[async_trait]
+impl KeySource for Counting {
+    async fn key(&self) -> Result<SecretString, String> {
+        Ok(format!("key-canary-{}", self.0.fetch_add(1, Ordering::SeqCst) + 1).into())
+    }
+}
+
+fn refused(echo: &str) -> Prepared {
+    Prepared::json(format!(r#"{{"error":{{"message":"bad key {echo}"}}}}"#)).status(401)
+}
+
+async fn asked_under(
+    key: Key,
+    answers: impl IntoIterator<Item = Prepared>,
+    times: usize,
+) -> (Vec<Result<Reply, Failure>>, Vec<String>) {
+    let server = ModelServer::answering(answers).await;
+    let model = openai_chat::model(&Settings { api_key: Some(key), ..Settings::new(&server.base_url, "m") }).unwrap();
+    let mut replies = Vec::new();
+    for _ in 0..times {
+        replies.push(ask([user("go")]).of(&mut *model.converse()).await);
+    }
+    let asked = server.asked();
+    let shown = asked.iter().map(|asked| asked.headers["authorization"].to_str().unwrap().to_owned());
+    (replies, shown.collect())
+}
+
+fn counting() -> Key {
+    Key::From(Arc::new(Counting::default()))
+}
+
+#[tokio::test]
+async fn a_key_is_asked_for_once_and_used_for_every_request() {
+    let (replies, shown) = asked_under(counting(), vec![Prepared::json(HI); 3], 3).await;
+    assert!(replies.iter().all(Result::is_ok));
+    assert_eq!(shown, ["Bearer key-canary-1"; 3]);
+}
+
+#[tokio::test]
+async fn a_refused_key_is_replaced_once_within_the_attempt() {
+    let answers = [Prepared::json(HI), refused("key-canary-1"), Prepared::json(HI), Prepared::json(HI)];
+    let (replies, shown) = asked_under(counting(), answers, 3).await;
+    assert!(replies.iter().all(Result::is_ok));
+    let expected = ["Bearer key-canary-1", "Bearer key-canary-1", "Bearer key-canary-2", "Bearer key-canary-2"];
+    assert_eq!(shown, expected);
+}
+
+#[tokio::test]
+async fn a_second_refusal_is_final_and_neither_key_is_told() {
+    let (replies, shown) = asked_under(counting(), [refused("key-canary-1"), refused("key-canary-2")], 1).await;
+    let failure = replies[0].as_ref().unwrap_err();
+    assert_eq!((failure.code, failure.retryable, shown.len()), (ErrorCode::ProviderAuth, false, 2));
+    assert!(!failure.message.contains("canary"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_key_that_stays_the_same_is_not_tried_again() {
+    let (replies, shown) = asked_under("key-canary-1".into(), [refused("x"), Prepared::json(HI)], 1).await;
+    assert_eq!((replies[0].as_ref().unwrap_err().code, shown.len()), (ErrorCode::ProviderAuth, 1));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_program_that_prints_a_key_is_a_source_of_keys() {
+    let command = |script: &str| KeyCommand { command: "sh".into(), args: vec!["-c".into(), script.into()] };
+    let printed = command("echo '  key-from-a-program '").key().await.unwrap();
+    assert_eq!(printed.expose_secret(), "key-from-a-program");
+    for (script, complaint) in [
+        ("echo secret-canary; exit 3", "exit status: 3"),
+        ("echo secret-canary >&2; exit 3", "exit status: 3"),
+        ("true", "printed nothing"),
+        ("printf '\\377'", "printed no text"),
+    ] {
+        let why = command(script).key().await.unwrap_err();
+        assert!(why.contains(complaint) && !why.contains("canary"), "{script}: {why}");
+    }
+    let missing = KeyCommand { command: "there-is-no-such-program".into(), args: vec![] };
+    assert!(missing.key().await.unwrap_err().contains("cannot be run"));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn without_a_key_nothing_is_sent() {
+    let source = KeyCommand { command: "false".into(), args: vec![] };
+    let (replies, shown) = asked_under(Key::From(Arc::new(source)), [Prepared::json(HI)], 1).await;
+    let failure = replies[0].as_ref().unwrap_err();
+    assert_eq!((failure.code, shown.len()), (ErrorCode::ProviderAuth, 0));
+    assert!(failure.message.contains("no key to send: `false` failed"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_proxy_is_asked_instead_of_the_server() {
+    let proxy = ModelServer::answering([Prepared::json(HI)]).await;
+    let url = proxy.base_url.trim_end_matches("/v1").to_owned();
+    let settings = Settings { proxy: Proxy::Url(url.into()), ..Settings::new("http://model.example/v1", "m") };
+    let model = openai_chat::model(&settings).unwrap();
+    ask([user("go")]).of(&mut *model.converse()).await.unwrap();
+    assert_eq!(proxy.asked()[0].headers["host"], "model.example");
+}
+
+#[test]
+fn a_proxy_that_is_no_address_is_refused_without_being_shown() {
+    let settings = Settings { proxy: Proxy::Url("pass-canary@@".into()), ..Settings::new("http://h/v1", "m") };
+    let error = openai_chat::model(&settings).unwrap_err();
+    assert_eq!(error, SettingsError::Proxy);
+    assert!(!error.to_string().contains("canary"));
+}

@@ -1,0 +1,325 @@
+//! The laws of the fallback chain: which model is asked, and which is not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+use toolgate::core::chat::{Reply, Usage};
+use toolgate::core::error::{ErrorCode, Failure};
+use toolgate::core::id::ModelName;
+use toolgate::core::run::{Candidate, Ending, Event, Limits, Run, Spec, Status, Step};
+
+use crate::fixtures::{any_start, call, noon, spec};
+use crate::hand::Hand;
+use crate::tape::{Tape, strictly, tapes};
+use crate::world::{World, from_json, states, to_json, wild_journey};
+
+/// A journal with the times at which its events were recorded.
+fn timed_journey(tape: Tape) -> World {
+    let mut world = World::begin(tape, 0);
+    world.run_to_its_end();
+    world
+}
+
+/// Attempts at a model in one turn.
+fn attempts(spec: &Spec, model: &ModelName) -> u32 {
+    let candidate = spec.fallback.iter().find(|candidate| candidate.model == *model);
+    candidate.and_then(|candidate| candidate.attempts).unwrap_or(spec.limits.max_attempts).max(1)
+}
+
+/// What the journal says of one turn, worked out in the plainest way.
+#[derive(Default)]
+struct Turn {
+    made: BTreeMap<ModelName, u32>,
+    last: Option<ModelName>,
+    /// How the last attempt failed; `None` if it vanished.
+    failure: Option<Failure>,
+    left: BTreeSet<ModelName>,
+}
+
+impl Turn {
+    /// Models that may still be asked, other than that one.
+    fn others<'a>(&'a self, spec: &'a Spec, model: &'a ModelName) -> impl Iterator<Item = &'a ModelName> {
+        let spent = |name: &ModelName| self.made.get(name).copied().unwrap_or(0) >= attempts(spec, name);
+        spec.models().filter(move |name| *name != model && !spent(name) && !self.left.contains(*name))
+    }
+}
+
+/// Looks at every attempt of a journal: the turn before it, the models that cool down then, the model, and the time.
+fn each_attempt(world: &World, mut look: impl FnMut(&Turn, &BTreeMap<ModelName, Timestamp>, &ModelName, Timestamp)) {
+    let (mut turn, mut cooling) = (Turn::default(), BTreeMap::new());
+    for (event, at) in world.journal.iter().zip(&world.times) {
+        match event {
+            Event::ModelCalled { model, attempt, .. } => {
+                if *attempt == 1 {
+                    turn = Turn::default();
+                }
+                look(&turn, &cooling, model, *at);
+                *turn.made.entry(model.clone()).or_default() += 1;
+                (turn.last, turn.failure) = (Some(model.clone()), None);
+            }
+            Event::ModelFailed { error, cools_until, .. } => {
+                let model = turn.last.clone().unwrap();
+                if let Some(until) = cools_until {
+                    turn.left.insert(model.clone());
+                    cooling.insert(model, *until);
+                }
+                turn.failure = Some(error.clone());
+            }
+            Event::ModelReplied { .. } => drop(cooling.remove(turn.last.as_ref().unwrap())),
+            _ => {}
+        }
+    }
+}
+
+fn is_about_content(error: &Failure) -> bool {
+    matches!(error.code, ErrorCode::ContentFilter | ErrorCode::ModelRefused)
+}
+
+proptest! {
+    #![proptest_config(strictly())]
+
+    #[test]
+    fn no_model_is_asked_more_often_in_a_turn_than_its_attempts_while_there_is_another(tape in tapes()) {
+        let world = timed_journey(tape);
+        let spec = world.run.started().spec.clone();
+        each_attempt(&world, |turn, _, model, _| {
+            let made = turn.made.get(model).copied().unwrap_or(0);
+            if made < attempts(&spec, model) {
+                return;
+            }
+            assert!(turn.failure.is_none(), "`{model}` failed {made} times and is asked again");
+            assert_eq!(turn.others(&spec, model).next(), None, "after {made} attempts at `{model}`");
+        });
+    }
+
+    #[test]
+    fn a_model_that_was_left_is_not_asked_again_in_that_turn(tape in tapes()) {
+        let world = timed_journey(tape);
+        each_attempt(&world, |turn, _, model, _| assert!(!turn.left.contains(model), "`{model}` was left"));
+    }
+
+    #[test]
+    fn a_model_that_cools_down_is_not_asked_while_another_one_is_free(tape in tapes()) {
+        let world = timed_journey(tape);
+        let spec = world.run.started().spec.clone();
+        each_attempt(&world, |turn, cooling, model, now| {
+            let is_cooling = |model: &ModelName| cooling.get(model).is_some_and(|until| now < *until);
+            if is_cooling(model) && turn.last.as_ref() != Some(model) {
+                let free = turn.others(&spec, model).find(|other| !is_cooling(other));
+                assert_eq!(free, None, "`{model}` cools down and is asked");
+            }
+        });
+    }
+
+    #[test]
+    fn the_chain_never_moves_on_after_a_decision_about_content(tape in tapes()) {
+        let journal = wild_journey(tape);
+        let mut last = None;
+        for (event, after) in journal.iter().zip(states(&journal)) {
+            match event {
+                Event::ModelCalled { attempt, offer, .. } => last = Some((*attempt, *offer)),
+                Event::ModelFailed { error, cools_until, .. } if is_about_content(error) => {
+                    prop_assert_eq!(*cools_until, None);
+                    let (attempt, offer) = last.unwrap();
+                    for model in after.started().spec.models().filter(|model| Some(*model) != after.model_asked()) {
+                        let asked = Event::ModelCalled { model: model.clone(), attempt: attempt + 1, offer };
+                        prop_assert!(after.admit(&asked).is_err(), "`{}` is asked after {}", model, error.code);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_ends_with_a_provider_failure_only_after_every_model_was_asked(tape in tapes()) {
+        let journal = timed_journey(tape).journal;
+        let [.., Event::ModelFailed { error, .. }, Event::Ended { ending: Ending::Failed { error: told } }] = &journal[..]
+        else {
+            return Ok(());
+        };
+        if is_about_content(error) || error.code != told.code {
+            return Ok(());
+        }
+        let Event::Started(started) = &journal[0] else { panic!() };
+        let mut asked = BTreeSet::new();
+        for event in &journal {
+            if let Event::ModelCalled { model, attempt, .. } = event {
+                if *attempt == 1 {
+                    asked.clear();
+                }
+                asked.insert(model);
+            }
+        }
+        prop_assert_eq!(asked, started.spec.models().collect());
+    }
+
+    #[test]
+    fn time_is_given_only_before_the_same_model_is_asked_again(tape in tapes(), later in 0..200i64) {
+        for state in states(&wild_journey(tape)) {
+            if let Step::CallModel { after: Some(_), .. } = state.next() {
+                let then = noon() + SignedDuration::from_secs(later);
+                prop_assert_eq!(Some(state.candidate(then)), state.model_asked());
+            }
+        }
+    }
+
+    #[test]
+    fn a_replayed_journal_chooses_as_the_lived_one_at_any_time(tape in tapes(), seconds in 0..2000i64) {
+        let journal = wild_journey(tape);
+        let text = to_json(&journal);
+        let now = noon() + SignedDuration::from_secs(seconds);
+        for (end, lived) in states(&journal).iter().enumerate() {
+            let replayed = Run::replay(&from_json(&text[..=end])).unwrap().unwrap();
+            prop_assert_eq!(replayed.candidate(now), lived.candidate(now));
+        }
+    }
+
+    #[test]
+    fn whatever_the_candidate_is_it_may_be_asked(tape in tapes(), seconds in 0..2000i64) {
+        let now = noon() + SignedDuration::from_secs(seconds);
+        for state in states(&wild_journey(tape)) {
+            if let Step::CallModel { attempt, offer, .. } = state.next() {
+                let asked = Event::ModelCalled { model: state.candidate(now).clone(), attempt, offer };
+                prop_assert_eq!(state.admit(&asked), Ok(()));
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_without_a_fallback_has_one_model_and_no_cooldown(mut tape in tapes()) {
+        let mut started = (*any_start(&mut tape)).clone();
+        started.spec.fallback.clear();
+        for event in World::of(started.into(), tape, 0).into_ended() {
+            match event {
+                Event::ModelCalled { model, .. } => prop_assert_eq!(model.as_str(), "first"),
+                Event::ModelFailed { cools_until, .. } => prop_assert_eq!(cools_until, None),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn chain(attempts: u32) -> Spec {
+    let second = Candidate { model: "second".into(), attempts: None };
+    Spec { fallback: vec![second], ..spec(Limits { max_attempts: attempts, ..Limits::default() }) }
+}
+
+fn down() -> Failure {
+    Failure::new(ErrorCode::ProviderUnavailable, "down")
+}
+
+impl Hand {
+    /// The model is asked at that second after noon; which one.
+    fn asks(&mut self, second: i64) -> String {
+        let Step::CallModel { attempt, offer, .. } = self.run.next() else { panic!("not now: {:?}", self.run.next()) };
+        let model = self.run.candidate(noon() + SignedDuration::from_secs(second)).clone();
+        self.record(Event::ModelCalled { model: model.clone(), attempt, offer });
+        model.to_string()
+    }
+
+    fn fails(&mut self, failure: Failure, second: i64) {
+        let failed = self.run.model_failed(failure, Usage::default(), noon() + SignedDuration::from_secs(second));
+        self.record(failed);
+    }
+
+    fn replies(&mut self, reply: Reply) {
+        let reply = self.run.with_unique_ids(reply);
+        self.record(Event::ModelReplied { reply: reply.into() });
+    }
+
+    /// A turn with a tool goes by, answered by whoever is asked first at that second.
+    fn turn(mut self, second: i64) -> (Self, String) {
+        let model = self.asks(second);
+        self.replies(Reply::calling([call("a", "mcp_files_read")]));
+        (self.settled(), model)
+    }
+}
+
+#[test]
+fn a_model_that_was_left_is_passed_over_for_the_cooldown_and_is_first_again_after_it() {
+    let mut hand = Hand::with(chain(1));
+    assert_eq!(hand.asks(0), "first");
+    hand.fails(down(), 0);
+    let (hand, model) = hand.turn(0);
+    assert_eq!(model, "second");
+    let (hand, model) = hand.turn(59);
+    assert_eq!(model, "second");
+    assert_eq!(hand.turn(60).1, "first");
+}
+
+#[test]
+fn a_server_that_asks_for_more_patience_than_the_cooldown_is_given_it() {
+    let mut hand = Hand::with(chain(1));
+    hand.asks(0);
+    hand.fails(down().after_ms(Some(100_000)), 0);
+    let (hand, _) = hand.turn(0);
+    let (hand, model) = hand.turn(99);
+    assert_eq!(model, "second");
+    assert_eq!(hand.turn(100).1, "first");
+}
+
+#[test]
+fn a_model_that_cools_down_is_better_than_none_and_its_answer_ends_the_cooldown() {
+    let mut hand = Hand::with(chain(1));
+    hand.asks(0);
+    hand.fails(down(), 0);
+    let (mut hand, _) = hand.turn(1);
+    assert_eq!(hand.asks(2), "second");
+    hand.fails(down(), 2);
+    let (hand, model) = hand.turn(2);
+    assert_eq!(model, "first", "it cools down, and nobody else is left");
+    assert_eq!(hand.turn(3).1, "first", "it answered");
+}
+
+#[test]
+fn a_failure_that_may_pass_is_retried_before_the_next_model_is_asked() {
+    let mut hand = Hand::with(chain(2));
+    hand.asks(0);
+    hand.fails(down(), 0);
+    assert!(matches!(hand.run.next(), Step::CallModel { after: Some(_), .. }));
+    assert_eq!(hand.asks(1), "first");
+    hand.fails(down(), 1);
+    assert!(matches!(hand.run.next(), Step::CallModel { after: None, .. }), "moving on is immediate");
+    assert_eq!(hand.asks(1), "second");
+}
+
+#[test]
+fn attempts_that_vanish_lead_to_the_next_model_and_in_the_end_to_a_failure() {
+    let mut hand = Hand::with(chain(2));
+    let asked: Vec<String> = (0..20).map(|_| hand.asks(0)).collect();
+    assert_eq!(asked[..4], ["first", "first", "second", "second"]);
+    assert!(asked[4..].iter().all(|model| model == "second"), "{asked:?}");
+    let hand = hand.settled();
+    assert_eq!(hand.status(), Status::Failed);
+    let failure = hand.run.ending().and_then(Ending::failure).unwrap();
+    assert_eq!(failure.code, ErrorCode::Internal);
+    assert!(failure.message.contains("20 times in a row"), "{failure}");
+}
+
+#[test]
+fn an_attempt_that_did_not_vanish_begins_the_count_anew() {
+    let mut hand = Hand::with(spec(Limits { max_attempts: 100, ..Limits::default() }));
+    for _ in 0..3 {
+        (0..19).for_each(|_| drop(hand.asks(0)));
+        hand.fails(down(), 0);
+    }
+    assert!(matches!(hand.run.next(), Step::CallModel { attempt: 58, .. }), "{:?}", hand.run.next());
+}
+
+#[test]
+fn only_failures_of_a_model_or_its_provider_lead_on_to_another_model() {
+    for code in ErrorCode::ALL {
+        let mut hand = Hand::with(chain(1));
+        hand.asks(0);
+        hand.fails(Failure::new(*code, "no"), 0);
+        let Step::CallModel { offer, .. } = Hand::with(chain(1)).run.next() else { panic!() };
+        let asked = Event::ModelCalled { model: "second".into(), attempt: 2, offer };
+        let may = hand.run.admit(&asked).is_ok();
+        let goes_on = matches!(hand.run.next(), Step::CallModel { .. });
+        let of_a_provider = code.as_str().starts_with("provider_");
+        let expected = of_a_provider || ["context_window", "configuration", "internal"].contains(&code.as_str());
+        assert_eq!((may, goes_on), (expected, expected), "{code}");
+    }
+}
