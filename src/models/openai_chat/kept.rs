@@ -45,16 +45,16 @@ pub(super) fn state(model: &str, details: Vec<Value>, extra_contents: Vec<Option
     Some(ProviderState { wire: WIRE.into(), model: model.to_owned(), items: vec![turn.into()] })
 }
 
-/// Adds the next pieces of `reasoning_details`. Text and summaries come in pieces with one index, which have to be put
-/// together again; everything else is whole.
+/// Adds the next list of `reasoning_details`. In a stream, text and summaries come in pieces with one index, which have
+/// to be put together again; whatever stands in one list is apart.
 pub(super) fn add_details(details: &mut Vec<Value>, pieces: Option<Value>) {
     let Some(Value::Array(pieces)) = pieces else { return };
-    for piece in pieces {
-        match (details.last_mut(), piece) {
-            (Some(Value::Object(last)), Value::Object(piece)) if continues(last, &piece) => grow(last, piece),
-            (_, piece) => details.push(piece),
-        }
+    let mut pieces = pieces.into_iter();
+    match (details.last_mut(), pieces.next()) {
+        (Some(Value::Object(last)), Some(Value::Object(piece))) if continues(last, &piece) => grow(last, piece),
+        (_, first) => details.extend(first),
     }
+    details.extend(pieces);
 }
 
 fn continues(last: &Map<String, Value>, piece: &Map<String, Value>) -> bool {
@@ -79,6 +79,14 @@ fn grow(last: &mut Map<String, Value>, piece: Map<String, Value>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_whole_list_is_kept_as_it_is() {
+        let list = json!([{"type": "reasoning.text", "text": "a"}, {"type": "reasoning.text", "text": "b"}]);
+        let mut details = Vec::new();
+        add_details(&mut details, Some(list.clone()));
+        assert_eq!(Value::from(details), list);
+    }
 
     #[test]
     fn pieces_of_one_thought_become_one_and_others_stay_apart() {

@@ -51,7 +51,7 @@ impl Fold for ResponseFold {
                 self.has_begun |= has_call;
                 self.has_call |= has_call;
             }
-            "response.output_item.done" => self.item(event)?,
+            "response.output_item.done" => self.item(event),
             "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
                 self.conclude(event.into_response()?)?;
             }
@@ -96,6 +96,9 @@ impl Fold for ResponseFold {
         let done: Vec<Value> = done.into_iter().map(|(_, item)| item).collect();
         // They are the same; but some servers leave out the one, and some the other.
         let items = output.filter(|output| output.len() > done.len()).unwrap_or(done);
+        if items.len() > MAX_ITEMS {
+            return Err(Fault::Unreadable(format!("it has more than {MAX_ITEMS} items")));
+        }
         if has_call && items.is_empty() {
             return Err(Fault::NoMessage("`output` is empty, although a call was announced"));
         }
@@ -142,22 +145,20 @@ impl ResponseFold {
         }
     }
 
-    fn item(&mut self, event: Event) -> Result<(), Fault> {
-        if self.done.len() >= MAX_ITEMS {
-            return Err(Fault::Unreadable(format!("it has more than {MAX_ITEMS} items")));
-        }
+    fn item(&mut self, event: Event) {
         // Where no index is said, the order of arrival is the order.
         let index = event.output_index.and_then(|index| index.as_u64()).unwrap_or(self.done.len() as u64);
         self.done.extend(event.item.map(|item| (index, item)));
-        Ok(())
     }
 
     fn conclude(&mut self, response: Response) -> Result<(), Fault> {
         self.usage = response.usage.as_ref().map(usage).unwrap_or_default();
-        match response.status.as_deref() {
-            Some("failed" | "cancelled") => Err(provider(response.error.as_ref().unwrap_or(&Value::Null))),
-            Some("queued" | "in_progress") => Err(Fault::NoMessage("the response is still under way")),
-            Some(_) | None => {
+        let error = response.error.as_ref().filter(|error| !error.is_null());
+        match (response.status.as_deref(), error) {
+            (Some("failed" | "cancelled"), error) => Err(provider(error.unwrap_or(&Value::Null))),
+            (None, Some(error)) => Err(provider(error)),
+            (Some("queued" | "in_progress"), _) => Err(Fault::NoMessage("the response is still under way")),
+            (Some(_) | None, _) => {
                 self.response = Some(response);
                 Ok(())
             }

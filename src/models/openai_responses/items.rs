@@ -35,15 +35,18 @@ enum Item<'a> {
 #[serde(untagged)]
 enum Content<'a> {
     Text(Cow<'a, str>),
-    Parts(Vec<InputPart<'a>>),
+    Parts(Vec<Input<'a>>),
 }
 
 #[derive(Debug, Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum InputPart<'a> {
-    InputText { text: Cow<'a, str> },
-    InputImage { detail: &'static str, image_url: Cow<'a, str> },
-    InputFile { filename: Cow<'a, str>, file_data: String },
+#[serde(tag = "type")]
+enum Input<'a> {
+    #[serde(rename = "input_text")]
+    Text { text: Cow<'a, str> },
+    #[serde(rename = "input_image")]
+    Image { detail: &'static str, image_url: Cow<'a, str> },
+    #[serde(rename = "input_file")]
+    File { filename: Cow<'a, str>, file_data: String },
 }
 
 impl Items {
@@ -71,7 +74,7 @@ impl Items {
                 | Part::Audio(_)
                 | Part::Resource { .. }
                 | Part::Reasoning { .. }
-                | Part::ToolUse { .. } => said.push(InputPart::of(shown(part, &self.reader.said), part)),
+                | Part::ToolUse { .. } => said.push(Input::of(shown(part, &self.reader.said), part)),
             }
         }
         if said.is_empty() {
@@ -81,14 +84,14 @@ impl Items {
     }
 
     fn output<'a>(&self, content: &'a [Part], is_error: bool) -> Content<'a> {
-        let read = |part: &'a Part| InputPart::of(shown(part, &self.reader.results), part);
-        let mut parts: Vec<InputPart<'a>> = content.iter().map(read).collect();
-        if parts.iter().all(|part| matches!(part, InputPart::InputText { .. })) {
+        let read = |part: &'a Part| Input::of(shown(part, &self.reader.results), part);
+        let mut parts: Vec<Input<'a>> = content.iter().map(read).collect();
+        if parts.iter().all(|part| matches!(part, Input::Text { .. })) {
             return Content::Text(marked(joined(content.iter().map(as_text).collect(), "\n"), is_error));
         }
         match parts.first_mut() {
-            Some(InputPart::InputText { text }) => *text = marked(std::mem::take(text), is_error),
-            Some(_) if is_error => parts.insert(0, InputPart::InputText { text: Cow::Borrowed("Error:") }),
+            Some(Input::Text { text }) => *text = marked(std::mem::take(text), is_error),
+            Some(_) if is_error => parts.insert(0, Input::Text { text: Cow::Borrowed("Error:") }),
             Some(_) | None => {}
         }
         Content::Parts(parts)
@@ -144,14 +147,14 @@ impl Items {
     }
 }
 
-impl<'a> InputPart<'a> {
+impl<'a> Input<'a> {
     fn of(shown: Shown<'a>, part: &'a Part) -> Self {
         match shown {
-            Shown::Text(text) => Self::InputText { text },
-            Shown::Image(url) => Self::InputImage { detail: "auto", image_url: url },
-            Shown::File { name, data } => Self::InputFile { filename: name, file_data: data },
+            Shown::Text(text) => Self::Text { text },
+            Shown::Image(url) => Self::Image { detail: "auto", image_url: url },
+            Shown::File { name, data } => Self::File { filename: name, file_data: data },
             // The API has no part for it, and the settings do not promise one.
-            Shown::Audio { .. } => Self::InputText { text: as_text(part) },
+            Shown::Audio { .. } => Self::Text { text: as_text(part) },
         }
     }
 }

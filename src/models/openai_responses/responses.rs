@@ -204,7 +204,8 @@ fn reasons(model: &str) -> bool {
     let name = model.strip_prefix("openai/").unwrap_or(model);
     let name = name.strip_prefix("ft:").unwrap_or(name);
     let is_plain = ["gpt-3.5", "gpt-4", "chatgpt-4o"].iter().any(|family| name.starts_with(family));
-    !is_plain && !(name.starts_with("gpt-") && name.contains("-chat"))
+    let is_chat = name.starts_with("gpt-") && name.contains("-chat");
+    !is_plain && !is_chat
 }
 
 #[cfg(test)]

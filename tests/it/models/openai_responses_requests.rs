@@ -438,3 +438,49 @@ async fn errors_of_a_response_are_classified_by_their_code() {
         assert_eq!((failure.code, failure.retryable), (code, code.is_retryable()), "{error}");
     }
 }
+
+#[tokio::test]
+async fn events_of_unknown_type_may_hold_anything() {
+    let strange = r#"{"type":"response.new.thing","response":"resp_1","output_index":"x","item":3,"summary_index":{}}"#;
+    let fixture = of(&["openai_responses"]).into_iter().find(|fixture| fixture.id.ends_with("/stream_text")).unwrap();
+    let mut body = format!("data: {strange}\n\n").into_bytes();
+    body.extend(fixture.body());
+    let reply = reply(Prepared { pieces: vec![body], ..Prepared::stream(&[]) }).await.unwrap();
+    assert_eq!(reply.joined_text(), "It is 18 °C. 🙂");
+}
+
+#[tokio::test]
+async fn a_long_conversation_sends_the_bytes_of_a_fresh_one_and_each_request_extends_the_last() {
+    let turns = 4;
+    let server = ModelServer::answering(vec![recorded("/reasoning_and_two_calls"); turns * 2]).await;
+    let model = openai_responses::model(&Settings::new(&server.base_url, "m")).unwrap();
+    let mut kept = model.converse();
+    let mut asked = ask([user("start")]).with_tools(&["look"]);
+    for _ in 0..turns {
+        let reply: Reply = asked.of(&mut *kept).await.unwrap();
+        asked.of(&mut *model.converse()).await.unwrap();
+        let answers = reply.calls().map(|call| result(call.id.as_str(), "done", false)).collect();
+        let turn = Message { role: Role::Assistant, content: reply.content, provider_state: reply.provider_state };
+        asked.messages.extend([Arc::new(turn), Arc::new(message(Role::User, answers))]);
+    }
+    let asked = server.asked();
+    let bodies: Vec<&[u8]> = asked.iter().map(|asked| asked.body.as_slice()).collect();
+    for pair in bodies.chunks(2) {
+        assert_eq!(pair[0], pair[1], "the kept conversation differs from a fresh one");
+    }
+    for pair in bodies.iter().step_by(2).collect::<Vec<_>>().windows(2) {
+        let until_end_of_input = pair[0].windows(9).position(|bytes| bytes == b"],\"tools\"").unwrap();
+        assert!(pair[1].starts_with(&pair[0][..until_end_of_input]));
+    }
+    let input = asked.last().unwrap().json()["input"].take();
+    let ids = |name: &str| -> Vec<Value> {
+        let items = input.as_array().unwrap().iter().filter(|item| item["type"] == name);
+        items.map(|item| item["call_id"].clone()).collect()
+    };
+    // The recorded answer has the same ids each time; no two calls of the conversation do, and each has its output.
+    assert_eq!(ids("function_call"), ids("function_call_output"));
+    assert_eq!(
+        ids("function_call").into_iter().map(|id| id.to_string()).collect::<std::collections::BTreeSet<_>>().len(),
+        6
+    );
+}
