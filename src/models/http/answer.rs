@@ -11,8 +11,9 @@ use super::fault::Fault;
 use super::retry_hints::RetryHints;
 use super::sse::{SseDecoder, SseFault};
 use super::wire::{Fold, Wire};
-use crate::core::chat::{Reply, Usage};
+use crate::core::chat::{ProviderState, Reply, Usage};
 use crate::core::error::{ErrorCode, Failure};
+use crate::core::json::{MAX_DEPTH, is_deeper_than};
 use crate::ports::{Delta, ModelFailure};
 
 /// Of an error body this much is read.
@@ -199,7 +200,11 @@ impl Head {
     ) -> Result<Reply, ModelFailure> {
         let usage = fold.usage();
         let reply = arrived.and_then(|()| fold.into_reply(known));
-        reply.map_err(|fault| ModelFailure { failure: self.failure(fault, wire), usage })
+        let reply = reply.map_err(|fault| ModelFailure { failure: self.failure(fault, wire), usage })?;
+        // What is nested too deep could be journaled and never read back.
+        let is_readable = |state: &ProviderState| !state.items.iter().any(|item| is_deeper_than(item, MAX_DEPTH));
+        let provider_state = reply.provider_state.filter(is_readable);
+        Ok(Reply { provider_state, ..reply })
     }
 }
 

@@ -54,7 +54,7 @@ impl Endpoint {
         let provider = provider(&host, url.port());
         let key_header = match address.key {
             KeyHeader::Bearer if provider == "azure" => KeyHeader::Named("api-key"),
-            other => other,
+            KeyHeader::Bearer | KeyHeader::Named(_) => address.key,
         };
         if let Some(Key::Fixed(key)) = &settings.api_key {
             key_value(key_header, key).ok_or(SettingsError::ApiKey)?;

@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-/// One event may hold this many bytes of data.
-pub(super) const MAX_EVENT_BYTES: usize = 4 << 20;
+/// One event may hold this many bytes of data: an image comes in one.
+pub(super) const MAX_EVENT_BYTES: usize = 16 << 20;
 
 /// Why a stream cannot be read on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(decoder.push(&vec![b'x'; MAX_EVENT_BYTES + 1]), Err(SseFault::TooLarge));
         let mut decoder = SseDecoder::default();
         let line = [b"data: ".as_slice(), &[b'x'; 1 << 20], b"\n"].concat();
-        let pushed: Result<Vec<()>, SseFault> = (0..5).map(|_| decoder.push(&line)).collect();
+        let pushed: Result<Vec<()>, SseFault> = (0..17).map(|_| decoder.push(&line)).collect();
         assert_eq!(pushed, Err(SseFault::TooLarge));
     }
 

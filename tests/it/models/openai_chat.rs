@@ -168,9 +168,9 @@ async fn a_body_or_an_event_beyond_the_bounds_is_refused() {
     let body = Prepared { pieces: vec![mebibyte.clone(); 33], ..Prepared::json("") };
     let failure_of_body = failure(body).await;
     assert!(failure_of_body.message.contains("larger than 32 MiB"), "{failure_of_body}");
-    let event = Prepared { pieces: [vec![b"data: ".to_vec()], vec![mebibyte; 5]].concat(), ..Prepared::stream(&[]) };
+    let event = Prepared { pieces: [vec![b"data: ".to_vec()], vec![mebibyte; 17]].concat(), ..Prepared::stream(&[]) };
     let failure_of_event = failure(event).await;
-    assert!(failure_of_event.message.contains("larger than 4 MiB"), "{failure_of_event}");
+    assert!(failure_of_event.message.contains("larger than 16 MiB"), "{failure_of_event}");
     for failure in [failure_of_body, failure_of_event] {
         assert_eq!((failure.code, failure.retryable), (ErrorCode::ProviderInvalidResponse, false));
     }
