@@ -5,11 +5,18 @@ use std::sync::Arc;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, Severity, SourceCode, SourceSpan};
 
+use super::mask::masked;
 use super::placed::Place;
 
 /// A file as it was read. Its name is the path as the user gave it.
 #[derive(Clone)]
-pub(super) struct Source(Arc<NamedSource<String>>);
+pub(super) struct Source(Arc<Read>);
+
+struct Read {
+    text: String,
+    /// The same text, byte for byte, with asterisks for secrets.
+    shown: NamedSource<String>,
+}
 
 /// One thing that is wrong.
 #[derive(Clone)]
@@ -30,15 +37,17 @@ pub struct ConfigError {
 
 impl Source {
     pub(super) fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self(Arc::new(NamedSource::new(name.into(), text.into())))
+        let text = text.into();
+        let shown = NamedSource::new(name.into(), masked(&text));
+        Self(Arc::new(Read { text, shown }))
     }
 
     pub(super) fn name(&self) -> &str {
-        self.0.name()
+        self.0.shown.name()
     }
 
     pub(super) fn text(&self) -> &str {
-        self.0.inner()
+        &self.0.text
     }
 
     /// The bytes of a place, cut at the end of its line.
@@ -153,7 +162,7 @@ impl Diagnostic for Fault {
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
         // Without a place there is nothing to show of it.
-        self.place.and(self.source.as_ref()).map(|source| &*source.0 as &dyn SourceCode)
+        self.place.and(self.source.as_ref()).map(|source| &source.0.shown as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {

@@ -8,6 +8,7 @@ mod error;
 mod expand;
 mod external;
 mod markdown;
+mod mask;
 mod mcp_file;
 mod placed;
 mod policy;

@@ -182,7 +182,8 @@ fn media_note(kind: &str, media: &Media) -> String {
 fn image_url(image: &Media) -> Option<Cow<'_, str>> {
     match (&image.data, &image.url) {
         (Some(data), _) => Some(Cow::Owned(format!("data:{};base64,{data}", image.media_type))),
-        (None, Some(url)) => Some(Cow::Borrowed(url)),
-        (None, None) => None,
+        // A handle of our own store means nothing to a server.
+        (None, Some(url)) if url.starts_with("https://") || url.starts_with("http://") => Some(Cow::Borrowed(url)),
+        (None, _) => None,
     }
 }

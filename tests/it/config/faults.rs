@@ -98,3 +98,10 @@ fn a_fault_never_shows_the_value_of_a_variable() {
     assert!(!rendered(&error, folder.path()).contains("top secret"));
     assert!(!error.plain().contains("top secret"));
 }
+
+#[test]
+fn an_excerpt_does_not_carry_a_key_that_stands_beside_the_mistake() {
+    let error = super::load("models: { m: { anthropic: { api_key: sk-canary-1, modle: x } } }").expect_err("a typo");
+    let shown = rendered(&error, std::path::Path::new("/nowhere"));
+    assert!(shown.contains("modle: x") && !shown.contains("canary"), "{shown}");
+}

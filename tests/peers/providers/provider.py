@@ -19,7 +19,7 @@ class Provider:
     def __init__(self, kind, turns, down_from=None, fails_half=None):
         self.wire, self.turns, self.down_from = WIRES[kind](), turns, down_from
         self.dice = random.Random(fails_half) if fails_half is not None else None
-        self.problems, self.asked, self.failed, self.lock = [], 0, 0, threading.Lock()
+        self.problems, self.asked, self.failed, self.last, self.lock = [], 0, 0, None, threading.Lock()
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler(self))
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server.server_port}{self.wire.base}"
@@ -32,6 +32,7 @@ class Provider:
         """(status, headers, bytes, how much of them is sent)"""
         with self.lock:
             self.asked += 1
+            self.last = body
             if not self.wire.route(path):
                 self.problems.append(f"asked at {path}")
                 return 404, {}, b"{}", None

@@ -4,6 +4,7 @@ run_cases.py BINARY [PART-OF-A-NAME]        one line per case; exit 1 if any fai
 run_cases.py BINARY --bad-luck [RUNS]       how many runs survive a provider that fails half of all requests
 """
 
+import base64
 import json
 import os
 import subprocess
@@ -24,6 +25,7 @@ TURNS = [
     {"say": "Let me try another.", "calls": [UNKNOWN, ("call_again", *POINTS[1:])]},
     {"think": "That is all.", "say": "Ada has 1280 points and an order that is late. 🙂"},
 ]
+PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mP8/x8AAwMCAO+ip1sAAAAASUVORK5CYII=")
 ANSWER = TURNS[-1]["say"]
 SCHEMA = {"type": "object", "properties": {"points": {"type": "integer"}}, "required": ["points"], "additionalProperties": False}
 SETTINGS = {
@@ -41,6 +43,7 @@ def cases():
             yield f"{kind}, {how}: a loop of four turns", lambda kind=kind, stream=stream: one_provider(kind, stream)
         yield f"{kind}: an answer by schema", lambda kind=kind: by_schema(kind)
         yield f"{kind}: pending, resumed by another process", lambda kind=kind: resumed(kind)
+        yield f"{kind}: a picture and a document from the user", lambda kind=kind: attachments(kind)
     kinds = list(WIRES)
     for first, second in zip(kinds, kinds[1:] + kinds[:1]):
         yield f"{first} is lost in the middle of the loop, {second} goes on", lambda pair=(first, second): lost(*pair)
@@ -71,6 +74,24 @@ def resumed(kind):
         # Gemini gave the call no id: it has one of ours.
         [owed] = json.loads(setting.command("runs", "show", "last", "--json").stdout)["pending"]
         setting.runs("resume", "last", "--result", owed["call_id"] + '={"status":"refunded"}', says="It is refunded.")
+        return setting.problems
+
+
+def attachments(kind):
+    turns = [{"say": "A white dot, and a page."}]
+    with Setting([(kind, turns, {**SETTINGS[kind], "media": ["images", "files"]}, {})]) as setting:
+        words = ["run", "What is this?"]
+        for name, content in (("dot.png", PNG), ("page.pdf", b"%PDF-1.4\n%%EOF\n"), ("note.txt", b"Just text.")):
+            with open(os.path.join(setting.folder.name, name), "wb") as file:
+                file.write(content)
+            words += ["--attach", name]
+        setting.runs(*words, says="A white dot")
+        sent = json.dumps(setting.providers[0].last)
+        for what, content in (("picture", PNG), ("document", b"%PDF-1.4\n%%EOF\n")):
+            if base64.b64encode(content).decode() not in sent:
+                setting.problems.append(f"the {what} was not sent")
+        if "Just text." not in sent:
+            setting.problems.append("the text was not sent as text")
         return setting.problems
 
 

@@ -2,6 +2,7 @@
 pydantic models as they check themselves. Yields one sentence per problem, with the place."""
 
 import collections.abc
+import os
 import types
 import typing
 
@@ -43,6 +44,8 @@ def problems(value, expected, place="body"):
                 yield from problems(item, arguments[1], f"{place}.{key}")
     elif expected in (object, typing.Any):
         return
+    elif origin is typing.IO or expected in (os.PathLike, bytes) or origin is os.PathLike:
+        yield f"{place} is {short(value)}, and only an SDK can send a file"
     elif expected in (None, type(None)):
         if value is not None:
             yield f"{place} is {short(value)}, not null"
