@@ -1,8 +1,8 @@
 //! A configuration file as it may be shown. Keys belong into the environment, but some are written out, and an excerpt
 //! around a mistake must not carry them into a terminal's history or a build's log.
 
-/// What the name of a secret contains.
-const TELLING: [&str; 6] = ["api_key", "apikey", "token", "secret", "password", "authorization"];
+/// What the name of a secret contains, unless it ends with `token`.
+const TELLING: [&str; 6] = ["api_key", "apikey", "api-key", "secret", "password", "authorization"];
 
 /// The text with every byte of a secret value as an asterisk, so that places stay where they are. References to variables
 /// are no secrets, nor are numbers (`max_tokens`).
@@ -37,7 +37,7 @@ fn masked_line(line: &str) -> String {
 fn is_telling(before: &str) -> bool {
     let name = before.trim_end().trim_end_matches(['"', '\'']).rsplit([' ', ',', '{', '"', '\'', '\t']).next();
     let name = name.unwrap_or_default().to_ascii_lowercase();
-    TELLING.iter().any(|telling| name.contains(telling))
+    name.ends_with("token") || TELLING.iter().any(|telling| name.contains(telling))
 }
 
 /// A value ends with its quote, or else where its line or its place in a list of pairs does.
@@ -45,7 +45,10 @@ fn value_length(value: &str) -> usize {
     let end = |from: usize, ends: &[char]| value.get(from..).and_then(|rest| rest.find(ends)).map(|at| from + at);
     match value.chars().next() {
         Some(quote @ ('"' | '\'')) => end(1, &[quote]).map_or(value.trim_end().len(), |at| at + 1),
-        _ => end(0, &[',', '}', '\n', '\r']).unwrap_or(value.len()),
+        _ => {
+            let whole = end(0, &[',', '}', '\n', '\r']).unwrap_or(value.len());
+            value.get(..whole).map_or(whole, |value| value.trim_end().len())
+        }
     }
 }
 
@@ -68,6 +71,8 @@ mod tests {
             ("m: { openai_chat: { api_key: 'a: b', modle: x } }", "m: { openai_chat: { api_key: ******, modle: x } }"),
             ("  Authorization: Bearer abc\r\n", "  Authorization: **********\r\n"),
             ("  GITHUB_TOKEN: \"é-unclosed\n", "  GITHUB_TOKEN: ************\n"),
+            ("{ x-api-key: abc }", "{ x-api-key: *** }"),
+            ("max_tokens: many", "max_tokens: many"),
             ("# a comment: with colons\n", "# a comment: with colons\n"),
         ] {
             assert_eq!(masked(line), expected);
