@@ -169,21 +169,22 @@ class Setting:
 
 
 def bad_luck(count):
-    """Runs of four turns against a provider that fails half of all requests, by how many attempts a turn may have."""
-    print("attempts  runs completed   expected   requests a run   seconds a run")
-    for attempts in (1, 3, 5, 8):
+    """Runs of four turns against providers that fail half of all requests, each in one of six ways."""
+    print("models, attempts at each   runs completed     expected   requests a run   seconds a run")
+    for kinds, attempts in ((["anthropic"], 1), (["anthropic"], 3), (["anthropic"], 5), (["anthropic", "gemini"], 3)):
         completed = asked = 0
         began = time.time()
         for seed in range(count):
-            chain = [("anthropic", TURNS, SETTINGS["anthropic"], {"fails_half": seed})]
+            chain = [(kind, TURNS, SETTINGS[kind], {"fails_half": f"{kind} {seed}"}) for kind in kinds]
             with Setting(chain, agent={"limits": {"max_attempts": attempts}}) as setting:
                 completed += setting.command("run", "What about Ada?").returncode == 0
-                asked += setting.providers[0].asked
+                asked += sum(provider.asked for provider in setting.providers)
             if setting.problems:
                 print("FAIL", setting.problems)
                 return 1
-        expected = (1 - 0.5**attempts) ** len(TURNS)
-        print(f"{attempts:8}  {completed:4} of {count:4} ({completed / count:4.0%})   {expected:8.0%}   {asked / count:14.1f}   {(time.time() - began) / count:13.2f}", flush=True)
+        expected = (1 - 0.5 ** (attempts * len(kinds))) ** len(TURNS)
+        line = f"{len(kinds)} x {attempts:<22} {completed:4} of {count} ({completed / count:4.0%}) {expected:10.0%} {asked / count:16.1f}"
+        print(f"{line} {(time.time() - began) / count:15.2f}", flush=True)
     return 0
 
 
