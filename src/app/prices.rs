@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::Models;
-use crate::config::{ModelSettings, Settings};
-use crate::core::chat::Price;
+use crate::config::{Api, ModelSettings, PromptCache, Settings};
+use crate::core::chat::{Price, Rates};
 use crate::core::id::{AgentName, ModelName};
 use crate::models::prices::{self, Priced};
 use crate::ports::{Model, ModelIdentity};
@@ -39,7 +39,10 @@ impl Pricing {
         }
         match identity.provider.as_str() {
             "openrouter" | "scripted" => Self::Told,
-            provider => prices::price_of(provider, &identity.model).map_or(Self::Unknown, Self::Listed),
+            provider => match prices::price_of(provider, &identity.model) {
+                Some(price) => Self::Listed(kept_for(price, settings.models.get(name))),
+                None => Self::Unknown,
+            },
         }
     }
 
@@ -54,6 +57,16 @@ impl Pricing {
             Self::Configured(price) | Self::Listed(price) => Arc::new(Priced::new(model, price)),
             Self::Told | Self::Unknown => model,
         }
+    }
+}
+
+/// The list has what Anthropic takes for caching a prompt for five minutes. For an hour it takes twice the price of input.
+fn kept_for(price: Price, model: Option<&ModelSettings>) -> Price {
+    match model {
+        Some(ModelSettings::Http(http)) if http.api == Api::Anthropic && http.prompt_cache == PromptCache::OneHour => {
+            Price { rates: Rates { cache_write: Some(2.0 * price.rates.input), ..price.rates }, ..price }
+        }
+        Some(ModelSettings::Http(_) | ModelSettings::Scripted { .. } | ModelSettings::Missing { .. }) | None => price,
     }
 }
 

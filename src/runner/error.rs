@@ -51,6 +51,9 @@ pub enum RunnerError {
     /// Two external tools of a run have one name.
     #[error("external tool `{0}` is declared twice")]
     DuplicateTool(String),
+    /// There is nothing in the message.
+    #[error("the message is empty; say what the run is to do")]
+    EmptyMessage,
     /// There is no such run.
     #[error("there is no run `{0}`")]
     NoSuchRun(RunId),
@@ -94,7 +97,7 @@ impl RunnerError {
         match self {
             Self::Incomplete(_) | Self::ModelTwice { .. } | Self::ServerMissing { .. } => ErrorCode::Configuration,
             Self::NoSuchAgent { .. } | Self::NoSuchRun(_) | Self::NoSuchPosition { .. } => ErrorCode::NotFound,
-            Self::NoSuchServer { .. } | Self::DuplicateTool(_) => ErrorCode::Validation,
+            Self::NoSuchServer { .. } | Self::DuplicateTool(_) | Self::EmptyMessage => ErrorCode::Validation,
             Self::Refused(refusals) => refusals.first().map_or(ErrorCode::InvalidRequest, refusal_code),
             Self::DrivenElsewhere { .. } | Self::Closed | Self::Drive(DriveError::Owned(_)) => ErrorCode::Conflict,
             Self::Drive(DriveError::Store(crate::ports::StoreError::Unavailable(_))) => ErrorCode::StoreUnavailable,

@@ -65,6 +65,9 @@ impl Request {
 
     /// What the run is to be, within what its agent allows.
     pub(super) fn spec(&self, agent: &Agent) -> Result<Spec, RunnerError> {
+        if self.input.is_blank() {
+            return Err(RunnerError::EmptyMessage);
+        }
         let mut spec = agent.spec();
         if let Some(servers) = &self.servers {
             if let Some(server) = servers.iter().find(|server| !agent.servers.contains(server)) {

@@ -216,6 +216,11 @@ impl Message {
         self.content.iter().flat_map(Part::blobs)
     }
 
+    /// Whether there is nothing in it but white space. Providers refuse such a message.
+    pub fn is_blank(&self) -> bool {
+        self.content.iter().all(|part| part.as_text().is_some_and(|text| text.trim().is_empty()))
+    }
+
     /// All text parts, joined as they stand.
     pub fn text(&self) -> String {
         self.content.iter().filter_map(Part::as_text).collect()

@@ -50,9 +50,16 @@ pub struct LongContext {
 }
 
 impl Price {
-    /// What one request cost, in US dollars. `None` if it is not known how much was read and written. Kinds of tokens
-    /// that nobody counted are taken to be none.
-    pub fn cost(&self, usage: &Usage) -> Option<f64> {
+    /// What one request cost that made so many images, in US dollars. `None` if it is not known how much was read and
+    /// written, unless that costs nothing anyway.
+    pub fn cost(&self, usage: &Usage, images: usize) -> Option<f64> {
+        let is_free = self.image.is_some() && self.rates.input == 0.0 && self.rates.output == 0.0;
+        let tokens = self.cost_of_tokens(usage).or_else(|| is_free.then_some(0.0))?;
+        Some(tokens + self.image.unwrap_or(0.0) * images as f64)
+    }
+
+    /// Kinds of tokens that nobody counted are taken to be none.
+    fn cost_of_tokens(&self, usage: &Usage) -> Option<f64> {
         let (input, output) = usage.input_tokens.zip(usage.output_tokens)?;
         let rates = self.rates_for(input);
         // Providers contradict themselves at times: a part is never more than the whole.
@@ -67,11 +74,6 @@ impl Price {
             (reasoning, rates.reasoning.unwrap_or(rates.output)),
         ];
         Some(parts.into_iter().map(|(tokens, rate)| tokens as f64 * rate / MILLION).sum())
-    }
-
-    /// What so many images cost besides their tokens; `None` if that is not known.
-    pub fn images(&self, count: u32) -> Option<f64> {
-        self.image.map(|each| each * f64::from(count))
     }
 
     fn rates_for(&self, input: u64) -> &Rates {

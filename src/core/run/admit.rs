@@ -71,10 +71,10 @@ impl Run {
             (Event::MessageAdded { message }, _) => {
                 let plain =
                     message.content.iter().all(|part| !matches!(part, Part::ToolUse { .. } | Part::ToolResult { .. }));
-                if message.role == Role::User && plain && !message.content.is_empty() {
+                if message.role == Role::User && plain && !message.is_blank() {
                     return Ok(());
                 }
-                contradiction("an added message is a user message without tool calls or results")
+                contradiction("an added message is a user message with something in it, without tool calls or results")
             }
             (Event::Ended { ending }, phase) => self.admit_ending(ending, phase),
             (

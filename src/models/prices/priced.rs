@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::core::chat::{Price, Reply, Usage};
+use crate::core::chat::{Part, Price, Reply};
 use crate::core::tool::Tool;
 use crate::ports::{Conversation, DeltaSink, Fit, Model, ModelFailure, ModelIdentity, ModelRequest};
 
@@ -45,16 +45,14 @@ struct PricedConversation {
 impl Conversation for PricedConversation {
     async fn reply(&mut self, request: &ModelRequest<'_>, deltas: DeltaSink<'_>) -> Result<Reply, ModelFailure> {
         let mut answer = self.conversation.reply(request, deltas).await;
-        let usage = match &mut answer {
-            Ok(reply) => &mut reply.usage,
-            Err(failed) => &mut failed.usage,
-        };
-        fill_in(usage, &self.price);
+        // What the provider says it charged is what it charged.
+        match &mut answer {
+            Ok(reply) => {
+                let images = reply.content.iter().filter(|part| matches!(part, Part::Image(_))).count();
+                reply.usage.cost_usd = reply.usage.cost_usd.or_else(|| self.price.cost(&reply.usage, images));
+            }
+            Err(failed) => failed.usage.cost_usd = failed.usage.cost_usd.or_else(|| self.price.cost(&failed.usage, 0)),
+        }
         answer
     }
-}
-
-/// What the provider says it charged is what it charged.
-fn fill_in(usage: &mut Usage, price: &Price) {
-    usage.cost_usd = usage.cost_usd.or_else(|| price.cost(usage));
 }

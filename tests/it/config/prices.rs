@@ -33,6 +33,16 @@ fn a_price_is_known_from_the_list_or_the_provider_and_never_for_a_local_server()
 }
 
 #[test]
+fn a_prompt_that_anthropic_keeps_for_an_hour_is_written_at_twice_the_price_of_input() {
+    let models = "models:\n  m: { anthropic: { model: claude-opus-5, prompt_cache: CACHE } }\n";
+    let rates = |cache: &str| match pricing(&load(&models.replace("CACHE", cache)).unwrap(), "m") {
+        Pricing::Listed(price) => (price.rates.input, price.rates.cache_write),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((rates("5m"), rates("1h")), ((5.0, Some(6.25)), (5.0, Some(10.0))));
+}
+
+#[test]
 fn what_is_configured_wins_over_the_list_and_what_is_left_out_is_not_taken_from_it() {
     let settings = load(&format!("{MODELS}prices: {{ known: {{ input: 1, output: 2.5 }} }}")).unwrap();
     let Pricing::Configured(price) = pricing(&settings, "known") else { panic!("not configured") };

@@ -68,14 +68,14 @@ proptest! {
         let rates: Vec<f64> = all.into_iter().flatten().flat_map(each).flatten().collect();
         let tokens = usage.total_tokens().unwrap() as f64 / 1e6;
         let (least, most) = rates.iter().fold((f64::MAX, 0.0_f64), |(a, b), rate| (a.min(*rate), b.max(*rate)));
-        let cost = price.cost(&usage).unwrap();
+        let cost = price.cost(&usage, 0).unwrap();
         prop_assert!(cost >= tokens * least - 1e-6 && cost <= tokens * most + 1e-6, "{cost}");
     }
 
     #[test]
     fn without_the_number_of_tokens_read_or_written_the_cost_is_unknown(price in price(), usage in usage()) {
-        prop_assert_eq!(price.cost(&Usage { input_tokens: None, ..usage }), None);
-        prop_assert_eq!(price.cost(&Usage { output_tokens: None, ..usage }), None);
+        prop_assert_eq!(price.cost(&Usage { input_tokens: None, ..usage }, 0), None);
+        prop_assert_eq!(price.cost(&Usage { output_tokens: None, ..usage }, 0), None);
     }
 
     #[test]
@@ -85,7 +85,7 @@ proptest! {
         let price = Price { rates: plain(price.rates), long_context, ..price };
         let without_parts =
             Usage { cache_read_tokens: None, cache_write_tokens: None, reasoning_tokens: None, ..usage };
-        prop_assert!(is_close(price.cost(&usage).unwrap(), price.cost(&without_parts).unwrap()));
+        prop_assert!(is_close(price.cost(&usage, 0).unwrap(), price.cost(&without_parts, 0).unwrap()));
     }
 
     #[test]
@@ -105,8 +105,8 @@ proptest! {
         let price = Price { rates, ..Price::default() };
         let mut both = one;
         both.add(&two);
-        let apart = price.cost(&one).unwrap() + price.cost(&two).unwrap();
-        prop_assert!(is_close(price.cost(&both).unwrap(), apart));
+        let apart = price.cost(&one, 0).unwrap() + price.cost(&two, 0).unwrap();
+        prop_assert!(is_close(price.cost(&both, 0).unwrap(), apart));
     }
 }
 
@@ -121,9 +121,9 @@ fn cached_tokens_are_part_of_those_read_and_reasoning_of_those_written() {
         cost_usd: None,
     };
     // 0.3 of 4.00, 0.6 of 0.40, 0.1 of 5.00, and 0.1 of 20.00 whether reasoning or not.
-    assert!(is_close(PRICE.cost(&usage).unwrap(), 1.20 + 0.24 + 0.50 + 2.00));
+    assert!(is_close(PRICE.cost(&usage, 0).unwrap(), 1.20 + 0.24 + 0.50 + 2.00));
     let dear = Price { rates: Rates { reasoning: Some(40.0), ..PRICE.rates }, ..PRICE };
-    assert!(is_close(dear.cost(&usage).unwrap(), 1.20 + 0.24 + 0.50 + 1.20 + 1.60));
+    assert!(is_close(dear.cost(&usage, 0).unwrap(), 1.20 + 0.24 + 0.50 + 1.20 + 1.60));
 }
 
 #[test]
@@ -131,14 +131,19 @@ fn every_token_of_a_long_request_costs_more_and_one_at_the_bound_is_not_long() {
     let doubled = Rates { input: 8.0, output: 30.0, ..Rates::default() };
     let price = Price { long_context: Some(LongContext { above: 200_000, rates: doubled }), ..PRICE };
     let reading = |input| Usage { input_tokens: Some(input), output_tokens: Some(0), ..Usage::default() };
-    assert!(is_close(price.cost(&reading(200_000)).unwrap(), 0.8));
-    assert!(is_close(price.cost(&reading(250_000)).unwrap(), 2.0));
+    assert!(is_close(price.cost(&reading(200_000), 0).unwrap(), 0.8));
+    assert!(is_close(price.cost(&reading(250_000), 0).unwrap(), 2.0));
 }
 
 #[test]
 fn images_cost_something_only_where_a_price_is_known() {
-    assert_eq!(PRICE.images(3), None);
-    assert!(is_close(Price { image: Some(0.04), ..PRICE }.images(3).unwrap(), 0.12));
+    let counted = Usage { input_tokens: Some(1_000_000), output_tokens: Some(0), ..Usage::default() };
+    let by_image = Price { image: Some(0.04), ..PRICE };
+    let tokens = PRICE.cost(&counted, 3).unwrap();
+    assert!(is_close(by_image.cost(&counted, 3).unwrap(), tokens + 0.12));
+    assert_eq!(by_image.cost(&Usage::default(), 3), None, "tokens that nobody counted may have cost something");
+    let only_images = Price { image: Some(0.04), ..Price::default() };
+    assert!(is_close(only_images.cost(&Usage::default(), 3).unwrap(), 0.12));
 }
 
 /// A model that always answers the same.

@@ -4,7 +4,7 @@ use serde_json::json;
 use toolgate::core::error::ErrorCode;
 use toolgate::core::run::{Input, Refusal, Status};
 use toolgate::core::tool::{Outcome, ToolOutput};
-use toolgate::runner::{Resume, RunnerError};
+use toolgate::runner::{Request, Resume, RunnerError};
 
 use super::world::{World, decisions, given_an_agent, partly, results, say, yes};
 
@@ -102,6 +102,19 @@ async fn a_run_that_is_over_takes_nothing_any_more() {
     assert_eq!([message, cancel, result], [over.clone(), over.clone(), over]);
     let nothing = world.runner.take_up(&run, Input::Resume(Resume::default()), None).await.unwrap();
     assert_eq!(nothing.rest().await.unwrap().status, Status::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_of_white_space_is_refused_before_and_during_a_run() {
+    let world = two_orders().await;
+    let waiting = world.run().await;
+    for blank in ["", " \n\t"] {
+        let refused = world.runner.message(&waiting.run_id, blank).await.unwrap_err();
+        assert_eq!(refused, RunnerError::Refused(vec![Refusal::EmptyMessage]));
+        let refused = world.runner.execute(Request::new("clerk", blank)).await.unwrap_err();
+        assert_eq!(refused, RunnerError::EmptyMessage);
+    }
+    assert_eq!(world.runner.report(&waiting.run_id).await.unwrap().version, waiting.version);
 }
 
 #[tokio::test(start_paused = true)]
