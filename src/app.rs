@@ -132,6 +132,11 @@ impl App {
         self.servers.status()
     }
 
+    /// The agents whose limit on the cost cannot act.
+    pub fn idle_cost_limits(&self) -> Vec<IdleCostLimit> {
+        idle_cost_limits(&self.settings, &self.models)
+    }
+
     /// Stops the servers and leaves everything else as it is: runs under way are taken up by another process.
     pub async fn abandon(self) {
         self.servers.close().await;

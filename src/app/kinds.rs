@@ -7,9 +7,10 @@ use crate::config::Api;
 use crate::models::Settings;
 use crate::ports::Model;
 
-const KINDS: [(Api, &str); 4] = [
+const KINDS: [(Api, &str); 5] = [
     (Api::OpenAiChat, "openai_chat"),
     (Api::OpenAiResponses, "openai_responses"),
+    (Api::OpenAiImages, "openai_images"),
     (Api::Anthropic, "anthropic"),
     (Api::Gemini, "gemini"),
 ];

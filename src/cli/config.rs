@@ -49,12 +49,21 @@ impl Config {
     }
 }
 
-fn cannot_act(limit: &IdleCostLimit) -> String {
+pub(super) fn cannot_act(limit: &IdleCostLimit) -> String {
     let IdleCostLimit { agent, model } = limit;
     format!(
         "agent {agent}: `max_cost_usd` cannot act, nobody knows what model {model} charges; say it with \
          `prices: {{ {model}: {{ input: …, output: … }} }}`, in US dollars per million tokens"
     )
+}
+
+/// The address without user, password and query: they may be credentials.
+fn without_credentials(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}{path}")
 }
 
 fn found(settings: &Settings) -> Vec<String> {
@@ -66,7 +75,7 @@ fn found(settings: &Settings) -> Vec<String> {
     let mut lines = vec![format!("ok       {file}"), format!("store    {store}")];
     for (name, model) in &settings.models {
         let what = match model {
-            ModelSettings::Http(http) => format!("{} at {}", http.model, http.base_url),
+            ModelSettings::Http(http) => format!("{} at {}", http.model, without_credentials(&http.base_url)),
             ModelSettings::Scripted { file } => format!("scripted, {}", file.display()),
             ModelSettings::Missing { remedy } => format!("missing: {remedy}"),
         };

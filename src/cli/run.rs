@@ -4,12 +4,16 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use futures::FutureExt;
+use futures::future::join_all;
 use serde_json::Value;
 
 use super::attach::attach;
+use super::config::cannot_act;
 use super::error::CliError;
 use super::exit::Exit;
 use super::follow::Display;
+use super::interrupt::Interrupts;
 use super::output::Output;
 use super::settle::settle;
 use super::setup::{self, Changes, ConfigFlag};
@@ -20,7 +24,7 @@ use crate::core::id::{AgentName, SessionId};
 use crate::core::run::{Limits, Status};
 use crate::core::trace::Trace;
 use crate::ports::RunFilter;
-use crate::runner::Request;
+use crate::runner::{Execution, Request};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -94,23 +98,26 @@ impl Run {
         setup::require_model(&settings, &agent)?;
         let request = self.request(&agent, &settings)?;
         let app = setup::open(settings).await?;
-        if self.changes.is_empty() {
-            self.recover(&app, out).await?;
+        for limit in app.idle_cost_limits().into_iter().filter(|limit| limit.agent == agent) {
+            out.note(format!("{} {}", out.note_paint().yellow("warning:"), cannot_act(&limit)));
         }
+        let adopted = if self.changes.is_empty() { self.recover(&app, out).await? } else { Vec::new() };
         let ended = self.start(&app, request, out).await;
-        super::close_after(&ended, app, out).await;
+        match ended {
+            Ok(exit) if !rest(adopted, exit, out).await => app.abandon().await,
+            _ => super::close_after(&ended, app, out).await,
+        }
         ended
     }
 
     /// A process that starts drives on what dead ones left behind, beside its own run. Not with flags for this command
     /// only: what was begun under one policy is not to go on under another.
-    async fn recover(&self, app: &App, out: &mut Output) -> Result<(), CliError> {
-        for execution in app.runner.recover().await? {
-            if !self.quiet {
-                out.note(format!("also driving on {}, which a dead process left behind", execution.run));
-            }
+    async fn recover(&self, app: &App, out: &mut Output) -> Result<Vec<Execution>, CliError> {
+        let adopted = app.runner.recover().await?;
+        for execution in adopted.iter().filter(|_| !self.quiet) {
+            out.note(format!("also driving on {}, which a dead process left behind", execution.run));
         }
-        Ok(())
+        Ok(adopted)
     }
 
     async fn start(&self, app: &App, mut request: Request, out: &mut Output) -> Result<Exit, CliError> {
@@ -150,6 +157,27 @@ impl Run {
             return Err(CliError::usage("the message is empty").with_remedy("say what the agent is to do"));
         }
         Ok(text)
+    }
+}
+
+/// Waits for adopted runs to rest, unless somebody does not want to: they can be left as they were found. Whether they
+/// rest.
+async fn rest(adopted: Vec<Execution>, exit: Exit, out: &mut Output) -> bool {
+    let left: Vec<String> = adopted.iter().map(|execution| execution.run.to_string()).collect();
+    let resting = join_all(adopted.into_iter().map(Execution::rest));
+    tokio::pin!(resting);
+    if resting.as_mut().now_or_never().is_some() {
+        return true;
+    }
+    if exit == Exit::Cancelled {
+        return false;
+    }
+    let runs = left.join(", ");
+    out.note(format!("still driving on {runs}; Ctrl-C leaves it to `toolgate resume`, or to the next `toolgate run`"));
+    let mut interrupts = Interrupts::listen();
+    tokio::select! {
+        _ = resting => true,
+        _ = interrupts.next() => false,
     }
 }
 

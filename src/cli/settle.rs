@@ -153,11 +153,16 @@ impl<'a> ResultLine<'a> {
     }
 
     /// A command that came to no run.
-    pub(super) fn failed(error: &CliError) -> Self {
+    pub(super) fn failed(error: &'a CliError) -> Self {
+        let (status, run_id) = match error {
+            // The run itself is as it was.
+            CliError::Terminated(run) => (Status::Running, Some(run)),
+            CliError::Told { .. } | CliError::Config(_) | CliError::Interrupted => (Status::Failed, None),
+        };
         Self {
             r#type: "result",
-            status: Status::Failed,
-            run_id: None,
+            status,
+            run_id,
             session_id: None,
             version: None,
             output: None,

@@ -115,6 +115,12 @@ impl<'a> Scope<'a> {
         self.folder.join(path)
     }
 
+    /// A program: a name on the PATH, or a path, which is relative to the configuration's folder.
+    pub(super) fn program(&self, command: String) -> String {
+        let is_path = Path::new(&command).components().count() > 1;
+        if is_path { self.folder.join(command).to_string_lossy().into_owned() } else { command }
+    }
+
     /// An `http` or `https` URL.
     pub(super) fn url(&mut self, text: &Text) -> String {
         let url = self.text(text);

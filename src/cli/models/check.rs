@@ -12,7 +12,7 @@ use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::view::Spent;
-use crate::config::ModelSettings;
+use crate::config::{Api, ModelSettings};
 use crate::core::error::ErrorCode;
 use crate::core::id::ModelName;
 
@@ -55,6 +55,14 @@ impl Check {
         if let ModelSettings::Missing { remedy } = configured {
             return Err(CliError::told(ErrorCode::Configuration, "no model is configured").with_remedy(remedy));
         }
+        if let ModelSettings::Http(http) = configured
+            && http.api == Api::OpenAiImages
+        {
+            let told = format!("model `{name}` makes images: it is not asked questions, and each image costs money");
+            return Err(
+                CliError::usage(told).with_remedy("try it with `toolgate run` and an agent that has this model")
+            );
+        }
         let identity = model.identity();
         let place = place(configured);
         let mut told = Told { checks: Vec::new(), json: self.json };
@@ -66,12 +74,16 @@ impl Check {
         let mut examiner = Examiner::new(model.clone());
         told.note("asking for a text", out);
         told.tell(examiner.text().await, out);
-        told.note("asking for a tool call, and answering it", out);
-        told.tell(examiner.call().await, out);
-        told.note("asking for two calls at once", out);
-        told.tell([examiner.calls().await], out);
-        told.note("asking for JSON of a schema", out);
-        told.tell([examiner.json().await], out);
+        if told.is_hopeless() {
+            told.tell(Ability::WITHOUT_AN_ANSWER.map(|ability| Finding::untried(ability, "it cannot be asked")), out);
+        } else {
+            told.note("asking for a tool call, and answering it", out);
+            told.tell(examiner.call().await, out);
+            told.note("asking for two calls at once", out);
+            told.tell([examiner.calls().await], out);
+            told.note("asking for JSON of a schema", out);
+            told.tell([examiner.json().await], out);
+        }
         told.tell([examiner.counts(), examiner.cost(name.as_str())], out);
 
         let usable = told.shows(Ability::Answers) && told.shows(Ability::ToolCall);
@@ -114,6 +126,19 @@ impl Told {
             }
             self.checks.push(finding);
         }
+    }
+
+    /// Whether the first answer says that there will be no other: nobody is there, or nobody is let in.
+    fn is_hopeless(&self) -> bool {
+        let failed = self.checks.iter().find_map(|finding| finding.error.as_ref());
+        let hopeless = [
+            ErrorCode::ProviderAuth,
+            ErrorCode::ProviderBilling,
+            ErrorCode::ProviderTimeout,
+            ErrorCode::ProviderUnavailable,
+            ErrorCode::Configuration,
+        ];
+        failed.is_some_and(|failure| hopeless.contains(&failure.code))
     }
 
     fn shows(&self, ability: Ability) -> bool {

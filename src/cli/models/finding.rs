@@ -34,6 +34,12 @@ pub(super) enum Ability {
     Cost,
 }
 
+impl Ability {
+    /// What needs an answer to be tried.
+    pub(super) const WITHOUT_AN_ANSWER: [Self; 4] =
+        [Self::ToolCall, Self::ResultAccepted, Self::ParallelCalls, Self::StructuredOutput];
+}
+
 /// One thing that was looked at.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Finding {

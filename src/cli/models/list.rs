@@ -14,7 +14,7 @@ use crate::cli::paint::Paint;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::{count, list};
 use crate::config::{ModelSettings, Settings};
-use crate::core::chat::Rates;
+use crate::core::chat::{self, Rates};
 use crate::core::id::{AgentName, ModelName};
 use crate::ports::ModelIdentity;
 
@@ -51,6 +51,8 @@ struct Price {
     cache_read: Option<f64>,
     cache_write: Option<f64>,
     reasoning: Option<f64>,
+    /// US dollars for an image, besides its tokens.
+    image: Option<f64>,
 }
 
 impl List {
@@ -101,8 +103,8 @@ impl Row {
 impl Price {
     fn of(pricing: Pricing) -> Option<Self> {
         match pricing {
-            Pricing::Configured(price) => Some(Self::at("configuration", price.rates)),
-            Pricing::Listed(price) => Some(Self::at("list", price.rates)),
+            Pricing::Configured(price) => Some(Self::at("configuration", price)),
+            Pricing::Listed(price) => Some(Self::at("list", price)),
             Pricing::Told => Some(Self {
                 from: "replies",
                 input: None,
@@ -110,19 +112,23 @@ impl Price {
                 cache_read: None,
                 cache_write: None,
                 reasoning: None,
+                image: None,
             }),
             Pricing::Unknown => None,
         }
     }
 
-    fn at(from: &'static str, rates: Rates) -> Self {
-        let Rates { input, output, cache_read, cache_write, reasoning } = rates;
-        Self { from, input: Some(input), output: Some(output), cache_read, cache_write, reasoning }
+    fn at(from: &'static str, price: chat::Price) -> Self {
+        let Rates { input, output, cache_read, cache_write, reasoning } = price.rates;
+        Self { from, input: Some(input), output: Some(output), cache_read, cache_write, reasoning, image: price.image }
     }
 
     fn told(&self) -> String {
         match self.input.zip(self.output) {
-            Some((input, output)) => format!("${input} / ${output} ({})", self.from),
+            Some((input, output)) => {
+                let image = self.image.map(|image| format!(", ${image} an image")).unwrap_or_default();
+                format!("${input} / ${output}{image} ({})", self.from)
+            }
             None => "told by each reply".into(),
         }
     }

@@ -163,19 +163,21 @@ fn http(api: Api, written: &HttpModel, scope: &mut Scope<'_>) -> ModelSettings {
 }
 
 fn key(written: &HttpModel, scope: &mut Scope<'_>) -> Option<KeySettings> {
-    let fixed = written.api_key.as_ref().map(|key| KeySettings::Fixed(scope.secret(key)));
+    // A variable that is empty is one that is not set, as elsewhere.
+    let fixed = written.api_key.as_ref().map(|key| scope.text(key)).filter(|key| !key.is_empty());
+    let fixed = fixed.map(|key| KeySettings::Fixed(key.into()));
     let Some(command) = &written.api_key_command else { return fixed };
     if fixed.is_some() {
         let fault = Fault::new("a model has either `api_key` or `api_key_command`");
         scope.fault(fault.with_remedy("remove one of them"), command.place());
     }
     let mut words = command.value().iter().map(|word| scope.text(word)).collect::<Vec<_>>().into_iter();
-    let Some(program) = words.next() else {
+    let Some(program) = words.next().filter(|program| !program.is_empty()) else {
         let fault = Fault::new("`api_key_command` is empty");
         scope.fault(fault.with_remedy("name a program that prints the key, and its arguments"), command.place());
         return fixed;
     };
-    Some(KeySettings::Command { command: program, args: words.collect() })
+    Some(KeySettings::Command { command: scope.program(program), args: words.collect() })
 }
 
 fn through(proxy: &Text, scope: &mut Scope<'_>) -> ProxySettings {

@@ -1,7 +1,6 @@
 //! MCP servers.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use crate::config::error::Fault;
 use crate::config::placed::{Placed, Text};
@@ -72,8 +71,7 @@ fn command(written: &Text, scope: &mut Scope<'_>) -> String {
     if command.is_empty() {
         scope.fault(Fault::new("the command is empty").with_remedy("name a program"), written.place());
     }
-    let is_path = Path::new(&command).components().count() > 1;
-    if is_path { scope.folder.join(command).to_string_lossy().into_owned() } else { command }
+    scope.program(command)
 }
 
 fn http_transport(written: &Http, scope: &mut Scope<'_>) -> TransportSettings {

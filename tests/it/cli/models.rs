@@ -167,10 +167,38 @@ async fn arguments_that_do_not_fit_are_no_tool_call() {
 }
 
 #[tokio::test]
-async fn each_check_stands_alone_and_a_failure_comes_with_its_remedy_and_without_the_key() {
+async fn a_model_that_lets_nobody_in_is_asked_once_and_the_key_is_not_told() {
     let refused = Prepared::json(r#"{"error": {"message": "bad key sk-very-secret"}}"#).status(401);
+    let server = ModelServer::answering([refused]).await;
+    let checked = toolgate(&asking(&server, ""), &["models", "check", "main"]).await.expect(1);
+    let told = [
+        "✗ answers           provider_auth: ",
+        "    help: check the model's `api_key`",
+        "? streaming         there was no answer",
+        "? tool call         it cannot be asked",
+        "agents cannot use it",
+    ];
+    told.iter().for_each(|line| assert!(checked.out.contains(line), "{line}: {}", checked.out));
+    assert_eq!(server.asked().len(), 1);
+    assert!(!format!("{}{}", checked.out, checked.err).contains("sk-very-secret"), "{}", checked.out);
+}
+
+#[tokio::test]
+async fn a_model_that_makes_images_is_not_asked_at_all() {
+    let server = ModelServer::answering([]).await;
+    let desk = asking(&server, "");
+    let images =
+        std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap().replace("openai_chat", "openai_images");
+    desk.write("toolgate.yaml", &images);
+    let refused = toolgate(&desk, &["models", "check", "main"]).await.expect(2);
+    assert!(refused.err.contains("makes images"), "{}", refused.err);
+    assert_eq!(server.asked().len(), 0);
+}
+
+#[tokio::test]
+async fn each_check_stands_alone_and_a_failure_comes_with_its_remedy() {
     let server = ModelServer::answering([
-        refused,
+        Prepared::json(r#"{"error": {"message": "too long a question"}}"#).status(400),
         calling(&[r#"{"city": "Paris"}"#]),
         Prepared::json("{}").status(503),
         calling(&[r#"{"city": "Paris"}"#, r#"{"city": "Oslo"}"#]),
@@ -179,8 +207,7 @@ async fn each_check_stands_alone_and_a_failure_comes_with_its_remedy_and_without
     .await;
     let checked = toolgate(&asking(&server, ""), &["models", "check", "main"]).await.expect(1);
     let told = [
-        "✗ answers           provider_auth: ",
-        "    help: check the model's `api_key`",
+        "✗ answers           provider_rejected: ",
         "? streaming         there was no answer",
         "✓ tool call         ext_get_weather {\"city\":\"Paris\"}",
         "✗ result accepted   provider_unavailable: ",
@@ -189,7 +216,6 @@ async fn each_check_stands_alone_and_a_failure_comes_with_its_remedy_and_without
         "agents cannot use it",
     ];
     told.iter().for_each(|line| assert!(checked.out.contains(line), "{line}: {}", checked.out));
-    assert!(!format!("{}{}", checked.out, checked.err).contains("sk-very-secret"), "{}", checked.out);
 }
 
 #[test]

@@ -234,8 +234,12 @@ fn a_run_whose_process_was_killed_goes_on_where_it_was() {
 fn a_run_whose_process_was_asked_to_go_can_be_taken_up() {
     let desk = Desk::playing(HANGS);
     let mut child = desk.command(&["run", "--json", "x"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    until_second_turn(&mut child);
+    let mut lines = until_second_turn(&mut child);
     signal(&child, "-TERM");
+    let mut rest = String::new();
+    lines.read_to_string(&mut rest).unwrap();
+    let result: serde_json::Value = serde_json::from_str(rest.lines().last().unwrap()).unwrap();
+    assert_eq!((result["status"].as_str(), result["run_id"].is_string()), (Some("running"), true), "{result}");
     assert_eq!(child.wait().unwrap().code(), Some(143));
     desk.write("conversation.yaml", "turns: [{ hang: true }, { say: 'Here I am again.' }]");
 
@@ -257,6 +261,27 @@ fn a_process_that_starts_drives_on_what_a_dead_one_left_behind() {
     assert!(ended.err.contains("also driving on run_"), "{}", ended.err);
     let rows = desk.toolgate(&["runs", "list", "--json"]).json_lines();
     assert!(rows.iter().all(|row| row["status"] == "completed") && rows.len() == 2, "{rows:?}");
+}
+
+#[test]
+fn a_run_that_was_adopted_and_does_not_end_is_left_when_somebody_interrupts() {
+    let desk = Desk::playing(HANGS);
+    let mut child = desk.command(&["run", "--json", "x"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    until_second_turn(&mut child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    desk.write("conversation.yaml", "turns: [{ say: Hello. }, { hang: true }]");
+    let_leases_run_out(&desk);
+
+    let mut child = desk.command(&["run", "y"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let told = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(told.map(|line| line.contains("Ctrl-C leaves it")).any(|is_there| is_there), "nothing was said");
+    interrupt(&child);
+
+    assert_eq!(child.wait().unwrap().code(), Some(0), "its own run was completed");
+    let rows = desk.toolgate(&["runs", "list", "--json"]).json_lines();
+    let statuses: Vec<_> = rows.iter().map(|row| row["status"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(statuses, ["completed", "running"]);
 }
 
 /// Reads events until the model is asked for its second turn, in which it hangs.
