@@ -25,6 +25,7 @@ pub struct Head {
     server: String,
     status: u16,
     form: Form,
+    is_page: bool,
     hints: RetryHints,
 }
 
@@ -77,7 +78,8 @@ impl Head {
             200..300 => Form::Events,
             _ => Form::Error,
         };
-        Self { server: server.to_owned(), status, form, hints: RetryHints::read(header, now) }
+        let is_page = content_type.contains("html");
+        Self { server: server.to_owned(), status, form, is_page, hints: RetryHints::read(header, now) }
     }
 }
 
@@ -212,6 +214,7 @@ impl Head {
     fn failure(&self, fault: Fault, wire: &dyn Wire) -> Failure {
         match fault {
             Fault::Provider(error) => self.hints.apply(errors::failure(&self.server, None, Some(*error), wire)),
+            Fault::Unreadable(_) if self.is_page => self.invalid("it is a web page. Check base_url"),
             Fault::Unreadable(_) | Fault::Truncated | Fault::NoMessage(_) => self.invalid(&fault.to_string()),
         }
     }

@@ -65,18 +65,20 @@ impl ErrorBody {
 /// The failure that an error of `server` stands for; `status` is that of the HTTP answer, unless that was a success.
 pub(super) fn failure(server: &str, status: Option<u16>, body: Option<ErrorBody>, wire: &dyn Wire) -> Failure {
     let body = body.unwrap_or_default();
+    let as_code = || body.status.map(|code| format!("code {code}"));
+    let status_text = status.map(|status| format!("HTTP {status}")).or_else(as_code);
     let status = status.or(body.status);
     let body = ErrorBody { status, ..body };
     let code = wire.classify(&body).unwrap_or_else(|| classify(status, &body.words));
 
     let mut message = format!("{server} answered with an error");
-    let status_text = status.map(|status| format!("HTTP {status}"));
     let facts: Vec<&str> = status_text.iter().chain(&body.words).map(String::as_str).collect();
     if !facts.is_empty() {
         message.push_str(&format!(" ({})", facts.join(", ")));
     }
-    // Refused credentials are what servers quote when they refuse them.
-    if let Some(text) = body.text.as_deref().filter(|_| code != ErrorCode::ProviderAuth) {
+    // Refused credentials are what servers quote when they refuse them. A permission that is missing has to be named.
+    let quotes_key = code == ErrorCode::ProviderAuth && status != Some(403);
+    if let Some(text) = body.text.as_deref().filter(|_| !quotes_key) {
         message.push_str(": ");
         let readable = text.trim_end_matches('.').chars().map(|c| if c.is_control() { ' ' } else { c });
         message.extend(readable.take(MAX_TEXT_CHARS));

@@ -159,6 +159,7 @@ async fn what_is_no_chat_completion_is_an_invalid_response() {
         let failure = failure(prepared).await;
         assert_eq!((failure.code, failure.retryable), (ErrorCode::ProviderInvalidResponse, true), "{what}: {failure}");
         assert!(!failure.message.contains("canary") && !failure.message.contains("welcome"), "{what}: {failure}");
+        assert_eq!(failure.message.contains("a web page. Check base_url"), what == "HTML", "{failure}");
     }
 }
 
@@ -266,7 +267,7 @@ async fn an_error_in_an_event_of_older_vllm_is_told_as_the_server_tells_it() {
     let error = r#"{"object":"error","message":"too long","type":"BadRequestError","param":null,"code":400}"#;
     let failure = failure(Prepared::stream(&[LO, error, "[DONE]"])).await;
     assert_eq!((failure.code, failure.retryable), (ErrorCode::ProviderRejected, false));
-    assert!(failure.message.ends_with("(HTTP 400, BadRequestError): too long"), "{failure}");
+    assert!(failure.message.ends_with("(code 400, BadRequestError): too long"), "{failure}");
 }
 
 #[tokio::test]
