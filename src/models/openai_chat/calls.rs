@@ -30,8 +30,8 @@ struct Draft {
 pub(super) enum Cut {
     /// It did.
     No,
-    /// It ran into its output limit, probably inside the last call.
-    AtLimit,
+    /// It ran into a limit or was stopped, perhaps inside the last call.
+    Early,
 }
 
 impl Calls {
@@ -86,9 +86,10 @@ impl Calls {
         let last = self.0.len().saturating_sub(1);
         self.0.into_iter().enumerate().map(move |(position, draft)| {
             // No text at all means no arguments, unless the reply was cut before they came.
-            let is_cut = cut == Cut::AtLimit && position == last && draft.arguments.is_empty();
-            let input = if is_cut { Arguments::Malformed(String::new()) } else { Arguments::parse(&draft.arguments) };
-            Part::ToolUse { id: draft.id.into(), name: draft.name, input }
+            let is_cut = cut == Cut::Early && position == last && !is_whole_object(draft.arguments.trim());
+            let Draft { id, name, arguments, .. } = draft;
+            let input = if is_cut { Arguments::Malformed(arguments) } else { Arguments::parse(&arguments) };
+            Part::ToolUse { id: id.into(), name, input }
         })
     }
 
@@ -201,9 +202,11 @@ mod tests {
 
     #[test]
     fn arguments_that_were_cut_before_they_began_do_not_pass_as_none() {
-        let pieces = [json!({"index": 0, "id": "a", "function": {"name": "wipe", "arguments": ""}})];
-        assert_eq!(calls(&pieces, Cut::No), [call("a", "wipe", json!({}))]);
-        assert_eq!(calls(&pieces, Cut::AtLimit), [call("a", "wipe", json!(""))]);
+        for text in ["", " \n", "null"] {
+            let pieces = [json!({"index": 0, "id": "a", "function": {"name": "wipe", "arguments": text}})];
+            assert_eq!(calls(&pieces, Cut::No), [call("a", "wipe", json!({}))]);
+            assert_eq!(calls(&pieces, Cut::Early), [call("a", "wipe", json!(text))]);
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::calls::{Calls, Cut};
 use super::wire::{CallPiece, Choice, Chunk, Content, Said};
 use super::{kept, usage};
 use crate::core::chat::{Part, Reply, Stop, Usage};
+use crate::models::cut::is_cut;
 use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
 use crate::ports::Delta;
 
@@ -76,7 +77,7 @@ impl Fold for ChatFold {
             return Err(NO_MESSAGE);
         }
         let (stop, usage) = (self.stop(), self.usage());
-        let cut = if stop == Stop::MaxTokens { Cut::AtLimit } else { Cut::No };
+        let cut = if is_cut(stop) { Cut::Early } else { Cut::No };
         let spoken = self.spoken.into_iter().map(|spoken| match spoken {
             Spoken::Text(text) => Part::Text { text },
             Spoken::Reasoning(text) => Part::Reasoning { text },
