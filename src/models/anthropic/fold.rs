@@ -37,7 +37,10 @@ impl MessageFold {
 impl Fold for MessageFold {
     fn event(&mut self, data: &str, deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
         match read(data.as_bytes())? {
-            Event::MessageStart { message } => self.begin(message, deltas),
+            Event::MessageStart { mut message } => {
+                self.tally.note_beginning(message.usage.take());
+                self.begin(message, deltas)
+            }
             Event::ContentBlockStart { index, content_block } => {
                 self.begin_block(index, Growing::new(content_block), deltas)
             }
