@@ -113,7 +113,7 @@ async fn settings_are_sent_in_the_words_of_the_api_and_extra_fields_win() {
     })
     .await;
     let expected = json!({"model": "m", "max_tokens": 9, "stream": false, "temperature": 0.1, "top_p": 0.9, "top_k": 4,
-        "thinking": {"type": "adaptive", "display": "omitted"}, "output_config": {"effort": "low"},
+        "output_config": {"effort": "low"},
         "cache_control": {"type": "ephemeral", "ttl": "1h"}, "system": "Be brief.",
         "messages": [{"role": "user", "content": [text("a")]}],
         "tools": [{"name": "ext_look", "description": "does look", "input_schema": {"type": "object"}}],
@@ -127,6 +127,15 @@ async fn a_thinking_budget_asks_for_manual_thinking_and_raises_the_default_limit
     let body = body(&ask([user("a")]), |settings| Settings { reasoning, ..settings }).await;
     let thinking = json!({"type": "enabled", "budget_tokens": 2000, "display": "summarized"});
     assert_eq!((&body["thinking"], &body["max_tokens"]), (&thinking, &json!(18384)));
+}
+
+#[tokio::test]
+async fn thoughts_that_are_to_be_shown_are_asked_for_and_those_that_are_not_are_not() {
+    for (show, expected) in [(true, Some(json!({"type": "adaptive", "display": "summarized"}))), (false, None)] {
+        let reasoning = Reasoning { show: Some(show), ..Reasoning::default() };
+        let body = body(&ask([user("a")]), |settings| Settings { reasoning, ..settings }).await;
+        assert_eq!(body.get("thinking"), expected.as_ref());
+    }
 }
 
 #[tokio::test]
@@ -505,6 +514,17 @@ fn settings_that_the_api_does_not_have_are_refused() {
         assert!(matches!(refused(settings), SettingsError::Unusable(why) if why.contains("budget_tokens")));
     }
     model(Settings { max_tokens: Some(2001), temperature: Some(1.0), ..thinking(2000) });
+
+    let showing = |show| Settings { reasoning: Reasoning { show: Some(show), ..Reasoning::default() }, ..good() };
+    let incompatible = |settings: Settings| {
+        let forced = Settings { tool_choice: ToolChoice::Tool("ext_look".into()), ..settings.clone() };
+        [Settings { temperature: Some(0.5), ..settings }, forced]
+    };
+    for settings in incompatible(showing(true)) {
+        assert!(matches!(refused(settings), SettingsError::Unusable(why) if why.contains("reasoning.show")));
+    }
+    incompatible(showing(false)).map(model);
+    model(Settings { max_tokens: Some(10), temperature: Some(1.0), ..showing(true) });
 }
 
 #[test]
