@@ -154,9 +154,12 @@ async fn an_assistant_turn_is_sent_back_with_its_text_and_without_its_reasoning(
 }
 
 #[tokio::test]
-async fn an_empty_assistant_turn_is_sent_as_empty_text() {
-    let sent = messages_sent([user("go"), message(Role::Assistant, vec![]), user("again")]).await;
-    assert_eq!(sent[1], json!({"role": "assistant", "content": ""}));
+async fn an_assistant_turn_that_says_nothing_says_so() {
+    let thought = Part::Reasoning { text: "Hm.".into() };
+    for content in [vec![], vec![thought], vec![Part::text("")], vec![Part::text(" \n")]] {
+        let sent = messages_sent([user("go"), message(Role::Assistant, content), user("again")]).await;
+        assert_eq!(sent[1], json!({"role": "assistant", "content": "[nothing was said]"}));
+    }
 }
 
 #[tokio::test]
