@@ -106,6 +106,9 @@ impl Wire for Messages {
             if let Some(choice) = self.choice(request.offer) {
                 body.field("tool_choice", &choice)?;
             }
+        } else if let Some(stubs) = tools::stubs(request.messages) {
+            body.field("tools", &stubs)?;
+            body.field("tool_choice", &json!({"type": "none"}))?;
         }
         let output_config = self.output_config(request.output_schema);
         if !output_config.is_empty() {

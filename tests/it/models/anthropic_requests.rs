@@ -170,6 +170,26 @@ async fn tools_that_may_not_be_called_stay_listed() {
 }
 
 #[tokio::test]
+async fn calls_of_tools_that_are_gone_are_declared_so_that_the_api_takes_them() {
+    let called = |names: &[&str]| {
+        let call = |name: &&str| ToolCall::new(format!("id_{name}"), *name, json!({})).into_part();
+        message(Role::Assistant, names.iter().map(call).collect())
+    };
+    let answered = results(&[("id_b", "1"), ("id_a.x", "2")]);
+    let asked = ask([user("go"), called(&["b", "a.x"]), answered, called(&["b"]), results(&[("id_b", "3")])]);
+    let stub = |name: &str| json!({"name": name, "input_schema": {"type": "object"}});
+    for settings in [ToolChoice::Auto, ToolChoice::Required] {
+        let body = body(&asked, |known| Settings { tool_choice: settings, ..known }).await;
+        let names = [&body["messages"][1]["content"][0]["name"], &body["messages"][1]["content"][1]["name"]];
+        assert_eq!(names, ["b", "a_x"], "the stubs have the names that the calls are sent with");
+        assert_eq!(
+            (&body["tools"], &body["tool_choice"]),
+            (&json!([stub("a_x"), stub("b")]), &json!({"type": "none"}))
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_call_can_be_demanded() {
     for (choice, expected) in [
         (ToolChoice::Required, json!({"type": "any"})),
@@ -523,7 +543,9 @@ fn settings_that_the_api_does_not_have_are_refused() {
     for settings in incompatible(showing(true)) {
         assert!(matches!(refused(settings), SettingsError::Unusable(why) if why.contains("reasoning.show")));
     }
-    incompatible(showing(false)).map(model);
+    for settings in incompatible(showing(false)) {
+        model(settings);
+    }
     model(Settings { max_tokens: Some(10), temperature: Some(1.0), ..showing(true) });
 }
 
