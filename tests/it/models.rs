@@ -13,5 +13,6 @@ mod openai_images;
 mod openai_requests;
 mod openai_responses_requests;
 mod prices;
+mod rubbish_media;
 mod scripted;
 mod wire_fixtures;

@@ -382,22 +382,22 @@ async fn images_and_files_are_sent_as_such_and_what_cannot_be_sent_becomes_a_not
     };
     let content = || {
         vec![
-            Part::Image(media("image/png", Some("AAAA"), None)),
+            Part::Image(media("image/png", Some("iVBORw0KGgo="), None)),
             Part::Image(media("image/png", None, Some("https://e.example/x.png"))),
             Part::Image(media("image/tiff", Some("AAAA"), None)),
             Part::Audio(media("audio/wav", Some("AAAA"), None)),
-            file("a.pdf", "application/pdf", None, Some("AAAA")),
+            file("a.pdf", "application/pdf", None, Some("JVBERi0=")),
             file("a.txt", "text/csv", Some("1,2"), None),
             file("a.bin", "application/octet-stream", None, Some("AAAA")),
         ]
     };
     let blocks = json!([
-        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}},
         {"type": "image", "source": {"type": "url", "url": "https://e.example/x.png"}},
-        text("[image image/tiff, not shown here]"),
+        text("[image image/tiff, not shown here: its bytes are none of PNG, JPEG, GIF, WebP]"),
         text("[audio audio/wav, not shown here]"),
         {"type": "document", "title": "a.pdf",
-            "source": {"type": "base64", "media_type": "application/pdf", "data": "AAAA"}},
+            "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}},
         {"type": "document", "title": "a.txt",
             "source": {"type": "text", "media_type": "text/plain", "data": "1,2"}},
         text("[resource file:///a.bin (application/octet-stream), its content is not shown here]"),
