@@ -3,6 +3,8 @@
 //! that is the driver's. Adapters know only `core` and `ports`.
 
 pub mod anthropic;
+mod attachment;
+mod cut;
 pub mod gemini;
 mod http;
 pub mod openai_chat;

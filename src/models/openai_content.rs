@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::attachment::{ImageFormat, Limits, Unfit, is_image, is_pdf, media_note, resource_note};
 use super::http::{MediaKind, Settings};
 use crate::core::chat::{Media, Part};
 use crate::core::id::CallId;
@@ -17,6 +18,12 @@ const MAX_NAME_CHARS: usize = 64;
 /// OpenAI takes no longer ids; those of other models may be.
 const MAX_ID_BYTES: usize = 40;
 const HASH_BYTES: usize = 4;
+/// OpenAI takes images of 20 MB, and 50 MB in a request.
+const LIMITS: Limits = Limits {
+    images: &[ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP],
+    max_image: (20 << 20) / 3 * 4,
+    max_file: 50 << 20,
+};
 
 /// What is known of the server that reads.
 #[derive(Clone, Debug)]
@@ -80,32 +87,62 @@ impl Reader {
 
 /// The part as a server reads it that takes these media.
 pub(in crate::models) fn shown<'a>(part: &'a Part, media: &BTreeSet<MediaKind>) -> Shown<'a> {
-    let carried = match part {
-        Part::Image(image) => image_url(image).filter(|_| media.contains(&MediaKind::Images)).map(Shown::Image),
-        Part::Audio(audio) => audio.data.as_deref().and_then(|data| embedded(part, &audio.media_type, data, media)),
-        Part::Resource { media_type: Some(media_type), data: Some(data), .. } => {
-            embedded(part, media_type, data, media)
+    match carried(part, media) {
+        Ok(Some(carried)) => carried,
+        Ok(None) => Shown::Text(as_text(part)),
+        Err(why) => Shown::Text(told(part, Some(why))),
+    }
+}
+
+fn carried<'a>(part: &'a Part, media: &BTreeSet<MediaKind>) -> Result<Option<Shown<'a>>, Unfit> {
+    Ok(match part {
+        Part::Image(image) if media.contains(&MediaKind::Images) => image_url(image)?.map(Shown::Image),
+        Part::Audio(Media { media_type, data: Some(data), .. })
+        | Part::Resource { media_type: Some(media_type), data: Some(data), .. } => {
+            embedded(part, media_type, data, media)?
         }
         Part::Text { .. }
+        | Part::Image(_)
+        | Part::Audio(_)
         | Part::Resource { .. }
         | Part::Reasoning { .. }
         | Part::ToolUse { .. }
         | Part::ToolResult { .. } => None,
-    };
-    carried.unwrap_or_else(|| Shown::Text(as_text(part)))
+    })
 }
 
 /// Bytes of this type, if they are media that the server takes.
-fn embedded<'a>(part: &'a Part, media_type: &str, data: &'a str, media: &BTreeSet<MediaKind>) -> Option<Shown<'a>> {
-    let url = || format!("data:{media_type};base64,{data}");
-    let (kind, carried) = match media_type.split_once('/')? {
-        ("image", _) => (MediaKind::Images, Shown::Image(Cow::Owned(url()))),
-        ("audio", "wav" | "x-wav" | "wave" | "vnd.wave") => (MediaKind::Audio, Shown::Audio { data, format: "wav" }),
-        ("audio", "mpeg" | "mp3") => (MediaKind::Audio, Shown::Audio { data, format: "mp3" }),
-        ("application", "pdf") => (MediaKind::Files, Shown::File { name: file_name(part), data: url() }),
-        _ => return None,
-    };
-    media.contains(&kind).then_some(carried)
+fn embedded<'a>(
+    part: &'a Part,
+    media_type: &str,
+    data: &'a str,
+    media: &BTreeSet<MediaKind>,
+) -> Result<Option<Shown<'a>>, Unfit> {
+    let takes = |kind| media.contains(&kind);
+    if is_image(media_type) && takes(MediaKind::Images) {
+        return image_data(data).map(|url| Some(Shown::Image(url)));
+    }
+    if is_pdf(media_type) && takes(MediaKind::Files) {
+        LIMITS.pdf(data)?;
+        let data = format!("data:application/pdf;base64,{data}");
+        return Ok(Some(Shown::File { name: file_name(part), data }));
+    }
+    let Some(format) = audio_format(media_type).filter(|_| takes(MediaKind::Audio)) else { return Ok(None) };
+    LIMITS.recording(data)?;
+    Ok(Some(Shown::Audio { data, format }))
+}
+
+fn audio_format(media_type: &str) -> Option<&'static str> {
+    match media_type.strip_prefix("audio/")? {
+        "wav" | "x-wav" | "wave" | "vnd.wave" => Some("wav"),
+        "mpeg" | "mp3" => Some("mp3"),
+        _ => None,
+    }
+}
+
+/// An image as a data URL, of the type that its bytes have.
+fn image_data(data: &str) -> Result<Cow<'_, str>, Unfit> {
+    Ok(Cow::Owned(format!("data:{};base64,{data}", LIMITS.image(data)?)))
 }
 
 fn file_name(part: &Part) -> Cow<'_, str> {
@@ -119,15 +156,16 @@ fn file_name(part: &Part) -> Cow<'_, str> {
 
 /// Any part as text, if only as a note that it is there.
 pub(in crate::models) fn as_text(part: &Part) -> Cow<'_, str> {
+    told(part, None)
+}
+
+fn told(part: &Part, why: Option<Unfit>) -> Cow<'_, str> {
     match part {
         Part::Text { text } | Part::Reasoning { text } => Cow::Borrowed(text),
-        Part::Image(media) => Cow::Owned(media_note("image", media)),
-        Part::Audio(media) => Cow::Owned(media_note("audio", media)),
+        Part::Image(media) => Cow::Owned(media_note("image", media, why)),
+        Part::Audio(media) => Cow::Owned(media_note("audio", media, why)),
         Part::Resource { uri, text: Some(text), .. } => Cow::Owned(format!("[resource {uri}]\n{text}")),
-        Part::Resource { uri, media_type, .. } => {
-            let media_type = media_type.as_deref().unwrap_or("unknown type");
-            Cow::Owned(format!("[resource {uri} ({media_type}), its content is not shown here]"))
-        }
+        Part::Resource { uri, media_type, .. } => Cow::Owned(resource_note(uri, media_type.as_deref(), why)),
         Part::ToolUse { name, .. } => Cow::Owned(format!("[call of {name}]")),
         Part::ToolResult { content, is_error, .. } => {
             marked(joined(content.iter().map(as_text).collect(), "\n"), *is_error)
@@ -171,19 +209,11 @@ pub(in crate::models) fn answer_format(schema: &Value) -> Option<Value> {
     Some(json!({"name": "answer", "schema": format.schema, "strict": strict}))
 }
 
-fn media_note(kind: &str, media: &Media) -> String {
-    let Media { media_type, url, .. } = media;
-    match url {
-        Some(url) => format!("[{kind} {media_type} at {url}, not shown here]"),
-        None => format!("[{kind} {media_type}, not shown here]"),
-    }
-}
-
-fn image_url(image: &Media) -> Option<Cow<'_, str>> {
-    match (&image.data, &image.url) {
-        (Some(data), _) => Some(Cow::Owned(format!("data:{};base64,{data}", image.media_type))),
+fn image_url(image: &Media) -> Result<Option<Cow<'_, str>>, Unfit> {
+    Ok(match (&image.data, &image.url) {
+        (Some(data), _) => Some(image_data(data)?),
         // A handle of our own store means nothing to a server.
         (None, Some(url)) if url.starts_with("https://") || url.starts_with("http://") => Some(Cow::Borrowed(url)),
         (None, _) => None,
-    }
+    })
 }

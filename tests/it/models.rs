@@ -2,6 +2,7 @@
 
 mod anthropic_requests;
 mod asking;
+mod cut_calls;
 mod fixtures;
 mod gemini_requests;
 mod hostile;
@@ -12,5 +13,6 @@ mod openai_images;
 mod openai_requests;
 mod openai_responses_requests;
 mod prices;
+mod rubbish_media;
 mod scripted;
 mod wire_fixtures;

@@ -74,6 +74,17 @@ impl Growing {
         None
     }
 
+    /// Whether it asks for a tool of ours.
+    pub(super) fn is_call(&self) -> bool {
+        self.kind() == "tool_use"
+    }
+
+    /// Whether no arguments have come, or none that say anything.
+    pub(super) fn has_no_arguments(&self) -> bool {
+        let begins_with = self.block.get("input").and_then(Value::as_object);
+        self.arguments.trim().is_empty() && begins_with.is_none_or(Map::is_empty)
+    }
+
     /// The part of the reply that it stands for, and the block for the replay. `is_cut` says that the answer ended
     /// inside of it.
     pub(super) fn end(mut self, is_cut: bool) -> (Option<Part>, Value) {

@@ -5,7 +5,8 @@ use super::WIRE;
 use super::block::{Growing, Said, can_be_kept};
 use super::event::{Answer, Ending, Event};
 use super::usage::Tally;
-use crate::core::chat::{Part, ProviderState, Reply, Stop, Usage};
+use crate::core::chat::{ProviderState, Reply, Stop, Usage};
+use crate::models::cut::is_cut;
 use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
 use crate::ports::Delta;
 
@@ -36,7 +37,10 @@ impl MessageFold {
 impl Fold for MessageFold {
     fn event(&mut self, data: &str, deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
         match read(data.as_bytes())? {
-            Event::MessageStart { message } => self.begin(message, deltas),
+            Event::MessageStart { mut message } => {
+                self.tally.note_beginning(message.usage.take());
+                self.begin(message, deltas)
+            }
             Event::ContentBlockStart { index, content_block } => {
                 self.begin_block(index, Growing::new(content_block), deltas)
             }
@@ -91,17 +95,18 @@ impl Fold for MessageFold {
         }
         let usage = self.usage();
         let Self { asked, blocks, stop_reason, model, response_id, .. } = *self;
-        let reason = stop_reason.as_deref();
-        let is_cut = matches!(reason, Some("max_tokens" | "model_context_window_exceeded"));
+        let last_call = blocks.iter().rposition(|(_, block)| block.is_call());
+        let stop = stop(stop_reason.as_deref(), last_call.is_some());
         let last = blocks.len().saturating_sub(1);
         let (mut content, mut items) = (Vec::new(), Vec::with_capacity(blocks.len()));
         for (position, (_, block)) in blocks.into_iter().enumerate() {
-            let (part, item) = block.end(is_cut && position == last);
+            // What follows another block may have been whole; an empty object is also what a block begins with.
+            let is_in_doubt = Some(position) == last_call && (position == last || block.has_no_arguments());
+            let (part, item) = block.end(is_cut(stop) && is_in_doubt);
             content.extend(part);
             items.push(item);
         }
         known.assign(&mut content);
-        let stop = stop(reason, &content);
         let is_kept = !items.is_empty() && items.iter().all(can_be_kept);
         let provider_state = is_kept.then(|| ProviderState { wire: WIRE.to_owned(), model: asked, items });
         Ok(Reply { content, stop, usage, model, response_id, provider_state, first_token_ms: None })
@@ -139,12 +144,12 @@ fn tell(said: Option<Said>, deltas: &mut dyn FnMut(Delta)) {
 }
 
 /// Calls decide, unless the answer was cut or refused.
-fn stop(reason: Option<&str>, content: &[Part]) -> Stop {
+fn stop(reason: Option<&str>, has_calls: bool) -> Stop {
     match reason {
         Some("max_tokens") => Stop::MaxTokens,
         Some("model_context_window_exceeded") => Stop::ContextWindow,
         Some("refusal") => Stop::Refusal,
-        _ if content.iter().any(|part| matches!(part, Part::ToolUse { .. })) => Stop::ToolCalls,
+        _ if has_calls => Stop::ToolCalls,
         Some("pause_turn") => Stop::Pause,
         Some(_) | None => Stop::End,
     }

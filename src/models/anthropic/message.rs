@@ -15,10 +15,17 @@ use super::names::{accepted_id, accepted_input, accepted_name};
 use super::replay;
 use crate::core::chat::{Media, Message, Part, Role};
 use crate::core::id::CallId;
+use crate::models::attachment::{ImageFormat, Limits, Unfit, is_image, is_pdf, media_note, resource_note};
 use crate::models::http::MediaKind;
 
 const PDF: &str = "application/pdf";
-const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+/// The API measures the base64 of an image; a document has to leave room in a request of 32 MB. Some of the clouds that
+/// serve the API take no image beyond 5 MiB, whatever Anthropic itself takes.
+const LIMITS: Limits = Limits {
+    images: &[ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP],
+    max_image: 5 << 20,
+    max_file: 30 << 20,
+};
 const MAX_TITLE_CHARS: usize = 500;
 
 /// A message on the wire.
@@ -128,41 +135,51 @@ fn assistant<'a>(parts: &'a [Part]) -> Vec<Block<'a>> {
 
 /// A part as it is where it may go like that, else as text.
 fn block<'a>(part: &'a Part, media: &BTreeSet<MediaKind>) -> Option<Block<'a>> {
-    let native = native(part).filter(|(kind, _)| media.contains(kind));
-    native.map(|(_, block)| block).or_else(|| text_block(as_text(part)))
+    match native(part, media) {
+        Ok(Some(block)) => Some(block),
+        Ok(None) => text_block(as_text(part)),
+        Err(why) => text_block(told(part, Some(why))),
+    }
 }
 
-fn native(part: &Part) -> Option<(MediaKind, Block<'_>)> {
-    match part {
-        Part::Image(image) => Some((MediaKind::Images, Block::Image { source: image_source(image)? })),
+fn native<'a>(part: &'a Part, media: &BTreeSet<MediaKind>) -> Result<Option<Block<'a>>, Unfit> {
+    let takes = |kind| media.contains(&kind);
+    let (images, files) = (takes(MediaKind::Images), takes(MediaKind::Files));
+    Ok(match part {
+        Part::Image(image) if images => image_source(image)?.map(|source| Block::Image { source }),
         Part::Resource { uri, name, media_type, text, data } => {
             let title: String = name.as_ref().unwrap_or(uri).chars().take(MAX_TITLE_CHARS).collect();
-            let document = |source| Some((MediaKind::Files, Block::Document { source, title }));
+            let document = |source| Some(Block::Document { source, title });
             match (text, data, media_type.as_deref()) {
-                (Some(text), ..) if is_blank(text) => None,
-                (Some(text), ..) => document(Source::Text { media_type: "text/plain", data: text }),
-                (None, Some(data), Some(PDF)) => document(Source::Base64 { media_type: PDF, data }),
-                (None, Some(data), Some(media_type)) if IMAGES.contains(&media_type) => {
-                    Some((MediaKind::Images, Block::Image { source: Source::Base64 { media_type, data } }))
+                (Some(text), ..) if files && !is_blank(text) => {
+                    document(Source::Text { media_type: "text/plain", data: text })
                 }
-                (None, ..) => None,
+                (None, Some(data), Some(media_type)) if files && is_pdf(media_type) => {
+                    LIMITS.pdf(data)?;
+                    document(Source::Base64 { media_type: PDF, data })
+                }
+                (None, Some(data), Some(media_type)) if images && is_image(media_type) => {
+                    Some(Block::Image { source: Source::Base64 { media_type: LIMITS.image(data)?, data } })
+                }
+                (Some(_) | None, ..) => None,
             }
         }
         Part::Text { .. }
+        | Part::Image(_)
         | Part::Audio(_)
         | Part::Reasoning { .. }
         | Part::ToolUse { .. }
         | Part::ToolResult { .. } => None,
-    }
+    })
 }
 
-fn image_source(image: &Media) -> Option<Source<'_>> {
-    let Media { media_type, data, url } = image;
-    match (data, url) {
-        (Some(data), _) if IMAGES.contains(&media_type.as_str()) => Some(Source::Base64 { media_type, data }),
+fn image_source(image: &Media) -> Result<Option<Source<'_>>, Unfit> {
+    let Media { media_type: _, data, url } = image;
+    Ok(match (data, url) {
+        (Some(data), _) => Some(Source::Base64 { media_type: LIMITS.image(data)?, data }),
         (None, Some(url)) if url.starts_with("https://") => Some(Source::Url { url }),
-        (Some(_), _) | (None, Some(_)) | (None, None) => None,
-    }
+        (None, Some(_) | None) => None,
+    })
 }
 
 fn text_block(text: Cow<'_, str>) -> Option<Block<'_>> {
@@ -176,24 +193,17 @@ pub(super) fn is_blank(text: &str) -> bool {
 
 /// Any part as text, if only as a note that it is there.
 fn as_text(part: &Part) -> Cow<'_, str> {
-    match part {
-        Part::Text { text } | Part::Reasoning { text } => Cow::Borrowed(text),
-        Part::Image(media) => Cow::Owned(media_note("image", media)),
-        Part::Audio(media) => Cow::Owned(media_note("audio", media)),
-        Part::Resource { uri, text: Some(text), .. } => Cow::Owned(format!("[resource {uri}]\n{text}")),
-        Part::Resource { uri, media_type, .. } => {
-            let media_type = media_type.as_deref().unwrap_or("unknown type");
-            Cow::Owned(format!("[resource {uri} ({media_type}), its content is not shown here]"))
-        }
-        Part::ToolUse { name, .. } => Cow::Owned(format!("[call of {name}]")),
-        Part::ToolResult { content, .. } => Cow::Owned(content.iter().map(as_text).collect::<Vec<_>>().join("\n")),
-    }
+    told(part, None)
 }
 
-fn media_note(kind: &str, media: &Media) -> String {
-    let Media { media_type, url, .. } = media;
-    match url {
-        Some(url) => format!("[{kind} {media_type} at {url}, not shown here]"),
-        None => format!("[{kind} {media_type}, not shown here]"),
+fn told(part: &Part, why: Option<Unfit>) -> Cow<'_, str> {
+    match part {
+        Part::Text { text } | Part::Reasoning { text } => Cow::Borrowed(text),
+        Part::Image(media) => Cow::Owned(media_note("image", media, why)),
+        Part::Audio(media) => Cow::Owned(media_note("audio", media, why)),
+        Part::Resource { uri, text: Some(text), .. } => Cow::Owned(format!("[resource {uri}]\n{text}")),
+        Part::Resource { uri, media_type, .. } => Cow::Owned(resource_note(uri, media_type.as_deref(), why)),
+        Part::ToolUse { name, .. } => Cow::Owned(format!("[call of {name}]")),
+        Part::ToolResult { content, .. } => Cow::Owned(content.iter().map(as_text).collect::<Vec<_>>().join("\n")),
     }
 }

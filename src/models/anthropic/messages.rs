@@ -106,6 +106,9 @@ impl Wire for Messages {
             if let Some(choice) = self.choice(request.offer) {
                 body.field("tool_choice", &choice)?;
             }
+        } else if let Some(stubs) = tools::stubs(request.messages) {
+            body.field("tools", &stubs)?;
+            body.field("tool_choice", &json!({"type": "none"}))?;
         }
         let output_config = self.output_config(request.output_schema);
         if !output_config.is_empty() {
@@ -152,12 +155,17 @@ impl Messages {
 
 /// Combinations that the API refuses whatever the conversation says.
 fn check_thinking(settings: &Settings) -> Result<(), SettingsError> {
-    let Some(budget) = settings.reasoning.budget_tokens else { return Ok(()) };
-    let refused = |why: String| Err(SettingsError::Unusable(format!("reasoning.budget_tokens {why}")));
-    if budget < MIN_THINKING_BUDGET {
+    let (asked_by, budget) = match (settings.reasoning.budget_tokens, settings.reasoning.show) {
+        (Some(budget), _) => ("reasoning.budget_tokens", Some(budget)),
+        (None, Some(true)) => ("reasoning.show", None),
+        (None, Some(false) | None) => return Ok(()),
+    };
+    let refused = |why: String| Err(SettingsError::Unusable(format!("{asked_by} {why}")));
+    if budget.is_some_and(|budget| budget < MIN_THINKING_BUDGET) {
         return refused(format!("has to be at least {MIN_THINKING_BUDGET} for Anthropic"));
     }
-    if settings.max_tokens.is_some_and(|max_tokens| max_tokens <= budget) {
+    let limit = settings.max_tokens.zip(budget);
+    if limit.is_some_and(|(max_tokens, budget)| max_tokens <= budget) {
         return refused("counts towards max_tokens for Anthropic and has to be smaller".into());
     }
     if settings.tool_choice != ToolChoice::Auto {
@@ -197,8 +205,9 @@ fn manual_thinking(settings: &Settings) -> Option<Value> {
 
 fn adaptive_thinking(reasoning: &Reasoning) -> Option<Value> {
     match (reasoning.budget_tokens, reasoning.show) {
-        (None, Some(show)) => Some(json!({"type": "adaptive", "display": display(show)})),
-        (Some(_), _) | (None, None) => None,
+        (None, Some(true)) => Some(json!({"type": "adaptive", "display": display(true)})),
+        // Not to show any is no wish for thoughts.
+        (Some(_), _) | (None, Some(false) | None) => None,
     }
 }
 

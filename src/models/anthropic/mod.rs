@@ -7,7 +7,8 @@
 //! - **Output limit.** The API wants one: 16,384 tokens unless the settings say otherwise, plus the thinking budget,
 //!   which counts towards it.
 //! - **Thinking.** `reasoning.budget_tokens` asks for manual thinking, which models from Claude 4.7 on refuse,
-//!   and is left away where another model began the turn; `reasoning.show` alone asks for adaptive thinking.
+//!   and is left away where another model began the turn; `reasoning.show: true` alone asks for adaptive thinking,
+//!   `false` alone for nothing.
 //!   `reasoning.effort` is the effort of the whole answer.
 //! - **Prompt cache.** Anthropic caches nothing that is not marked, and a loop sends its conversation again every turn.
 //!   So `automatic` marks the end of the request on anthropic.com; elsewhere only what is asked for is sent.

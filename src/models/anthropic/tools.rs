@@ -1,8 +1,14 @@
 //! Tools as this API declares them.
 
-use serde_json::json;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use serde_json::{Value, json};
+
+use super::names::accepted_name;
 use super::{root, subset};
+use crate::core::chat::{Message, Part};
 use crate::core::tool::Tool;
 use crate::models::http::Declared;
 
@@ -20,4 +26,22 @@ pub(super) fn declare(tool: &Tool, strict: bool) -> Declared {
         }
         Err(why) => Declared::Refused(why),
     }
+}
+
+/// Declarations for the calls of a conversation that has tools no more; none if it holds no call. The API takes calls
+/// and results only beside tools, whatever they are.
+pub(super) fn stubs<'a>(messages: &'a [Arc<Message>]) -> Option<Vec<Value>> {
+    let called = |part: &'a Part| match part {
+        Part::ToolUse { name, .. } => Some(accepted_name(name)),
+        Part::Text { .. }
+        | Part::Image(_)
+        | Part::Audio(_)
+        | Part::Resource { .. }
+        | Part::Reasoning { .. }
+        | Part::ToolResult { .. } => None,
+    };
+    let names: BTreeSet<Cow<'a, str>> =
+        messages.iter().flat_map(|message| &message.content).filter_map(called).collect();
+    let stub = |name: Cow<'a, str>| json!({"name": name, "input_schema": {"type": "object"}});
+    (!names.is_empty()).then(|| names.into_iter().map(stub).collect())
 }

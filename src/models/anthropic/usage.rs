@@ -16,6 +16,13 @@ impl Tally {
         }
     }
 
+    /// Takes the `usage` object that a stream begins with. What it says of the output is the one token that there is
+    /// by then, and a stream that breaks off would be priced at it.
+    pub(super) fn note_beginning(&mut self, usage: Option<Value>) {
+        self.note(usage);
+        self.0.shift_remove("output_tokens");
+    }
+
     /// The sum so far. The API counts cached tokens beside its `input_tokens`, we count them within.
     pub(super) fn usage(&self) -> Usage {
         let count = |name: &str| self.0.get(name).and_then(Value::as_u64);
@@ -37,6 +44,15 @@ impl Tally {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn the_output_is_unknown_until_more_than_the_beginning_is_told() {
+        let mut tally = Tally::default();
+        tally.note_beginning(Some(json!({"input_tokens": 5, "output_tokens": 1})));
+        assert_eq!(tally.usage(), Usage { input_tokens: Some(5), ..Usage::default() });
+        tally.note(Some(json!({"output_tokens": 9})));
+        assert_eq!(tally.usage().output_tokens, Some(9));
+    }
 
     #[test]
     fn the_latest_figure_counts_and_what_nobody_said_stays_unknown() {

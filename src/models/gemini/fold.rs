@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::answer::{self, Candidate, Chunk};
 use super::replay;
 use crate::core::chat::{Media, Part, Reply, Stop, Usage};
-use crate::core::tool::ToolCall;
+use crate::core::tool::{Arguments, ToolCall};
+use crate::models::cut::is_cut;
 use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
 use crate::ports::Delta;
 
@@ -64,6 +65,9 @@ impl Fold for GeminiFold {
         self.fail_on_finish()?;
         let (stop, usage) = (self.stop(), self.usage());
         let token = self.continuation_token.take().filter(|_| stop == Stop::Pause);
+        if is_cut(stop) {
+            doubt_last_call(&mut self.content);
+        }
         known.assign(&mut self.content);
         Ok(Reply {
             content: self.content,
@@ -213,6 +217,19 @@ impl GeminiFold {
             self.finish_message.iter().flat_map(|text| text.chars()).map(readable).take(MAX_MESSAGE_CHARS).collect();
         let colon = if message.is_empty() { "" } else { ": " };
         Fault::Unreadable(format!("the model's turn is unusable ({reason}){colon}{message}"))
+    }
+}
+
+/// The last call of an answer that was cut does not run if it says nothing it would run on, or if the cut came directly
+/// behind it: the arguments come parsed, so nothing shows whether they are all.
+fn doubt_last_call(content: &mut [Part]) {
+    let last = content.len().saturating_sub(1);
+    let Some(place) = content.iter().rposition(|part| matches!(part, Part::ToolUse { .. })) else { return };
+    if let Some(Part::ToolUse { input, .. }) = content.get_mut(place)
+        && let Arguments::Object(arguments) = &*input
+        && (place == last || arguments.is_empty())
+    {
+        *input = Arguments::Malformed(Value::Object(arguments.clone()).to_string());
     }
 }
 

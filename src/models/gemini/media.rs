@@ -5,8 +5,17 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::part::WirePart;
-use crate::core::chat::{self, Part};
+use crate::core::chat::Part;
+use crate::models::attachment::{ImageFormat, Limits, Unfit, is_image, media_note, resource_note};
 use crate::models::http::MediaKind;
+
+/// What a request may hold inline, and so the most that one piece of it can have.
+const MAX_INLINE: usize = 20 << 20;
+const LIMITS: Limits = Limits {
+    images: &[ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP, ImageFormat::Heic, ImageFormat::Heif],
+    max_image: MAX_INLINE,
+    max_file: MAX_INLINE,
+};
 
 /// The kinds that are sent.
 #[derive(Debug)]
@@ -27,28 +36,29 @@ impl Media {
         Self(kinds.cloned().unwrap_or_else(all))
     }
 
-    /// The part as media, if it is of a kind that is sent.
-    pub(super) fn part<'a>(&self, part: &'a Part) -> Option<WirePart<'a>> {
-        let Known { mime_type, kind, data, url } = self.known(part)?;
+    /// The part as media, if it is of a kind that is sent and fit for it; else as text, if only as a note.
+    pub(super) fn part<'a>(&self, part: &'a Part) -> Result<WirePart<'a>, Cow<'a, str>> {
+        let known = self.known(part).map_err(|why| told(part, Some(why)))?;
+        let Known { mime_type, kind, data, url } = known.ok_or_else(|| note(part))?;
         match (data, url) {
-            (Some(data), _) => Some(WirePart::InlineData { mime_type, data }),
+            (Some(data), _) => Ok(WirePart::InlineData { mime_type, data }),
             // The API fetches documents and images from elsewhere, but no audio.
             (None, Some(url)) if kind != MediaKind::Audio && url.starts_with("https://") => {
-                Some(WirePart::FileData { mime_type, file_uri: url })
+                Ok(WirePart::FileData { mime_type, file_uri: url })
             }
-            (None, _) => None,
+            (None, _) => Err(note(part)),
         }
     }
 
     /// The part as media within a function's response, where only images and PDF may stand, and only as bytes.
     pub(super) fn within_response<'a>(&self, part: &'a Part) -> Option<WirePart<'a>> {
-        let known = self.known(part)?;
+        let known = self.known(part).ok()??;
         let may_stand = matches!(known.mime_type, "image/png" | "image/jpeg" | "image/webp" | "application/pdf");
         let data = known.data.filter(|_| may_stand)?;
         Some(WirePart::InlineData { mime_type: known.mime_type, data })
     }
 
-    fn known<'a>(&self, part: &'a Part) -> Option<Known<'a>> {
+    fn known<'a>(&self, part: &'a Part) -> Result<Option<Known<'a>>, Unfit> {
         let (media_type, data, url) = match part {
             Part::Image(media) | Part::Audio(media) => (&media.media_type, media.data.as_deref(), media.url.as_deref()),
             // The address of a resource is its server's and means nothing elsewhere.
@@ -57,10 +67,23 @@ impl Media {
             | Part::Text { .. }
             | Part::Reasoning { .. }
             | Part::ToolUse { .. }
-            | Part::ToolResult { .. } => return None,
+            | Part::ToolResult { .. } => return Ok(None),
         };
-        let (mime_type, kind) = known_type(media_type)?;
-        self.0.contains(&kind).then_some(Known { mime_type, kind, data, url })
+        let is_image = matches!(part, Part::Image(_)) || is_image(media_type);
+        if let Some(bytes) = data.filter(|_| is_image) {
+            // Of an image the bytes say what it is, whatever it is called.
+            let known = |mime_type| Known { mime_type, kind: MediaKind::Images, data, url };
+            let is_sent = self.0.contains(&MediaKind::Images);
+            return is_sent.then(|| LIMITS.image(bytes).map(known)).transpose();
+        }
+        let known = known_type(media_type).filter(|(_, kind)| self.0.contains(kind));
+        let Some((mime_type, kind)) = known else { return Ok(None) };
+        match (data, kind) {
+            (Some(bytes), MediaKind::Files) => LIMITS.pdf(bytes)?,
+            (Some(bytes), MediaKind::Audio) => LIMITS.recording(bytes)?,
+            (Some(_), MediaKind::Images) | (None, _) => {}
+        }
+        Ok(Some(Known { mime_type, kind, data, url }))
     }
 }
 
@@ -87,27 +110,20 @@ fn known_type(media_type: &str) -> Option<(&'static str, MediaKind)> {
 
 /// Any part as text, if only as a note that it is there.
 pub(super) fn note(part: &Part) -> Cow<'_, str> {
+    told(part, None)
+}
+
+fn told(part: &Part, why: Option<Unfit>) -> Cow<'_, str> {
     match part {
         Part::Text { text } | Part::Reasoning { text } => Cow::Borrowed(text),
-        Part::Image(media) => Cow::Owned(media_note("image", media)),
-        Part::Audio(media) => Cow::Owned(media_note("audio", media)),
+        Part::Image(media) => Cow::Owned(media_note("image", media, why)),
+        Part::Audio(media) => Cow::Owned(media_note("audio", media, why)),
         Part::Resource { uri, text: Some(text), .. } => Cow::Owned(format!("[resource {uri}]\n{text}")),
-        Part::Resource { uri, media_type, .. } => {
-            let media_type = media_type.as_deref().unwrap_or("unknown type");
-            Cow::Owned(format!("[resource {uri} ({media_type}), its content is not shown here]"))
-        }
+        Part::Resource { uri, media_type, .. } => Cow::Owned(resource_note(uri, media_type.as_deref(), why)),
         Part::ToolUse { name, .. } => Cow::Owned(format!("[call of {name}]")),
         Part::ToolResult { content, .. } => {
             let said: Vec<Cow<'_, str>> = content.iter().map(note).collect();
             Cow::Owned(format!("[result of a call]\n{}", said.join("\n")))
         }
-    }
-}
-
-fn media_note(kind: &str, media: &chat::Media) -> String {
-    let chat::Media { media_type, url, .. } = media;
-    match url {
-        Some(url) => format!("[{kind} {media_type} at {url}, not shown here]"),
-        None => format!("[{kind} {media_type}, not shown here]"),
     }
 }

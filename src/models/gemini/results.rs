@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::media::{Media, note};
+use super::media::Media;
 use super::part::{Response, Said, WirePart};
 use super::replay::Asked;
 use crate::core::chat::Part;
@@ -71,12 +71,15 @@ fn read<'a>(
     for part in content {
         if let Some(within) = media.within_response(part).filter(|_| is_gemini_3) {
             shown.push(within);
-        } else if let Some(behind) = media.part(part) {
-            texts.push(Cow::Borrowed("[attached below]"));
-            attached.push(behind);
-        } else {
-            texts.push(note(part));
+            continue;
         }
+        texts.push(match media.part(part) {
+            Ok(behind) => {
+                attached.push(behind);
+                Cow::Borrowed("[attached below]")
+            }
+            Err(text) => text,
+        });
     }
     match (texts.pop(), texts.is_empty()) {
         (None, _) => Said::Text(Cow::Borrowed("")),

@@ -64,7 +64,7 @@ impl Turns {
             | Part::Resource { .. }
             | Part::Reasoning { .. }
             | Part::ToolUse { .. }
-            | Part::ToolResult { .. } => self.media.part(part).or_else(|| text(note(part))),
+            | Part::ToolResult { .. } => self.media.part(part).map_or_else(text, Some),
         }));
         content("user", parts)
     }

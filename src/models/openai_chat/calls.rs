@@ -30,8 +30,8 @@ struct Draft {
 pub(super) enum Cut {
     /// It did.
     No,
-    /// It ran into its output limit, probably inside the last call.
-    AtLimit,
+    /// It ran into a limit or was stopped, perhaps inside the last call.
+    Early,
 }
 
 impl Calls {
@@ -41,8 +41,10 @@ impl Calls {
         let index = named.unwrap_or(position as u64);
         let id = piece.id.unwrap_or_default();
         let FunctionPiece { name, arguments } = piece.function.unwrap_or_default();
-        let name = name.unwrap_or_default();
-        let place = match self.growing(named, index, &id, &name) {
+        let (name, arguments) = (name.unwrap_or_default(), arguments_text(arguments));
+        // A name alone at an index that is said is repeated, not called again.
+        let is_fresh = !name.is_empty() && (named.is_none() || !arguments.trim().is_empty());
+        let place = match self.growing(named, index, &id, is_fresh) {
             Some(place) => place,
             None => self.begin(Draft { index, ..Draft::default() })?,
         };
@@ -53,7 +55,7 @@ impl Calls {
         if draft.name.is_empty() {
             draft.name = name;
         }
-        draft.arguments.push_str(&arguments_text(arguments));
+        draft.arguments.push_str(&arguments);
         draft.extra_content = piece.extra_content.or(draft.extra_content.take());
         Ok(())
     }
@@ -86,9 +88,10 @@ impl Calls {
         let last = self.0.len().saturating_sub(1);
         self.0.into_iter().enumerate().map(move |(position, draft)| {
             // No text at all means no arguments, unless the reply was cut before they came.
-            let is_cut = cut == Cut::AtLimit && position == last && draft.arguments.is_empty();
-            let input = if is_cut { Arguments::Malformed(String::new()) } else { Arguments::parse(&draft.arguments) };
-            Part::ToolUse { id: draft.id.into(), name: draft.name, input }
+            let is_cut = cut == Cut::Early && position == last && !is_whole_object(draft.arguments.trim());
+            let Draft { id, name, arguments, .. } = draft;
+            let input = if is_cut { Arguments::Malformed(arguments) } else { Arguments::parse(&arguments) };
+            Part::ToolUse { id: id.into(), name, input }
         })
     }
 
@@ -103,26 +106,26 @@ impl Calls {
 
     /// The call that a piece continues: the one with its id (unless the piece names another index: some servers give all
     /// calls one id), or the latest one at its index that it does not replace.
-    fn growing(&self, named: Option<u64>, index: u64, id: &str, name: &str) -> Option<usize> {
+    fn growing(&self, named: Option<u64>, index: u64, id: &str, is_fresh: bool) -> Option<usize> {
         let same_id =
             |draft: &Draft| !id.is_empty() && draft.id == id && named.is_none_or(|named| draft.index == named);
         let known = self.0.iter().position(same_id);
         let at_index = || {
             let latest = self.0.iter().rposition(|draft| draft.index == index)?;
-            self.0.get(latest).is_some_and(|draft| !draft.is_replaced_by(id, name)).then_some(latest)
+            self.0.get(latest).is_some_and(|draft| !draft.is_replaced_by(id, is_fresh)).then_some(latest)
         };
         known.or_else(at_index)
     }
 }
 
 impl Draft {
-    /// A new id begins a new call even at an index that is taken (Ollama), and so does a name after a call whose
-    /// arguments are whole (servers without ids). An empty id or name (vLLM) continues.
-    fn is_replaced_by(&self, id: &str, name: &str) -> bool {
-        if !id.is_empty() && !self.id.is_empty() {
-            return true;
+    /// A new id begins a new call even at an index that is taken (Ollama). Among calls without ids a piece that looks
+    /// like a beginning is one, once the arguments are whole. An empty id or name (vLLM) continues.
+    fn is_replaced_by(&self, id: &str, is_fresh: bool) -> bool {
+        if !self.id.is_empty() {
+            return !id.is_empty();
         }
-        !name.is_empty() && !self.name.is_empty() && is_whole_object(&self.arguments)
+        is_fresh && !self.name.is_empty() && is_whole_object(&self.arguments)
     }
 }
 
@@ -200,10 +203,27 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_is_repeated_after_the_arguments_is_no_second_call() {
+        let first = json!({"index": 0, "id": "a", "function": {"name": "pay", "arguments": "{\"x\":1}"}});
+        for repeated in [
+            json!({"index": 0, "function": {"name": "pay", "arguments": ""}}),
+            json!({"index": 0, "id": "", "function": {"name": "pay"}}),
+            json!({"function": {"name": "pay"}}),
+        ] {
+            assert_eq!(calls(&[first.clone(), repeated], Cut::No), [call("a", "pay", json!({"x": 1}))]);
+        }
+        let first = json!({"index": 0, "function": {"name": "pay", "arguments": "{\"x\":1}"}});
+        let late = json!({"index": 0, "id": "a", "function": {"name": "pay", "arguments": " "}});
+        assert_eq!(calls(&[first, late], Cut::No), [call("a", "pay", json!({"x": 1}))]);
+    }
+
+    #[test]
     fn arguments_that_were_cut_before_they_began_do_not_pass_as_none() {
-        let pieces = [json!({"index": 0, "id": "a", "function": {"name": "wipe", "arguments": ""}})];
-        assert_eq!(calls(&pieces, Cut::No), [call("a", "wipe", json!({}))]);
-        assert_eq!(calls(&pieces, Cut::AtLimit), [call("a", "wipe", json!(""))]);
+        for text in ["", " \n", "null"] {
+            let pieces = [json!({"index": 0, "id": "a", "function": {"name": "wipe", "arguments": text}})];
+            assert_eq!(calls(&pieces, Cut::No), [call("a", "wipe", json!({}))]);
+            assert_eq!(calls(&pieces, Cut::Early), [call("a", "wipe", json!(text))]);
+        }
     }
 
     #[test]

@@ -7,11 +7,15 @@ use super::calls::{Calls, Cut};
 use super::wire::{CallPiece, Choice, Chunk, Content, Said};
 use super::{kept, usage};
 use crate::core::chat::{Part, Reply, Stop, Usage};
+use crate::models::cut::is_cut;
 use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
 use crate::ports::Delta;
 
 /// The mark that a stream is over.
 const DONE: &str = "[DONE]";
+/// Finish reasons of a generation that was broken off on the server's side: of OpenRouter for a provider that went
+/// away, of DeepSeek, and of vLLM and SGLang. What came until then is no reply.
+const INTERRUPTED: [&str; 3] = ["error", "insufficient_system_resource", "abort"];
 const NO_MESSAGE: Fault = Fault::NoMessage("`choices` is empty");
 
 /// An answer as far as it has arrived.
@@ -76,7 +80,7 @@ impl Fold for ChatFold {
             return Err(NO_MESSAGE);
         }
         let (stop, usage) = (self.stop(), self.usage());
-        let cut = if stop == Stop::MaxTokens { Cut::AtLimit } else { Cut::No };
+        let cut = if is_cut(stop) { Cut::Early } else { Cut::No };
         let spoken = self.spoken.into_iter().map(|spoken| match spoken {
             Spoken::Text(text) => Part::Text { text },
             Spoken::Reasoning(text) => Part::Reasoning { text },
@@ -116,8 +120,10 @@ impl ChatFold {
         }
         fail_on(error)?;
         match self.finish_reason.as_deref() {
-            // OpenRouter's finish for a provider that went away.
-            Some("error") => Err(Fault::Provider(Box::default())),
+            Some(reason) if INTERRUPTED.contains(&reason) => {
+                let error = Value::from(format!("the generation was interrupted (finish_reason {reason})"));
+                Err(Fault::Provider(Box::new(ErrorBody::of_error(&error))))
+            }
             Some(_) | None => Ok(()),
         }
     }

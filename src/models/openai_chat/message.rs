@@ -12,6 +12,10 @@ use super::kept;
 use crate::core::chat::{Message, Part, Role};
 use crate::models::openai_content::{Reader, Shown, accepted_name, as_text, joined, marked, shown};
 
+/// Stands for a turn of nothing, such as one of reasoning alone: some servers refuse empty ones, and would refuse the
+/// conversation from then on.
+const NOTHING: &str = "[nothing was said]";
+
 /// How this server wants to be told.
 #[derive(Clone, Debug)]
 pub(super) struct Manner {
@@ -173,8 +177,11 @@ impl Manner {
                 }
             }
         }
+        let has_text = !texts.is_empty();
+        let text = joined(texts, "");
+        let says_nothing = tool_calls.is_empty() && text.trim().is_empty();
         Ok(WireMessage::Assistant {
-            content: (!texts.is_empty() || tool_calls.is_empty()).then(|| joined(texts, "")),
+            content: if says_nothing { Some(Cow::Borrowed(NOTHING)) } else { has_text.then_some(text) },
             reasoning_content: self.wants_reasoning.then(|| joined(reasoning, "")),
             reasoning_details: kept.reasoning_details,
             tool_calls,

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::output::{self, Output};
+use super::output::{self, End, Output};
 use super::wire::{Event, Response};
 use crate::core::chat::{Part, Reply, Stop, Usage};
 use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
@@ -104,7 +104,7 @@ impl Fold for ResponseFold {
         }
 
         let is_complete = status.as_deref() != Some("incomplete");
-        let mut said = Output::of(&items, is_complete);
+        let mut said = Output::of(&items, if is_complete { End::Own } else { End::Early });
         // Some servers send the text in fragments alone.
         if items.is_empty() && !spoken.is_empty() {
             said.content.push(Part::Text { text: spoken });

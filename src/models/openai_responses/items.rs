@@ -87,7 +87,8 @@ impl Items {
         let read = |part: &'a Part| Input::of(shown(part, &self.reader.results), part);
         let mut parts: Vec<Input<'a>> = content.iter().map(read).collect();
         if parts.iter().all(|part| matches!(part, Input::Text { .. })) {
-            return Content::Text(marked(joined(content.iter().map(as_text).collect(), "\n"), is_error));
+            let texts = parts.into_iter().filter_map(Input::into_text).collect();
+            return Content::Text(marked(joined(texts, "\n"), is_error));
         }
         match parts.first_mut() {
             Some(Input::Text { text }) => *text = marked(std::mem::take(text), is_error),
@@ -148,6 +149,13 @@ impl Items {
 }
 
 impl<'a> Input<'a> {
+    fn into_text(self) -> Option<Cow<'a, str>> {
+        match self {
+            Self::Text { text } => Some(text),
+            Self::Image { .. } | Self::File { .. } => None,
+        }
+    }
+
     fn of(shown: Shown<'a>, part: &'a Part) -> Self {
         match shown {
             Shown::Text(text) => Self::Text { text },

@@ -6,6 +6,15 @@ use super::WIRE;
 use crate::core::chat::{Part, ProviderState};
 use crate::core::tool::Arguments;
 
+/// How a response came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// It is complete.
+    Own,
+    /// It was stopped.
+    Early,
+}
+
 /// What the items of a response say.
 #[derive(Debug, Default)]
 pub(super) struct Output {
@@ -17,8 +26,11 @@ pub(super) struct Output {
 
 impl Output {
     /// Reads the items; what is of no known type says nothing.
-    pub(super) fn of(items: &[Value], is_complete: bool) -> Self {
-        let mut output = Self::default();
+    pub(super) fn of(items: &[Value], end: End) -> Self {
+        let is_refused = items.iter().any(|item| kind(item) == "message" && refusals(item).next().is_some());
+        let is_stopped = end == End::Early || is_refused;
+        let last_call = items.iter().rposition(|item| kind(item) == "function_call");
+        let mut output = Self { is_refusal: is_refused, ..Self::default() };
         for (index, item) in items.iter().enumerate() {
             let is_last = index + 1 == items.len();
             match kind(item) {
@@ -26,7 +38,8 @@ impl Output {
                 "reasoning" => output.content.extend(reasoning(item)),
                 "function_call" => {
                     // A server that does not say so of the item says it of the response.
-                    let is_cut = is_cut(item) || (!is_complete && is_last && item.get("status").is_none());
+                    let is_in_doubt = has_no_arguments(item) || (is_last && item.get("status").is_none());
+                    let is_cut = is_cut(item) || (is_stopped && Some(index) == last_call && is_in_doubt);
                     output.content.push(call(item, is_cut));
                 }
                 _ => {}
@@ -43,7 +56,6 @@ impl Output {
     fn message(&mut self, item: &Value) {
         for part in list(item, "content") {
             let refusal = part.get("refusal").and_then(Value::as_str);
-            self.is_refusal |= refusal.is_some();
             let text = refusal.or_else(|| part.get("text")?.as_str()).unwrap_or_default();
             if !text.is_empty() {
                 self.content.push(Part::text(text));
@@ -71,6 +83,20 @@ pub(super) fn kind(item: &Value) -> &str {
 
 fn is_cut(item: &Value) -> bool {
     matches!(item.get("status").and_then(Value::as_str), Some("incomplete" | "in_progress"))
+}
+
+/// Whether a call says nothing that it would run on.
+fn has_no_arguments(item: &Value) -> bool {
+    match item.get("arguments") {
+        None | Some(Value::Null) => true,
+        Some(Value::String(text)) => matches!(text.trim(), "" | "null"),
+        Some(Value::Object(arguments)) => arguments.is_empty(),
+        Some(Value::Bool(_) | Value::Number(_) | Value::Array(_)) => false,
+    }
+}
+
+fn refusals(message: &Value) -> impl Iterator<Item = &str> {
+    list(message, "content").filter_map(|part| part.get("refusal")?.as_str())
 }
 
 fn list<'a>(item: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {

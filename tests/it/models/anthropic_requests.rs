@@ -113,7 +113,7 @@ async fn settings_are_sent_in_the_words_of_the_api_and_extra_fields_win() {
     })
     .await;
     let expected = json!({"model": "m", "max_tokens": 9, "stream": false, "temperature": 0.1, "top_p": 0.9, "top_k": 4,
-        "thinking": {"type": "adaptive", "display": "omitted"}, "output_config": {"effort": "low"},
+        "output_config": {"effort": "low"},
         "cache_control": {"type": "ephemeral", "ttl": "1h"}, "system": "Be brief.",
         "messages": [{"role": "user", "content": [text("a")]}],
         "tools": [{"name": "ext_look", "description": "does look", "input_schema": {"type": "object"}}],
@@ -127,6 +127,15 @@ async fn a_thinking_budget_asks_for_manual_thinking_and_raises_the_default_limit
     let body = body(&ask([user("a")]), |settings| Settings { reasoning, ..settings }).await;
     let thinking = json!({"type": "enabled", "budget_tokens": 2000, "display": "summarized"});
     assert_eq!((&body["thinking"], &body["max_tokens"]), (&thinking, &json!(18384)));
+}
+
+#[tokio::test]
+async fn thoughts_that_are_to_be_shown_are_asked_for_and_those_that_are_not_are_not() {
+    for (show, expected) in [(true, Some(json!({"type": "adaptive", "display": "summarized"}))), (false, None)] {
+        let reasoning = Reasoning { show: Some(show), ..Reasoning::default() };
+        let body = body(&ask([user("a")]), |settings| Settings { reasoning, ..settings }).await;
+        assert_eq!(body.get("thinking"), expected.as_ref());
+    }
 }
 
 #[tokio::test]
@@ -158,6 +167,26 @@ async fn tools_that_may_not_be_called_stay_listed() {
     }
     let without = body(&ask([user("a")]).offering(Offer::NoTools), |settings| settings).await;
     assert_eq!((without.get("tool_choice"), without.get("tools")), (None, None));
+}
+
+#[tokio::test]
+async fn calls_of_tools_that_are_gone_are_declared_so_that_the_api_takes_them() {
+    let called = |names: &[&str]| {
+        let call = |name: &&str| ToolCall::new(format!("id_{name}"), *name, json!({})).into_part();
+        message(Role::Assistant, names.iter().map(call).collect())
+    };
+    let answered = results(&[("id_b", "1"), ("id_a.x", "2")]);
+    let asked = ask([user("go"), called(&["b", "a.x"]), answered, called(&["b"]), results(&[("id_b", "3")])]);
+    let stub = |name: &str| json!({"name": name, "input_schema": {"type": "object"}});
+    for settings in [ToolChoice::Auto, ToolChoice::Required] {
+        let body = body(&asked, |known| Settings { tool_choice: settings, ..known }).await;
+        let names = [&body["messages"][1]["content"][0]["name"], &body["messages"][1]["content"][1]["name"]];
+        assert_eq!(names, ["b", "a_x"], "the stubs have the names that the calls are sent with");
+        assert_eq!(
+            (&body["tools"], &body["tool_choice"]),
+            (&json!([stub("a_x"), stub("b")]), &json!({"type": "none"}))
+        );
+    }
 }
 
 #[tokio::test]
@@ -353,22 +382,22 @@ async fn images_and_files_are_sent_as_such_and_what_cannot_be_sent_becomes_a_not
     };
     let content = || {
         vec![
-            Part::Image(media("image/png", Some("AAAA"), None)),
+            Part::Image(media("image/png", Some("iVBORw0KGgo="), None)),
             Part::Image(media("image/png", None, Some("https://e.example/x.png"))),
             Part::Image(media("image/tiff", Some("AAAA"), None)),
             Part::Audio(media("audio/wav", Some("AAAA"), None)),
-            file("a.pdf", "application/pdf", None, Some("AAAA")),
+            file("a.pdf", "application/pdf", None, Some("JVBERi0=")),
             file("a.txt", "text/csv", Some("1,2"), None),
             file("a.bin", "application/octet-stream", None, Some("AAAA")),
         ]
     };
     let blocks = json!([
-        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}},
         {"type": "image", "source": {"type": "url", "url": "https://e.example/x.png"}},
-        text("[image image/tiff, not shown here]"),
+        text("[image image/tiff, not shown here: its bytes are none of PNG, JPEG, GIF, WebP]"),
         text("[audio audio/wav, not shown here]"),
         {"type": "document", "title": "a.pdf",
-            "source": {"type": "base64", "media_type": "application/pdf", "data": "AAAA"}},
+            "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}},
         {"type": "document", "title": "a.txt",
             "source": {"type": "text", "media_type": "text/plain", "data": "1,2"}},
         text("[resource file:///a.bin (application/octet-stream), its content is not shown here]"),
@@ -479,7 +508,7 @@ async fn what_a_failed_answer_used_is_known() {
     let mut conversation = model(Settings::new(&server.base_url, "m")).converse();
     let failed = conversation.reply(&asked.request(), &|_| {}).await.unwrap_err();
     assert_eq!(failed.failure.code, toolgate::core::error::ErrorCode::ProviderBilling);
-    assert_eq!((failed.usage.input_tokens, failed.usage.output_tokens), (Some(5), Some(1)));
+    assert_eq!((failed.usage.input_tokens, failed.usage.output_tokens), (Some(5), None));
 }
 
 #[test]
@@ -505,6 +534,19 @@ fn settings_that_the_api_does_not_have_are_refused() {
         assert!(matches!(refused(settings), SettingsError::Unusable(why) if why.contains("budget_tokens")));
     }
     model(Settings { max_tokens: Some(2001), temperature: Some(1.0), ..thinking(2000) });
+
+    let showing = |show| Settings { reasoning: Reasoning { show: Some(show), ..Reasoning::default() }, ..good() };
+    let incompatible = |settings: Settings| {
+        let forced = Settings { tool_choice: ToolChoice::Tool("ext_look".into()), ..settings.clone() };
+        [Settings { temperature: Some(0.5), ..settings }, forced]
+    };
+    for settings in incompatible(showing(true)) {
+        assert!(matches!(refused(settings), SettingsError::Unusable(why) if why.contains("reasoning.show")));
+    }
+    for settings in incompatible(showing(false)) {
+        model(settings);
+    }
+    model(Settings { max_tokens: Some(10), temperature: Some(1.0), ..showing(true) });
 }
 
 #[test]

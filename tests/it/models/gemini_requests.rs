@@ -320,7 +320,7 @@ async fn no_turn_is_empty() {
 #[tokio::test]
 async fn media_is_sent_and_what_cannot_be_sent_becomes_a_note() {
     let content = vec![
-        Part::Image(media("image/png", Some("AAAA"), None)),
+        Part::Image(media("image/png", Some("iVBORw0KGgo="), None)),
         Part::Image(media("image/jpg", None, Some("https://e.example/x.jpg"))),
         Part::Image(media("image/png", None, Some("http://e.example/x.png"))),
         Part::Image(media("image/gif", Some("AAAA"), None)),
@@ -331,10 +331,10 @@ async fn media_is_sent_and_what_cannot_be_sent_becomes_a_note() {
     let said = |sent: &Value| sent["contents"][0]["parts"].clone();
     let asked = ask([message(Role::User, content)]);
     let expected = json!([
-        {"inlineData": {"mimeType": "image/png", "data": "AAAA"}},
+        {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}},
         {"fileData": {"mimeType": "image/jpeg", "fileUri": "https://e.example/x.jpg"}},
         {"text": "[image image/png at http://e.example/x.png, not shown here]"},
-        {"text": "[image image/gif, not shown here]"},
+        {"text": "[image image/gif, not shown here: its bytes are none of PNG, JPEG, WebP, HEIC, HEIF]"},
         {"inlineData": {"mimeType": "audio/wav", "data": "BBBB"}},
         {"text": "[audio audio/wav at https://e.example/x.wav, not shown here]"},
         {"inlineData": {"mimeType": "application/pdf", "data": "JVBERg=="}},
@@ -352,13 +352,13 @@ async fn media_is_sent_and_what_cannot_be_sent_becomes_a_note() {
 
 #[tokio::test]
 async fn media_in_results_goes_into_the_response_or_behind_all_of_them() {
-    let look = vec![Part::text("see"), Part::Image(media("image/png", Some("AAAA"), None)), pdf()];
+    let look = vec![Part::text("see"), Part::Image(media("image/png", Some("iVBORw0KGgo="), None)), pdf()];
     let hear = vec![Part::Audio(media("audio/ogg", Some("BBBB"), None))];
     let result = |id: &str, content| Part::ToolResult { tool_use_id: id.into(), content, is_error: false };
     let answer = message(Role::User, vec![result("a", look), result("b", hear)]);
     let conversation = || [user("go"), calls(&["a", "b"]), answer.clone()];
     let (png, pdf, ogg) = (
-        json!({"inlineData": {"mimeType": "image/png", "data": "AAAA"}}),
+        json!({"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}),
         json!({"inlineData": {"mimeType": "application/pdf", "data": "JVBERg=="}}),
         json!({"inlineData": {"mimeType": "audio/ogg", "data": "BBBB"}}),
     );
@@ -452,11 +452,11 @@ async fn who_speaks_before_a_turn_goes_on_reads_it_as_far_as_it_went() {
 
 #[tokio::test]
 async fn an_image_of_the_model_is_part_of_its_answer() {
-    let drawn = json!([{"text": "Here:"}, {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}]);
+    let drawn = json!([{"text": "Here:"}, {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}]);
     let server = ModelServer::answering([answers(drawn, "STOP")]).await;
     let mut conversation = gemini::model(&Settings::new(&server.base_url, "m")).unwrap().converse();
     let reply = ask([user("draw")]).of(&mut *conversation).await.unwrap();
-    assert_eq!(reply.content, [Part::text("Here:"), Part::Image(media("image/png", Some("AAAA"), None))]);
+    assert_eq!(reply.content, [Part::text("Here:"), Part::Image(media("image/png", Some("iVBORw0KGgo="), None))]);
 }
 
 #[tokio::test]

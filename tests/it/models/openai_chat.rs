@@ -281,3 +281,20 @@ async fn reasoning_that_comes_as_details_alone_is_shown() {
     let reply = reply(Prepared::stream(&events), |settings| settings).await.0.unwrap();
     assert_eq!(reply.content, [Part::Reasoning { text: "Look up.".into() }, Part::text("lo")]);
 }
+
+#[tokio::test]
+async fn a_generation_that_the_server_broke_off_is_a_failure_that_is_tried_again() {
+    for reason in ["error", "insufficient_system_resource", "abort"] {
+        let choice =
+            |said: &str| json!({"choices": [{said: {"content": "Half an"}, "finish_reason": reason}]}).to_string();
+        for prepared in [Prepared::json(choice("message")), Prepared::stream(&[LO, &choice("delta"), "[DONE]"])] {
+            let failure = failure(prepared).await;
+            assert_eq!(
+                (failure.code, failure.retryable),
+                (ErrorCode::ProviderUnavailable, true),
+                "{reason}: {failure}"
+            );
+            assert!(failure.message.contains(reason), "{failure}");
+        }
+    }
+}

@@ -154,9 +154,12 @@ async fn an_assistant_turn_is_sent_back_with_its_text_and_without_its_reasoning(
 }
 
 #[tokio::test]
-async fn an_empty_assistant_turn_is_sent_as_empty_text() {
-    let sent = messages_sent([user("go"), message(Role::Assistant, vec![]), user("again")]).await;
-    assert_eq!(sent[1], json!({"role": "assistant", "content": ""}));
+async fn an_assistant_turn_that_says_nothing_says_so() {
+    let thought = Part::Reasoning { text: "Hm.".into() };
+    for content in [vec![], vec![thought], vec![Part::text("")], vec![Part::text(" \n")]] {
+        let sent = messages_sent([user("go"), message(Role::Assistant, content), user("again")]).await;
+        assert_eq!(sent[1], json!({"role": "assistant", "content": "[nothing was said]"}));
+    }
 }
 
 #[tokio::test]
@@ -176,7 +179,7 @@ async fn images_are_sent_as_images_and_what_cannot_be_sent_becomes_a_note() {
     };
     let content = vec![
         Part::text("Look:"),
-        Part::Image(png(Some("AAAA"), None)),
+        Part::Image(png(Some("iVBORw0KGgo="), None)),
         Part::Image(png(None, Some("https://e.example/x.png"))),
         Part::Audio(audio),
         embedded,
@@ -184,7 +187,7 @@ async fn images_are_sent_as_images_and_what_cannot_be_sent_becomes_a_note() {
     let sent = messages_sent([message(Role::User, content)]).await;
     let expected = json!([
         {"type": "text", "text": "Look:"},
-        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}},
         {"type": "image_url", "image_url": {"url": "https://e.example/x.png"}},
         {"type": "text", "text": "[audio audio/wav, not shown here]"},
         {"type": "text", "text": "[resource file:///a.txt]\ninside"},
@@ -193,7 +196,7 @@ async fn images_are_sent_as_images_and_what_cannot_be_sent_becomes_a_note() {
 
     let in_result = Part::ToolResult {
         tool_use_id: "a".into(),
-        content: vec![Part::text("see"), Part::Image(png(Some("AAAA"), None))],
+        content: vec![Part::text("see"), Part::Image(png(Some("iVBORw0KGgo="), None))],
         is_error: false,
     };
     let sent = messages_sent([user("go"), calls(&["a"]), message(Role::User, vec![in_result])]).await;
@@ -283,7 +286,7 @@ fn settings_that_cannot_work_are_refused_without_showing_a_secret() {
 }
 
 fn png() -> Part {
-    Part::Image(Media { media_type: "image/png".into(), data: Some("AAAA".into()), url: None })
+    Part::Image(Media { media_type: "image/png".into(), data: Some("iVBORw0KGgo=".into()), url: None })
 }
 
 pub(crate) fn pdf() -> Part {
@@ -292,7 +295,7 @@ pub(crate) fn pdf() -> Part {
         name: None,
         media_type: Some("application/pdf".into()),
         text: None,
-        data: Some("JVBE".into()),
+        data: Some("JVBERi0=".into()),
     }
 }
 
@@ -309,7 +312,7 @@ async fn images_of_results_follow_all_results_where_the_server_takes_them() {
         {"role": "tool", "tool_call_id": "b", "content": "2"},
         {"role": "user", "content": [
             {"type": "text", "text": "[from the result of call a]"},
-            {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}},
             {"type": "text", "text": "And?"},
         ]},
     ]);
@@ -328,7 +331,8 @@ async fn images_of_results_follow_all_results_where_the_server_takes_them() {
 async fn documents_and_recordings_go_along_where_the_server_takes_them() {
     let wav = Part::Audio(Media { media_type: "audio/wav".into(), data: Some("UklG".into()), url: None });
     let asked = ask([message(Role::User, vec![pdf(), wav])]);
-    let file = json!({"type": "file", "file": {"filename": "q3.pdf", "file_data": "data:application/pdf;base64,JVBE"}});
+    let file =
+        json!({"type": "file", "file": {"filename": "q3.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}});
     let note = json!({"type": "text",
         "text": "[resource file:///reports/q3.pdf (application/pdf), its content is not shown here]"});
     for (host, expected) in [("api.openai.com", &file), ("openrouter.ai", &file), ("vllm.example", &note)] {

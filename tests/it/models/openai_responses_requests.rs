@@ -157,13 +157,13 @@ async fn a_turn_of_another_model_is_sent_in_order_without_its_reasoning() {
 
 #[tokio::test]
 async fn media_are_sent_where_the_server_takes_them_and_noted_elsewhere() {
-    let png = || Part::Image(Media { media_type: "image/png".into(), data: Some("AAAA".into()), url: None });
+    let png = || Part::Image(Media { media_type: "image/png".into(), data: Some("iVBORw0KGgo=".into()), url: None });
     let with_image = |is_error| Part::ToolResult { tool_use_id: "a".into(), content: vec![png()], is_error };
     let messages = |is_error| {
         [message(Role::User, vec![png(), pdf()]), calls(&["a"]), message(Role::User, vec![with_image(is_error)])]
     };
-    let image = json!({"type": "input_image", "detail": "auto", "image_url": "data:image/png;base64,AAAA"});
-    let file = json!({"type": "input_file", "filename": "q3.pdf", "file_data": "data:application/pdf;base64,JVBE"});
+    let image = json!({"type": "input_image", "detail": "auto", "image_url": "data:image/png;base64,iVBORw0KGgo="});
+    let file = json!({"type": "input_file", "filename": "q3.pdf", "file_data": "data:application/pdf;base64,JVBERi0="});
     for host in ["api.openai.com", "x.openai.azure.com"] {
         let body = sent_to(host, &ask(messages(false))).await;
         assert_eq!(body["input"][0]["content"], json!([image, file]), "{host}");

@@ -1,0 +1,232 @@
+//! The door for bytes on their way to a provider. Tools and callers send what they please under whatever name, and a
+//! provider refuses the whole conversation for one image that it cannot read, from then on. So bytes go along only if
+//! they are base64, are what they pass for, and are not too many; else a note says that they are there, and why they
+//! are not shown.
+
+use std::fmt;
+
+use crate::core::chat::Media;
+
+/// The base64 of as many bytes as it takes to tell a format.
+const HEAD_CHARS: usize = 24;
+
+/// What a provider takes. Sizes are those of the base64.
+#[derive(Debug)]
+pub(super) struct Limits {
+    /// The images that it can read.
+    pub(super) images: &'static [ImageFormat],
+    /// The size of an image.
+    pub(super) max_image: usize,
+    /// The size of a document or a recording.
+    pub(super) max_file: usize,
+}
+
+/// An image format, told by the first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ImageFormat {
+    Png,
+    Jpeg,
+    Gif,
+    WebP,
+    Heic,
+    Heif,
+}
+
+/// Why bytes do not go along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unfit {
+    /// They are not base64, or not padded.
+    NotBase64,
+    /// They are more than this much base64.
+    TooLarge(usize),
+    /// They are none of these images.
+    NoImage(&'static [ImageFormat]),
+    /// They are no PDF.
+    NoPdf,
+}
+
+impl Limits {
+    /// The media type of an image, as its bytes have it.
+    pub(super) fn image(&self, data: &str) -> Result<&'static str, Unfit> {
+        let head = head(data, self.max_image)?;
+        let format = ImageFormat::of(&head).filter(|format| self.images.contains(format));
+        format.map(ImageFormat::media_type).ok_or(Unfit::NoImage(self.images))
+    }
+
+    /// Whether this is a PDF.
+    pub(super) fn pdf(&self, data: &str) -> Result<(), Unfit> {
+        if head(data, self.max_file)?.starts_with(b"%PDF") { Ok(()) } else { Err(Unfit::NoPdf) }
+    }
+
+    /// Whether these can be the bytes of a recording.
+    pub(super) fn recording(&self, data: &str) -> Result<(), Unfit> {
+        head(data, self.max_file).map(drop)
+    }
+}
+
+/// The first bytes of base64 text that is whole.
+fn head(data: &str, max: usize) -> Result<Vec<u8>, Unfit> {
+    if data.len() > max {
+        return Err(Unfit::TooLarge(max));
+    }
+    let head = data.get(..data.len().min(HEAD_CHARS)).filter(|_| is_base64(data));
+    head.and_then(Media::decode).ok_or(Unfit::NotBase64)
+}
+
+fn is_base64(data: &str) -> bool {
+    let digits = data.strip_suffix("==").or_else(|| data.strip_suffix('=')).unwrap_or(data);
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    !digits.is_empty() && data.len().is_multiple_of(4) && digits.bytes().all(is_digit)
+}
+
+impl ImageFormat {
+    fn of(head: &[u8]) -> Option<Self> {
+        match head {
+            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Self::Png),
+            [0xff, 0xd8, 0xff, ..] => Some(Self::Jpeg),
+            [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(Self::Gif),
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(Self::WebP),
+            [_, _, _, _, b'f', b't', b'y', b'p', b'h', b'e', b'i' | b'v', _, ..] => Some(Self::Heic),
+            [_, _, _, _, b'f', b't', b'y', b'p', b'm', b'i' | b's', b'f', b'1', ..] => Some(Self::Heif),
+            _ => None,
+        }
+    }
+
+    fn media_type(self) -> &'static str {
+        match self {
+            Self::Png => "image/png",
+            Self::Jpeg => "image/jpeg",
+            Self::Gif => "image/gif",
+            Self::WebP => "image/webp",
+            Self::Heic => "image/heic",
+            Self::Heif => "image/heif",
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Png => "PNG",
+            Self::Jpeg => "JPEG",
+            Self::Gif => "GIF",
+            Self::WebP => "WebP",
+            Self::Heic => "HEIC",
+            Self::Heif => "HEIF",
+        }
+    }
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotBase64 => f.write_str("its data is not base64"),
+            Self::TooLarge(max) => write!(f, "it has more than {} MiB of base64", max >> 20),
+            Self::NoImage(formats) => {
+                let names: Vec<&str> = formats.iter().map(|format| format.name()).collect();
+                write!(f, "its bytes are none of {}", names.join(", "))
+            }
+            Self::NoPdf => f.write_str("its bytes are no PDF"),
+        }
+    }
+}
+
+/// Whether bytes of this media type are said to be an image.
+pub(super) fn is_image(media_type: &str) -> bool {
+    media_type.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("image/"))
+}
+
+/// Whether bytes of this media type are said to be a PDF.
+pub(super) fn is_pdf(media_type: &str) -> bool {
+    let essence = media_type.split(';').next().unwrap_or(media_type);
+    essence.trim().eq_ignore_ascii_case("application/pdf")
+}
+
+/// The note for media that is not shown; `kind` is a word for people.
+pub(super) fn media_note(kind: &str, media: &Media, why: Option<Unfit>) -> String {
+    let Media { media_type, url, .. } = media;
+    let (place, why) = (url.as_ref().map(|url| format!(" at {url}")).unwrap_or_default(), because(why));
+    format!("[{kind} {media_type}{place}, not shown here{why}]")
+}
+
+/// The note for a resource whose content is not shown.
+pub(super) fn resource_note(uri: &str, media_type: Option<&str>, why: Option<Unfit>) -> String {
+    let (media_type, why) = (media_type.unwrap_or("unknown type"), because(why));
+    format!("[resource {uri} ({media_type}), its content is not shown here{why}]")
+}
+
+fn because(why: Option<Unfit>) -> String {
+    why.map(|why| format!(": {why}")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits {
+        images: &[ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP],
+        max_image: 1 << 20,
+        max_file: 2 << 20,
+    };
+
+    fn base64(bytes: &[u8]) -> String {
+        Media::inline("", bytes).data.unwrap()
+    }
+
+    #[test]
+    fn an_image_is_what_its_first_bytes_say() {
+        for (bytes, expected) in [
+            (&b"\x89PNG\r\n\x1a\nmore and more and more"[..], "image/png"),
+            (b"\xff\xd8\xff\xe0", "image/jpeg"),
+            (b"GIF87a", "image/gif"),
+            (b"GIF89a....", "image/gif"),
+            (b"RIFF\x01\x02\x03\x04WEBPVP8 ", "image/webp"),
+        ] {
+            assert_eq!(LIMITS.image(&base64(bytes)), Ok(expected));
+        }
+        let apple = Limits { images: &[ImageFormat::Heic, ImageFormat::Heif], ..LIMITS };
+        assert_eq!(apple.image(&base64(b"\0\0\0\x18ftypheic\0\0\0\0")), Ok("image/heic"));
+        assert_eq!(apple.image(&base64(b"\0\0\0\x18ftypmif1\0\0\0\0")), Ok("image/heif"));
+        for bytes in [&b"<svg xmlns=''/>"[..], b"\x89PNG", b"RIFF\x01\x02\x03\x04WAVE", b"\0\0\0\x18ftypheic"] {
+            assert_eq!(LIMITS.image(&base64(bytes)), Err(Unfit::NoImage(LIMITS.images)));
+        }
+    }
+
+    #[test]
+    fn text_that_is_not_base64_throughout_is_no_image() {
+        let png = base64(b"\x89PNG\r\n\x1a\nmore and more and more");
+        let tail = |tail: &str| format!("{png}{tail}");
+        for data in [
+            "",
+            "=",
+            "====",
+            "é",
+            &tail("<=="),
+            &tail("A"),
+            &tail("AA\nA"),
+            &tail("AA-_"),
+            &tail("A==="),
+            &tail("==AA"),
+        ] {
+            assert_eq!(LIMITS.image(data), Err(Unfit::NotBase64), "{data}");
+        }
+    }
+
+    #[test]
+    fn a_document_is_a_pdf_and_nothing_is_larger_than_it_may_be() {
+        assert_eq!(LIMITS.pdf(&base64(b"%PDF-1.7")), Ok(()));
+        assert_eq!(LIMITS.pdf(&base64(b"<html>")), Err(Unfit::NoPdf));
+        assert_eq!(LIMITS.pdf("%PDF"), Err(Unfit::NotBase64));
+        let image = |size: usize| LIMITS.image(&format!("iVBORw0KGgo{}", "A".repeat(size - 11)));
+        assert_eq!((image(1 << 20), image((1 << 20) + 4)), (Ok("image/png"), Err(Unfit::TooLarge(1 << 20))));
+        assert_eq!(LIMITS.recording(&"A".repeat((2 << 20) + 4)), Err(Unfit::TooLarge(2 << 20)));
+    }
+
+    #[test]
+    fn a_note_says_why() {
+        let media = Media { media_type: "image/svg+xml".into(), data: Some(String::new()), url: None };
+        let why = LIMITS.image(&base64(b"<svg/>")).unwrap_err();
+        let note = "[image image/svg+xml, not shown here: its bytes are none of PNG, JPEG, GIF, WebP]";
+        assert_eq!(media_note("image", &media, Some(why)), note);
+        let note = "[resource a:b (unknown type), its content is not shown here: it has more than 5 MiB of base64]";
+        assert_eq!(resource_note("a:b", None, Some(Unfit::TooLarge(5 << 20))), note);
+    }
+}
