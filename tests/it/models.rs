@@ -2,6 +2,7 @@
 
 mod anthropic_requests;
 mod asking;
+mod authors;
 mod fixtures;
 mod gemini_requests;
 mod hostile;

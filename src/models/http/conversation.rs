@@ -11,6 +11,7 @@ use secrecy::SecretString;
 use tokio::time::timeout;
 
 use super::answer::{Answer, Head, Progress};
+use super::author::Author;
 use super::deadlines::{Awaited, Deadlines};
 use super::endpoint::Endpoint;
 use super::tool_block::ToolBlock;
@@ -29,19 +30,21 @@ const DRAIN: Duration = Duration::from_millis(10);
 pub(super) struct HttpConversation {
     endpoint: Arc<Endpoint>,
     wire: Arc<dyn Wire>,
+    author: Arc<Author>,
     transcript: Transcript,
     tools: ToolBlock,
 }
 
 impl HttpConversation {
-    pub(super) fn new(endpoint: Arc<Endpoint>, wire: Arc<dyn Wire>) -> Self {
-        Self { endpoint, wire, transcript: Transcript::default(), tools: ToolBlock::default() }
+    pub(super) fn new(endpoint: Arc<Endpoint>, wire: Arc<dyn Wire>, author: Arc<Author>) -> Self {
+        Self { endpoint, wire, author, transcript: Transcript::default(), tools: ToolBlock::default() }
     }
 
     pub(super) fn render(&mut self, request: &ModelRequest<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        self.transcript.update(self.wire.as_ref(), request.messages)?;
+        self.transcript.update(self.wire.as_ref(), &self.author, request.messages)?;
         let tools = self.tools.render(self.wire.as_ref(), request.tools)?;
-        self.wire.body(request, &Rendered { messages: self.transcript.json(), tools })
+        let request = ModelRequest { messages: self.transcript.messages(), ..request.clone() };
+        self.wire.body(&request, &Rendered { messages: self.transcript.json(), tools })
     }
 }
 
@@ -103,7 +106,8 @@ impl HttpConversation {
             Err(failure) => return Err(ModelFailure { failure, usage: answer.usage() }),
         };
         let reply = answer.end(self.transcript.ids())?;
-        Ok(Reply { first_token_ms, ..reply })
+        let provider_state = reply.provider_state.map(|state| self.author.sign(state));
+        Ok(Reply { first_token_ms, provider_state, ..reply })
     }
 
     /// Feeds the answer until it has enough or nothing more comes; returns when the first fragment came.

@@ -40,6 +40,7 @@ pub(super) struct Endpoint {
     client: Client,
     url: Url,
     host: String,
+    origin: String,
     provider: String,
     key_header: KeyHeader,
     keys: Keys,
@@ -51,6 +52,7 @@ impl Endpoint {
     pub(super) fn new(settings: &Settings, address: &Address<'_>) -> Result<Self, SettingsError> {
         let url = request_url(&settings.base_url, address)?;
         let host = url.host_str().unwrap_or_default().to_owned();
+        let origin = url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}"));
         let provider = provider(&host, url.port());
         let key_header = match address.key {
             KeyHeader::Bearer if provider == "azure" => KeyHeader::Named("api-key"),
@@ -70,7 +72,7 @@ impl Endpoint {
             .map_err(|error| SettingsError::Client(error.without_url().to_string()))?;
         let secrets = Secrets::of(settings, &url);
         let keys = Keys::new(settings.api_key.as_ref());
-        Ok(Self { client, url, host, provider, key_header, keys, secrets, timeouts: settings.timeouts })
+        Ok(Self { client, url, host, origin, provider, key_header, keys, secrets, timeouts: settings.timeouts })
     }
 
     /// A request with this body, under this span, showing this key.
@@ -100,6 +102,11 @@ impl Endpoint {
     /// The host, for people.
     pub(super) fn host(&self) -> &str {
         &self.host
+    }
+
+    /// The server, as `host` or `host:port`, without credentials.
+    pub(super) fn origin(&self) -> &str {
+        &self.origin
     }
 
     /// Who serves the model, as far as the address tells.

@@ -4,6 +4,7 @@
 //! whatever pieces, and an adapter is little more than its wire types. One call is one attempt: nothing here retries.
 
 mod answer;
+mod author;
 mod call_ids;
 mod conversation;
 mod deadlines;
