@@ -2,13 +2,17 @@
 //! unchanged is told by its allocation; from the first message that is another one, the rest is rendered anew. A wire
 //! reads of each message what is meant for it: what another author kept for replay is not.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::CallIds;
 use super::author::Author;
 use super::members::Members;
 use super::wire::Wire;
-use crate::core::chat::Message;
+use crate::core::chat::{Message, Role};
+
+/// What is said to a model that is to go on where another one stopped. Many servers refuse a conversation that ends with
+/// the model's own words, or take them for the beginning of a reply.
+static GO_ON: LazyLock<Arc<Message>> = LazyLock::new(|| Arc::new(Message::user("[continue]")));
 
 /// The rendered part of a conversation.
 #[derive(Debug, Default)]
@@ -29,21 +33,23 @@ struct Rendered {
 
 impl Transcript {
     /// Brings the bytes up to date, for a wire and a model which replay what `author` wrote; says how many messages had
-    /// to be rendered.
+    /// to be rendered. After a turn at the end that is not the author's to continue, it is asked to go on: in these
+    /// bytes alone, not in the conversation.
     pub(super) fn update(
         &mut self,
         wire: &dyn Wire,
         author: &Author,
         messages: &[Arc<Message>],
     ) -> Result<usize, serde_json::Error> {
+        let unfinished = messages.last().filter(|last| last.role == Role::Assistant && !author.wrote(last));
+        let messages = messages.iter().chain(unfinished.map(|_| &*GO_ON));
         let same = |(known, message): &(&Rendered, &Arc<Message>)| Arc::ptr_eq(&known.message, message);
-        let unchanged = self.rendered.iter().zip(messages).take_while(same).count();
+        let unchanged = self.rendered.iter().zip(messages.clone()).take_while(same).count();
         self.forget_from(unchanged);
-        let new = messages.get(unchanged..).unwrap_or_default();
-        for message in new {
+        for message in messages.skip(unchanged) {
             self.append(wire, author, message)?;
         }
-        Ok(new.len())
+        Ok(self.rendered.len() - unchanged)
     }
 
     /// The members of the `messages` array, separated by commas.
@@ -133,5 +139,18 @@ mod tests {
         messages.pop();
         assert_eq!(transcript.update(&wire(), &author(), &messages).unwrap(), 0);
         assert_eq!(transcript.json(), fresh(&messages));
+    }
+
+    #[test]
+    fn the_word_to_go_on_is_gone_when_the_conversation_does() {
+        let mut messages = vec![Arc::new(Message::user("a")), Arc::new(Message::assistant("b"))];
+        let mut transcript = Transcript::default();
+        assert_eq!(transcript.update(&wire(), &author(), &messages).unwrap(), 3);
+        assert!(transcript.json().ends_with(br#"{"role":"user","content":"[continue]"}"#));
+        assert_eq!(transcript.update(&wire(), &author(), &messages).unwrap(), 0);
+        messages.push(Arc::new(Message::user("c")));
+        assert_eq!(transcript.update(&wire(), &author(), &messages).unwrap(), 1);
+        assert_eq!(transcript.json(), fresh(&messages));
+        assert!(!transcript.json().windows(10).any(|bytes| bytes == b"[continue]"));
     }
 }

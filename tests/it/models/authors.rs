@@ -84,3 +84,35 @@ async fn every_reply_says_which_server_wrote_it_and_shows_no_credentials() {
     let reply = ask([user("go")]).of(&mut *model.converse()).await.unwrap();
     assert_eq!(reply.provider_state.unwrap().origin, Some(origin(&server.base_url)));
 }
+
+/// Who speaks in what is sent, and the last thing that is said.
+fn last_said(model: &HttpModel, messages: impl IntoIterator<Item = Message>) -> (Vec<String>, String) {
+    let body: Value = serde_json::from_str(&sent(model, messages)).unwrap();
+    let said = ["messages", "contents", "input"].into_iter().find_map(|name| body[name].as_array()).unwrap();
+    let roles = said.iter().map(|said| said["role"].as_str().unwrap_or("assistant").replace("model", "assistant"));
+    (roles.collect(), said.last().unwrap().to_string())
+}
+
+#[test]
+fn a_model_that_goes_on_where_another_stopped_is_asked_to() {
+    for keeping in every_wire() {
+        let stopped = keeping.turn_of(Some("elsewhere"));
+        let (roles, last) = last_said(&keeping.at_home(), [user("go"), stopped.clone()]);
+        assert_eq!(roles, ["user", "assistant", "user"], "{}", keeping.wire);
+        assert!(last.contains("[continue]"), "{}: {last}", keeping.wire);
+        let (roles, last) = last_said(&keeping.at_home(), [user("go"), stopped, user("on")]);
+        assert_eq!(roles, ["user", "assistant", "user"], "{}", keeping.wire);
+        assert!(!last.contains("[continue]"), "{}: {last}", keeping.wire);
+    }
+}
+
+#[test]
+fn a_model_that_paused_goes_on_by_itself() {
+    let [anthropic, gemini, ..] = every_wire();
+    let (roles, _) = last_said(&anthropic.at_home(), [user("go"), anthropic.turn_of(Some("home:8080"))]);
+    assert_eq!(roles, ["user", "assistant"]);
+    let mut paused = gemini.turn_of(Some("home:8080"));
+    paused.provider_state.as_mut().unwrap().items.push(json!({"continuationToken": "dG9r"}));
+    let (roles, _) = last_said(&gemini.at_home(), [user("go"), paused]);
+    assert_eq!(roles, ["user"]);
+}
