@@ -3,6 +3,7 @@
 mod anthropic_requests;
 mod asking;
 mod authors;
+mod declared_tools;
 mod fixtures;
 mod gemini_requests;
 mod hostile;

@@ -103,7 +103,7 @@ impl Wire for Messages {
         body.rendered("messages", &[b"[", rendered.messages, b"]"]);
         if let Some(tools) = rendered.tools {
             body.rendered("tools", &[tools]);
-            if let Some(choice) = self.choice(request.offer) {
+            if let Some(choice) = self.choice(request.offer, rendered.choice(&self.tool_choice)) {
                 body.field("tool_choice", &choice)?;
             }
         }
@@ -125,8 +125,8 @@ impl Wire for Messages {
 
 impl Messages {
     /// Tools that may not be called stay listed: the prefix that the server caches must not change with the offer.
-    fn choice(&self, offer: Offer) -> Option<Map<String, Value>> {
-        let (kind, name) = match (offer, &self.tool_choice) {
+    fn choice(&self, offer: Offer, choice: &ToolChoice) -> Option<Map<String, Value>> {
+        let (kind, name) = match (offer, choice) {
             (Offer::NoTools | Offer::LastWord, _) => return Some(Map::from_iter([("type".into(), json!("none"))])),
             (Offer::Tools, ToolChoice::Auto) if self.parallel_tool_calls.is_none() => return None,
             (Offer::Tools, ToolChoice::Auto) => ("auto", None),

@@ -42,9 +42,10 @@ impl HttpConversation {
 
     pub(super) fn render(&mut self, request: &ModelRequest<'_>) -> Result<Vec<u8>, serde_json::Error> {
         self.transcript.update(self.wire.as_ref(), &self.author, request.messages)?;
-        let tools = self.tools.render(self.wire.as_ref(), request.tools)?;
+        self.tools.update(self.wire.as_ref(), request.tools)?;
         let request = ModelRequest { messages: self.transcript.messages(), ..request.clone() };
-        self.wire.body(&request, &Rendered { messages: self.transcript.json(), tools })
+        let (tools, names) = (self.tools.json(), self.tools.names());
+        self.wire.body(&request, &Rendered { messages: self.transcript.json(), tools, names })
     }
 }
 

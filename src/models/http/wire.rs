@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::{CallIds, ErrorBody, Fault, Members};
+use super::tool_block::Names;
+use super::{CallIds, ErrorBody, Fault, Members, ToolChoice};
 use crate::core::chat::{Message, Reply, Usage};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::tool::Tool;
@@ -62,6 +63,15 @@ pub(in crate::models) struct Rendered<'a> {
     pub(in crate::models) messages: &'a [u8],
     /// The declared tools as a JSON array; `None` if there are none.
     pub(in crate::models) tools: Option<&'a [u8]>,
+    /// The names of the declared tools.
+    pub(in crate::models) names: &'a Names,
+}
+
+impl Rendered<'_> {
+    /// The choice as it can be sent with these tools: one that names a tool which is not declared leaves it to the model.
+    pub(in crate::models) fn choice<'c>(&self, choice: &'c ToolChoice) -> &'c ToolChoice {
+        self.names.sendable(choice)
+    }
 }
 
 /// A tool as a provider reads it.

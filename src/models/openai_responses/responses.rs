@@ -124,7 +124,7 @@ impl Wire for Responses {
         body.rendered("input", &[b"[", rendered.messages, b"]"]);
         if let Some(tools) = rendered.tools {
             body.rendered("tools", &[tools]);
-            if let Some(choice) = self.choice(request.offer) {
+            if let Some(choice) = choice(request.offer, rendered.choice(&self.tool_choice)) {
                 body.field("tool_choice", &choice)?;
             }
             if let Some(parallel) = self.parallel_tool_calls {
@@ -158,15 +158,13 @@ impl Wire for Responses {
     }
 }
 
-impl Responses {
-    /// Tools that may not be called stay listed: the prefix that the server caches must not change with the offer.
-    fn choice(&self, offer: Offer) -> Option<Value> {
-        match (offer, &self.tool_choice) {
-            (Offer::NoTools | Offer::LastWord, _) => Some(json!("none")),
-            (Offer::Tools, ToolChoice::Auto) => None,
-            (Offer::Tools, ToolChoice::Required) => Some(json!("required")),
-            (Offer::Tools, ToolChoice::Tool(name)) => Some(json!({"type": "function", "name": name})),
-        }
+/// Tools that may not be called stay listed: the prefix that the server caches must not change with the offer.
+fn choice(offer: Offer, choice: &ToolChoice) -> Option<Value> {
+    match (offer, choice) {
+        (Offer::NoTools | Offer::LastWord, _) => Some(json!("none")),
+        (Offer::Tools, ToolChoice::Auto) => None,
+        (Offer::Tools, ToolChoice::Required) => Some(json!("required")),
+        (Offer::Tools, ToolChoice::Tool(name)) => Some(json!({"type": "function", "name": name})),
     }
 }
 
