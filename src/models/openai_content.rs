@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::http::{MediaKind, Settings};
+use super::http::{Declaration, MediaKind, Settings, keep_first};
 use crate::core::chat::{Media, Part};
 use crate::core::id::CallId;
 use crate::core::json::hex;
@@ -17,6 +17,9 @@ const MAX_NAME_CHARS: usize = 64;
 /// OpenAI takes no longer ids; those of other models may be.
 const MAX_ID_BYTES: usize = 40;
 const HASH_BYTES: usize = 4;
+
+/// OpenAI refuses a request with more tools.
+const MOST_TOOLS: usize = 128;
 
 /// What is known of the server that reads.
 #[derive(Clone, Debug)]
@@ -54,6 +57,13 @@ impl Reader {
             None => by_default.iter().copied().collect(),
         };
         Self { said: takes(said), results: takes(results), is_openai: matches!(provider, "openai" | "azure") }
+    }
+
+    /// Leaves out what is more than the server takes.
+    pub(in crate::models) fn bound(&self, declarations: &mut Vec<Declaration>) {
+        if self.is_openai {
+            keep_first(MOST_TOOLS, declarations);
+        }
     }
 
     /// The id of a call, as it is sent for the call and for its result.

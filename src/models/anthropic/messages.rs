@@ -11,8 +11,8 @@ use crate::core::error::ErrorCode;
 use crate::core::run::Offer;
 use crate::core::tool::Tool;
 use crate::models::http::{
-    Declared, ErrorBody, Fold, MediaKind, Members, Object, Opening, PromptCache, Reasoning, Rendered, Settings,
-    SettingsError, ToolChoice, Wire,
+    Declaration, Declared, ErrorBody, Fold, MediaKind, Members, Object, Opening, PromptCache, Reasoning, Rendered,
+    Settings, SettingsError, ToolChoice, Wire,
 };
 use crate::ports::ModelRequest;
 
@@ -87,6 +87,10 @@ impl Wire for Messages {
 
     fn declare(&self, tool: &Tool) -> Declared {
         tools::declare(tool, self.strict_tools)
+    }
+
+    fn bound(&self, declarations: &mut Vec<Declaration>) {
+        tools::bound(declarations);
     }
 
     fn body(&self, request: &ModelRequest<'_>, rendered: &Rendered<'_>) -> Result<Vec<u8>, serde_json::Error> {

@@ -1,10 +1,13 @@
 //! Tools as this API declares them.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{root, subset};
 use crate::core::tool::Tool;
-use crate::models::http::Declared;
+use crate::models::http::{Declaration, Declared};
+
+/// The API refuses a request with more strict tools.
+const MOST_STRICT: usize = 20;
 
 /// The declaration of a tool; strict where that is wanted and its schema allows it.
 pub(super) fn declare(tool: &Tool, strict: bool) -> Declared {
@@ -19,5 +22,19 @@ pub(super) fn declare(tool: &Tool, strict: bool) -> Declared {
             Declared::As { json, lost }
         }
         Err(why) => Declared::Refused(why),
+    }
+}
+
+/// Leaves as many tools strict as one request may have.
+pub(super) fn bound(declarations: &mut [Declaration]) {
+    let strict = declarations.iter_mut().filter_map(|declaration| declaration.json.as_object_mut());
+    let strict = strict.filter(|json| json.get("strict") == Some(&Value::Bool(true)));
+    let mut loosened = 0;
+    for json in strict.skip(MOST_STRICT) {
+        json.shift_remove("strict");
+        loosened += 1;
+    }
+    if loosened > 0 {
+        tracing::warn!(most = MOST_STRICT, loosened, "the server takes no more strict tools, so the last ones are not");
     }
 }

@@ -34,4 +34,5 @@ pub(in crate::models) use errors::ErrorBody;
 pub(in crate::models) use fault::{Fault, read};
 pub(in crate::models) use members::Members;
 pub(in crate::models) use object::{Object, Opening};
+pub(in crate::models) use tool_block::{Declaration, keep_first};
 pub(in crate::models) use wire::{Declared, Fold, Rendered, Wire};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::tool_block::Names;
+use super::tool_block::{Declaration, Names};
 use super::{CallIds, ErrorBody, Fault, Members, ToolChoice};
 use crate::core::chat::{Message, Reply, Usage};
 use crate::core::error::{ErrorCode, Failure};
@@ -39,6 +39,9 @@ pub(in crate::models) trait Wire: fmt::Debug + Send + Sync {
 
     /// Declares a tool.
     fn declare(&self, tool: &Tool) -> Declared;
+
+    /// Puts what is to be declared within the limits that this server has for all tools of a request together.
+    fn bound(&self, _declarations: &mut Vec<Declaration>) {}
 
     /// The whole body around what is rendered already.
     fn body(&self, request: &ModelRequest<'_>, rendered: &Rendered<'_>) -> Result<Vec<u8>, serde_json::Error>;

@@ -9,8 +9,8 @@ use crate::core::chat::Message;
 use crate::core::run::Offer;
 use crate::core::tool::Tool;
 use crate::models::http::{
-    Declared, Fold, MediaKind, Members, Object, Opening, PromptCache, Reasoning, Rendered, Settings, SettingsError,
-    ToolChoice, Wire,
+    Declaration, Declared, Fold, MediaKind, Members, Object, Opening, PromptCache, Reasoning, Rendered, Settings,
+    SettingsError, ToolChoice, Wire,
 };
 use crate::models::openai_content::{Reader, answer_format};
 use crate::ports::ModelRequest;
@@ -80,6 +80,10 @@ impl Wire for Chat {
 
     fn declare(&self, tool: &Tool) -> Declared {
         tools::declare(tool, self.strict_tools)
+    }
+
+    fn bound(&self, declarations: &mut Vec<Declaration>) {
+        self.manner.reader.bound(declarations);
     }
 
     fn body(&self, request: &ModelRequest<'_>, rendered: &Rendered<'_>) -> Result<Vec<u8>, serde_json::Error> {

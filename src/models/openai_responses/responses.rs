@@ -10,8 +10,8 @@ use crate::core::error::ErrorCode;
 use crate::core::run::Offer;
 use crate::core::tool::Tool;
 use crate::models::http::{
-    Declared, ErrorBody, Fold, MediaKind, Members, Object, Opening, PromptCache, Rendered, Settings, SettingsError,
-    ToolChoice, Wire,
+    Declaration, Declared, ErrorBody, Fold, MediaKind, Members, Object, Opening, PromptCache, Rendered, Settings,
+    SettingsError, ToolChoice, Wire,
 };
 use crate::models::openai_content::{Reader, answer_format};
 use crate::models::openai_schema::{is_strict, project};
@@ -113,6 +113,10 @@ impl Wire for Responses {
         let json = json!({"type": "function", "name": name, "description": description,
             "parameters": projected.schema, "strict": strict});
         Declared::As { json, lost: projected.lost }
+    }
+
+    fn bound(&self, declarations: &mut Vec<Declaration>) {
+        self.items.reader.bound(declarations);
     }
 
     fn body(&self, request: &ModelRequest<'_>, rendered: &Rendered<'_>) -> Result<Vec<u8>, serde_json::Error> {
