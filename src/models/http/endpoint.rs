@@ -29,7 +29,7 @@ pub(in crate::models) struct Address<'a> {
 /// The header that shows the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::models) enum KeyHeader {
-    /// `authorization: Bearer …`; Azure wants `api-key`.
+    /// `authorization: Bearer …`; Azure wants a key that stays the same as `api-key`.
     Bearer,
     /// This header, and nothing but the key in it.
     Named(&'static str),
@@ -54,9 +54,10 @@ impl Endpoint {
         let host = url.host_str().unwrap_or_default().to_owned();
         let origin = url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}"));
         let provider = provider(&host, url.port());
-        let key_header = match address.key {
-            KeyHeader::Bearer if provider == "azure" => KeyHeader::Named("api-key"),
-            KeyHeader::Bearer | KeyHeader::Named(_) => address.key,
+        let key_header = match (address.key, &settings.api_key) {
+            // Keys that change are tokens of Entra, Azure's directory.
+            (KeyHeader::Bearer, Some(Key::Fixed(_))) if provider == "azure" => KeyHeader::Named("api-key"),
+            (KeyHeader::Bearer | KeyHeader::Named(_), _) => address.key,
         };
         if let Some(Key::Fixed(key)) = &settings.api_key {
             key_value(key_header, key).ok_or(SettingsError::ApiKey)?;
