@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use reqwest::Response;
 use secrecy::SecretString;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::answer::{Answer, Head, Progress};
 use super::author::Author;
@@ -120,11 +120,15 @@ impl HttpConversation {
         deltas: DeltaSink<'_>,
     ) -> Result<Option<u64>, Failure> {
         let mut first_token_ms = None;
+        let mut settled = None;
         loop {
-            let awaited = match (answer.is_settled(), answer.has_begun()) {
-                (true, _) => Awaited::Rest,
-                (false, true) => Awaited::NextPiece,
-                (false, false) => self.first_awaited(),
+            if settled.is_none() && answer.is_settled() {
+                settled = Some(Instant::now());
+            }
+            let awaited = match (settled, answer.has_begun()) {
+                (Some(settled), _) => Awaited::Rest(settled),
+                (None, true) => Awaited::NextPiece,
+                (None, false) => self.first_awaited(),
             };
             let piece = match deadlines.wait(awaited, response.chunk()).await {
                 Ok(Ok(piece)) => piece,

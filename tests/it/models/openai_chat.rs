@@ -94,6 +94,14 @@ async fn a_stream_that_falls_silent_is_a_timeout() {
 }
 
 #[tokio::test]
+async fn a_server_that_keeps_a_finished_stream_alive_does_not_hold_the_reply() {
+    let alive = Prepared::stream(&[LO, STOP]).ending(Ending::Comments);
+    // Unless its rest has an end of its own, the stream goes on for the ten minutes that a request may take.
+    let reply = tokio::time::timeout(Duration::from_secs(120), reply(alive, |settings| settings)).await;
+    assert_eq!(reply.expect("the reply is held").0.unwrap().joined_text(), "lo");
+}
+
+#[tokio::test]
 async fn the_total_time_bounds_everything() {
     let timeouts = Timeouts { total: Duration::from_millis(150), ..Timeouts::default() };
     for stream in [true, false] {
