@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::attachment::{ImageFormat, Limits, Unfit, is_image, is_pdf, media_note, resource_note};
-use super::http::{MediaKind, Settings};
+use super::http::{Declaration, MediaKind, Settings, keep_first};
 use crate::core::chat::{Media, Part};
 use crate::core::id::CallId;
 use crate::core::json::hex;
@@ -24,6 +24,9 @@ const LIMITS: Limits = Limits {
     max_image: (20 << 20) / 3 * 4,
     max_file: 50 << 20,
 };
+
+/// OpenAI refuses a request with more tools.
+const MOST_TOOLS: usize = 128;
 
 /// What is known of the server that reads.
 #[derive(Clone, Debug)]
@@ -61,6 +64,13 @@ impl Reader {
             None => by_default.iter().copied().collect(),
         };
         Self { said: takes(said), results: takes(results), is_openai: matches!(provider, "openai" | "azure") }
+    }
+
+    /// Leaves out what is more than the server takes.
+    pub(in crate::models) fn bound(&self, declarations: &mut Vec<Declaration>) {
+        if self.is_openai {
+            keep_first(MOST_TOOLS, declarations);
+        }
     }
 
     /// The id of a call, as it is sent for the call and for its result.

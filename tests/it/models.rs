@@ -2,7 +2,9 @@
 
 mod anthropic_requests;
 mod asking;
+mod authors;
 mod cut_calls;
+mod declared_tools;
 mod fixtures;
 mod gemini_requests;
 mod hostile;

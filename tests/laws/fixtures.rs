@@ -188,7 +188,8 @@ pub(crate) fn any_reply(tape: &mut Tape, tools: &Toolset, offer: Offer) -> Reply
         23 => Reply { stop: Stop::ToolCalls, ..Reply::text("calls, but none") },
         _ => Reply::text("the answer"),
     };
-    let raw = || ProviderState { wire: "law".into(), model: "m".into(), items: vec![json!({"raw": true})] };
+    let raw =
+        || ProviderState { wire: "law".into(), model: "m".into(), origin: None, items: vec![json!({"raw": true})] };
     let provider_state = tape.once_in(5).then(raw);
     Reply { usage, provider_state, ..reply }
 }

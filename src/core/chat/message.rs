@@ -39,8 +39,8 @@ pub struct Message {
 }
 
 /// An assistant turn as its provider wrote it: reasoning, signatures and whatever else the neutral form does not carry.
-/// Only the wire format that wrote it reads it, and only for the same model; for any other the neutral form is
-/// translated. The calls in it are those of the message's content, in the same order; their ids may have been replaced
+/// Only the wire format that wrote it reads it, and only for the same model on the same server: what is encrypted for one
+/// account is not for another. For any other the neutral form is translated. The calls in it are those of the message's content, in the same order; their ids may have been replaced
 /// there, and then the ids of the content are the ones to send.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProviderState {
@@ -48,15 +48,19 @@ pub struct ProviderState {
     pub wire: String,
     /// The model that was asked.
     pub model: String,
+    /// The server that was asked, as `host` or `host:port`. Without it nobody can tell whose turn it is, and it is
+    /// replayed to none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
     /// The content blocks, items or parts, unaltered and in order.
     pub items: Vec<Value>,
 }
 
 impl ProviderState {
-    /// Two turns in a row as one, if the same model wrote both.
+    /// Two turns in a row as one, if the same model on the same server wrote both.
     pub(crate) fn join(first: Option<Self>, second: Option<Self>) -> Option<Self> {
         let (mut first, second) = first.zip(second)?;
-        if (&first.wire, &first.model) != (&second.wire, &second.model) {
+        if (&first.wire, &first.model, &first.origin) != (&second.wire, &second.model, &second.origin) {
             return None;
         }
         first.items.extend(second.items);
@@ -224,5 +228,30 @@ impl Message {
     /// All text parts, joined as they stand.
     pub fn text(&self) -> String {
         self.content.iter().filter_map(Part::as_text).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn state(origin: Option<&str>) -> ProviderState {
+        let origin = origin.map(str::to_owned);
+        ProviderState { wire: "w".into(), model: "m".into(), origin, items: vec![json!(1)] }
+    }
+
+    #[test]
+    fn turns_of_one_name_on_two_servers_are_not_joined() {
+        let joined = |first, second| ProviderState::join(Some(state(first)), Some(state(second)));
+        assert_eq!(joined(Some("a:1"), Some("a:1")).map(|state| state.items.len()), Some(2));
+        assert_eq!((joined(Some("a:1"), Some("a:2")), joined(None, Some("a:1"))), (None, None));
+    }
+
+    #[test]
+    fn a_state_that_was_kept_before_servers_were_noted_can_be_read() {
+        let written = json!({"wire": "w", "model": "m", "items": [1]});
+        assert_eq!(serde_json::from_value::<ProviderState>(written.clone()).unwrap(), state(None));
+        assert_eq!(serde_json::to_value(state(None)).unwrap(), written);
     }
 }

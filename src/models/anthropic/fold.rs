@@ -108,7 +108,8 @@ impl Fold for MessageFold {
         }
         known.assign(&mut content);
         let is_kept = !items.is_empty() && items.iter().all(can_be_kept);
-        let provider_state = is_kept.then(|| ProviderState { wire: WIRE.to_owned(), model: asked, items });
+        let provider_state =
+            is_kept.then(|| ProviderState { wire: WIRE.to_owned(), model: asked, origin: None, items });
         Ok(Reply { content, stop, usage, model, response_id, provider_state, first_token_ms: None })
     }
 }

@@ -11,8 +11,8 @@ use crate::core::error::ErrorCode;
 use crate::core::run::Offer;
 use crate::core::tool::Tool;
 use crate::models::http::{
-    Declared, ErrorBody, Fold, MediaKind, Members, Object, Opening, PromptCache, Reasoning, Rendered, Settings,
-    SettingsError, ToolChoice, Wire,
+    Declaration, Declared, ErrorBody, Fold, MediaKind, Members, Object, Opening, PromptCache, Reasoning, Rendered,
+    Settings, SettingsError, ToolChoice, Wire,
 };
 use crate::ports::ModelRequest;
 
@@ -89,6 +89,10 @@ impl Wire for Messages {
         tools::declare(tool, self.strict_tools)
     }
 
+    fn bound(&self, declarations: &mut Vec<Declaration>) {
+        tools::bound(declarations);
+    }
+
     fn body(&self, request: &ModelRequest<'_>, rendered: &Rendered<'_>) -> Result<Vec<u8>, serde_json::Error> {
         let tools = rendered.tools.unwrap_or_default();
         let mut body = Object::new(&self.opening, request.system.len() + rendered.messages.len() + tools.len());
@@ -103,7 +107,7 @@ impl Wire for Messages {
         body.rendered("messages", &[b"[", rendered.messages, b"]"]);
         if let Some(tools) = rendered.tools {
             body.rendered("tools", &[tools]);
-            if let Some(choice) = self.choice(request.offer) {
+            if let Some(choice) = self.choice(request.offer, rendered.choice(&self.tool_choice)) {
                 body.field("tool_choice", &choice)?;
             }
         } else if let Some(stubs) = tools::stubs(request.messages) {
@@ -128,8 +132,8 @@ impl Wire for Messages {
 
 impl Messages {
     /// Tools that may not be called stay listed: the prefix that the server caches must not change with the offer.
-    fn choice(&self, offer: Offer) -> Option<Map<String, Value>> {
-        let (kind, name) = match (offer, &self.tool_choice) {
+    fn choice(&self, offer: Offer, choice: &ToolChoice) -> Option<Map<String, Value>> {
+        let (kind, name) = match (offer, choice) {
             (Offer::NoTools | Offer::LastWord, _) => return Some(Map::from_iter([("type".into(), json!("none"))])),
             (Offer::Tools, ToolChoice::Auto) if self.parallel_tool_calls.is_none() => return None,
             (Offer::Tools, ToolChoice::Auto) => ("auto", None),

@@ -10,7 +10,10 @@ use super::names::accepted_name;
 use super::{root, subset};
 use crate::core::chat::{Message, Part};
 use crate::core::tool::Tool;
-use crate::models::http::Declared;
+use crate::models::http::{Declaration, Declared};
+
+/// The API refuses a request with more strict tools.
+const MOST_STRICT: usize = 20;
 
 /// The declaration of a tool; strict where that is wanted and its schema allows it.
 pub(super) fn declare(tool: &Tool, strict: bool) -> Declared {
@@ -44,4 +47,18 @@ pub(super) fn stubs<'a>(messages: &'a [Arc<Message>]) -> Option<Vec<Value>> {
         messages.iter().flat_map(|message| &message.content).filter_map(called).collect();
     let stub = |name: Cow<'a, str>| json!({"name": name, "input_schema": {"type": "object"}});
     (!names.is_empty()).then(|| names.into_iter().map(stub).collect())
+}
+
+/// Leaves as many tools strict as one request may have.
+pub(super) fn bound(declarations: &mut [Declaration]) {
+    let strict = declarations.iter_mut().filter_map(|declaration| declaration.json.as_object_mut());
+    let strict = strict.filter(|json| json.get("strict") == Some(&Value::Bool(true)));
+    let mut loosened = 0;
+    for json in strict.skip(MOST_STRICT) {
+        json.shift_remove("strict");
+        loosened += 1;
+    }
+    if loosened > 0 {
+        tracing::warn!(most = MOST_STRICT, loosened, "the server takes no more strict tools, so the last ones are not");
+    }
 }

@@ -104,7 +104,7 @@ impl Wire for Generate {
         body.rendered("contents", &[b"[", rendered.messages, b"]"]);
         if let Some(tools) = rendered.tools {
             body.rendered("tools", &[br#"[{"functionDeclarations":"#, tools, b"}]"]);
-            if let Some(config) = self.calling(request.offer) {
+            if let Some(config) = self.calling(request.offer, rendered.choice(&self.tool_choice)) {
                 body.field("toolConfig", &json!({"functionCallingConfig": config}))?;
             }
         }
@@ -135,8 +135,8 @@ impl Wire for Generate {
 
 impl Generate {
     /// Tools that may not be called stay listed: the prefix that the server caches must not change with the offer.
-    fn calling(&self, offer: Offer) -> Option<Value> {
-        match (offer, &self.tool_choice) {
+    fn calling(&self, offer: Offer, choice: &ToolChoice) -> Option<Value> {
+        match (offer, choice) {
             (Offer::NoTools | Offer::LastWord, _) => Some(json!({"mode": "NONE"})),
             // Calls that are forced are held to their schema anyway.
             (Offer::Tools, ToolChoice::Auto) => self.strict_tools.then(|| json!({"mode": "VALIDATED"})),

@@ -30,7 +30,7 @@ pub(super) fn keep(model: &str, parts: Vec<Value>, token: Option<String>) -> Opt
     let items: Vec<Value> = parts.into_iter().chain(token).collect();
     // Arguments nested this deep are malformed in the neutral form; here, no journal could give them back.
     let is_kept = !items.is_empty() && !items.iter().any(|item| is_deeper_than(item, MAX_DEPTH));
-    is_kept.then(|| ProviderState { wire: WIRE.into(), model: model.to_owned(), items })
+    is_kept.then(|| ProviderState { wire: WIRE.into(), model: model.to_owned(), origin: None, items })
 }
 
 /// The token that continues this turn: the same request has to be sent again with it, without the turn.

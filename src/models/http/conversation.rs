@@ -8,9 +8,10 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use reqwest::Response;
 use secrecy::SecretString;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::answer::{Answer, Head, Progress};
+use super::author::Author;
 use super::deadlines::{Awaited, Deadlines};
 use super::endpoint::Endpoint;
 use super::tool_block::ToolBlock;
@@ -29,19 +30,22 @@ const DRAIN: Duration = Duration::from_millis(10);
 pub(super) struct HttpConversation {
     endpoint: Arc<Endpoint>,
     wire: Arc<dyn Wire>,
+    author: Arc<Author>,
     transcript: Transcript,
     tools: ToolBlock,
 }
 
 impl HttpConversation {
-    pub(super) fn new(endpoint: Arc<Endpoint>, wire: Arc<dyn Wire>) -> Self {
-        Self { endpoint, wire, transcript: Transcript::default(), tools: ToolBlock::default() }
+    pub(super) fn new(endpoint: Arc<Endpoint>, wire: Arc<dyn Wire>, author: Arc<Author>) -> Self {
+        Self { endpoint, wire, author, transcript: Transcript::default(), tools: ToolBlock::default() }
     }
 
     pub(super) fn render(&mut self, request: &ModelRequest<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        self.transcript.update(self.wire.as_ref(), request.messages)?;
-        let tools = self.tools.render(self.wire.as_ref(), request.tools)?;
-        self.wire.body(request, &Rendered { messages: self.transcript.json(), tools })
+        self.transcript.update(self.wire.as_ref(), &self.author, request.messages)?;
+        self.tools.update(self.wire.as_ref(), request.tools)?;
+        let request = ModelRequest { messages: self.transcript.messages(), ..request.clone() };
+        let (tools, names) = (self.tools.json(), self.tools.names());
+        self.wire.body(&request, &Rendered { messages: self.transcript.json(), tools, names })
     }
 }
 
@@ -103,7 +107,8 @@ impl HttpConversation {
             Err(failure) => return Err(ModelFailure { failure, usage: answer.usage() }),
         };
         let reply = answer.end(self.transcript.ids())?;
-        Ok(Reply { first_token_ms, ..reply })
+        let provider_state = reply.provider_state.map(|state| self.author.sign(state));
+        Ok(Reply { first_token_ms, provider_state, ..reply })
     }
 
     /// Feeds the answer until it has enough or nothing more comes; returns when the first fragment came.
@@ -115,11 +120,15 @@ impl HttpConversation {
         deltas: DeltaSink<'_>,
     ) -> Result<Option<u64>, Failure> {
         let mut first_token_ms = None;
+        let mut settled = None;
         loop {
-            let awaited = match (answer.is_settled(), answer.has_begun()) {
-                (true, _) => Awaited::Rest,
-                (false, true) => Awaited::NextPiece,
-                (false, false) => self.first_awaited(),
+            if settled.is_none() && answer.is_settled() {
+                settled = Some(Instant::now());
+            }
+            let awaited = match (settled, answer.has_begun()) {
+                (Some(settled), _) => Awaited::Rest(settled),
+                (None, true) => Awaited::NextPiece,
+                (None, false) => self.first_awaited(),
             };
             let piece = match deadlines.wait(awaited, response.chunk()).await {
                 Ok(Ok(piece)) => piece,
@@ -147,21 +156,21 @@ impl HttpConversation {
     fn head(&self, response: &Response) -> Head {
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
         let streaming = self.wire.streams();
-        Head::new(self.endpoint.host(), response.status().as_u16(), header, streaming, Timestamp::now())
+        Head::new(self.endpoint.origin(), response.status().as_u16(), header, streaming, Timestamp::now())
     }
 
     fn not_sent(&self, error: reqwest::Error) -> Failure {
         if error.is_timeout() {
-            let (host, limit) = (self.endpoint.host(), self.endpoint.timeouts().connect);
-            return Failure::new(ErrorCode::ProviderTimeout, format!("no connection to {host} within {limit:?}"));
+            let (server, limit) = (self.endpoint.origin(), self.endpoint.timeouts().connect);
+            return Failure::new(ErrorCode::ProviderTimeout, format!("no connection to {server} within {limit:?}"));
         }
-        let (host, why) = (self.endpoint.host(), root_cause(&error));
-        Failure::new(ErrorCode::ProviderUnavailable, format!("{host} cannot be reached: {why}"))
+        let (server, why) = (self.endpoint.origin(), root_cause(&error));
+        Failure::new(ErrorCode::ProviderUnavailable, format!("{server} cannot be reached: {why}"))
     }
 
     fn broken(&self, error: reqwest::Error) -> Failure {
-        let (host, why) = (self.endpoint.host(), root_cause(&error));
-        Failure::new(ErrorCode::ProviderInvalidResponse, format!("the answer of {host} was cut off: {why}"))
+        let (server, why) = (self.endpoint.origin(), root_cause(&error));
+        Failure::new(ErrorCode::ProviderInvalidResponse, format!("the answer of {server} was cut off: {why}"))
     }
 }
 

@@ -8,7 +8,8 @@ use tokio::time::{Instant, timeout_at};
 use super::settings::Timeouts;
 use crate::core::error::{ErrorCode, Failure};
 
-/// Some servers keep a finished stream open; nobody is to wait long for a mark that never comes.
+/// Some servers keep a finished stream open, and keep it alive with comments; nobody is to wait long for a mark that never
+/// comes.
 const REST: Duration = Duration::from_secs(2);
 
 /// What is being waited for.
@@ -18,8 +19,8 @@ pub(super) enum Awaited {
     FirstToken,
     /// The next piece of an answer that has begun.
     NextPiece,
-    /// What may follow when the outcome is certain: the bill, the end mark.
-    Rest,
+    /// What may follow when the outcome is certain, as it has been since then: the bill, the end mark.
+    Rest(Instant),
     /// The head of an answer that is not streamed: it comes when the model is done.
     WholeReply,
 }
@@ -49,7 +50,7 @@ impl Deadlines {
         let next = match awaited {
             Awaited::FirstToken => (after(self.sent, first_token), "no token", first_token),
             Awaited::NextPiece => (after(Instant::now(), idle), "no further piece of the reply", idle),
-            Awaited::Rest => (after(Instant::now(), idle.min(REST)), "no end of the reply", idle.min(REST)),
+            Awaited::Rest(settled) => (after(settled, idle.min(REST)), "no end of the reply", idle.min(REST)),
             Awaited::WholeReply => whole,
         };
         let (until, what, limit) = if next.0 < whole.0 { next } else { whole };
@@ -65,4 +66,22 @@ fn after(moment: Instant, duration: Duration) -> Instant {
 /// The failure of a wait that was too long.
 fn timed_out(what: &str, limit: Duration) -> Failure {
     Failure::new(ErrorCode::ProviderTimeout, format!("the model server sent {what} within {limit:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::time::sleep;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_goes_on_sending_does_not_put_off_the_end_of_a_settled_answer() {
+        let deadlines = Deadlines::start(Timeouts::default());
+        let settled = Instant::now();
+        let comment = || deadlines.wait(Awaited::Rest(settled), sleep(Duration::from_millis(600)));
+        for _ in 0..3 {
+            assert_eq!(comment().await, Ok(()));
+        }
+        assert!(comment().await.is_err());
+        assert_eq!(settled.elapsed(), REST);
+    }
 }

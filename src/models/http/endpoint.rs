@@ -29,7 +29,7 @@ pub(in crate::models) struct Address<'a> {
 /// The header that shows the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::models) enum KeyHeader {
-    /// `authorization: Bearer …`; Azure wants `api-key`.
+    /// `authorization: Bearer …`; Azure wants a key that stays the same as `api-key`.
     Bearer,
     /// This header, and nothing but the key in it.
     Named(&'static str),
@@ -39,7 +39,7 @@ pub(in crate::models) enum KeyHeader {
 pub(super) struct Endpoint {
     client: Client,
     url: Url,
-    host: String,
+    origin: String,
     provider: String,
     key_header: KeyHeader,
     keys: Keys,
@@ -51,10 +51,12 @@ impl Endpoint {
     pub(super) fn new(settings: &Settings, address: &Address<'_>) -> Result<Self, SettingsError> {
         let url = request_url(&settings.base_url, address)?;
         let host = url.host_str().unwrap_or_default().to_owned();
+        let origin = url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}"));
         let provider = provider(&host, url.port());
-        let key_header = match address.key {
-            KeyHeader::Bearer if provider == "azure" => KeyHeader::Named("api-key"),
-            KeyHeader::Bearer | KeyHeader::Named(_) => address.key,
+        let key_header = match (address.key, &settings.api_key) {
+            // Keys that change are tokens of Entra, Azure's directory.
+            (KeyHeader::Bearer, Some(Key::Fixed(_))) if provider == "azure" => KeyHeader::Named("api-key"),
+            (KeyHeader::Bearer | KeyHeader::Named(_), _) => address.key,
         };
         if let Some(Key::Fixed(key)) = &settings.api_key {
             key_value(key_header, key).ok_or(SettingsError::ApiKey)?;
@@ -70,7 +72,7 @@ impl Endpoint {
             .map_err(|error| SettingsError::Client(error.without_url().to_string()))?;
         let secrets = Secrets::of(settings, &url);
         let keys = Keys::new(settings.api_key.as_ref());
-        Ok(Self { client, url, host, provider, key_header, keys, secrets, timeouts: settings.timeouts })
+        Ok(Self { client, url, origin, provider, key_header, keys, secrets, timeouts: settings.timeouts })
     }
 
     /// A request with this body, under this span, showing this key.
@@ -97,9 +99,9 @@ impl Endpoint {
         &self.keys
     }
 
-    /// The host, for people.
-    pub(super) fn host(&self) -> &str {
-        &self.host
+    /// The server, as `host` or `host:port`, without credentials.
+    pub(super) fn origin(&self) -> &str {
+        &self.origin
     }
 
     /// Who serves the model, as far as the address tells.
@@ -119,9 +121,9 @@ impl Endpoint {
 }
 
 impl fmt::Debug for Endpoint {
-    /// The host alone: address and headers hold credentials.
+    /// The server alone: address and headers hold credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Endpoint").field("host", &self.host).finish_non_exhaustive()
+        f.debug_struct("Endpoint").field("server", &self.origin).finish_non_exhaustive()
     }
 }
 

@@ -1,27 +1,30 @@
 //! Keys that do not stay the same: short-lived tokens that somebody else hands out.
 
 use std::fmt;
+use std::io;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use secrecy::{ExposeSecret, SecretString};
-use tokio::process::Command;
+use tokio::io::AsyncReadExt;
+use tokio::process::{ChildStdout, Command};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::settings::Key;
 use crate::core::error::{ErrorCode, Failure};
 
-/// A program that hands out keys may take this long.
-const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
+/// Whoever hands out keys may take this long.
+const KEY_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_KEY_BYTES: usize = 64 << 10;
 
 /// Hands out keys. The host application's own way to its credentials (FEATURES 3.09).
 #[async_trait]
 pub trait KeySource: fmt::Debug + Send + Sync {
-    /// The key to send. Asked before the first request, and once more when the provider refuses the key it gave. The
-    /// error is shown to people and holds no secret.
+    /// The key to send. Asked before the first request, and once more when the provider refuses the key it gave. It is
+    /// dropped when it takes longer than 30 seconds. The error is shown to people and holds no secret.
     async fn key(&self) -> Result<SecretString, String>;
 }
 
@@ -39,22 +42,33 @@ impl KeySource for KeyCommand {
     async fn key(&self) -> Result<SecretString, String> {
         let program = &self.command;
         let mut command = Command::new(program);
-        command.args(&self.args).stdin(std::process::Stdio::null()).kill_on_drop(true);
-        let output = timeout(COMMAND_TIMEOUT, command.output())
-            .await
-            .map_err(|_| format!("`{program}` gave no key within {COMMAND_TIMEOUT:?}"))?
-            .map_err(|error| format!("`{program}` cannot be run: {error}"))?;
-        if !output.status.success() {
-            // What it printed may be half a secret.
-            return Err(format!("`{program}` failed: {}", output.status));
+        // What it complains of may be half a secret.
+        command.args(&self.args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+        let not_run = |error: io::Error| format!("`{program}` cannot be run: {error}");
+        let mut child = command.spawn().map_err(not_run)?;
+        let printed = read_bounded(child.stdout.take()).await.map_err(not_run)?;
+        if printed.len() > MAX_KEY_BYTES {
+            return Err(format!("`{program}` printed more than a key"));
         }
-        let key = String::from_utf8(output.stdout).map_err(|_| format!("`{program}` printed no text"))?;
+        let status = child.wait().await.map_err(not_run)?;
+        if !status.success() {
+            return Err(format!("`{program}` failed: {status}"));
+        }
+        let key = String::from_utf8(printed).map_err(|_| format!("`{program}` printed no text"))?;
         match key.trim() {
             "" => Err(format!("`{program}` printed nothing")),
-            key if key.len() > MAX_KEY_BYTES => Err(format!("`{program}` printed more than a key")),
             key => Ok(key.into()),
         }
     }
+}
+
+/// What a program printed, but not more than shows that it is no key.
+async fn read_bounded(stdout: Option<ChildStdout>) -> io::Result<Vec<u8>> {
+    let mut printed = Vec::new();
+    if let Some(stdout) = stdout {
+        stdout.take(MAX_KEY_BYTES as u64 + 1).read_to_end(&mut printed).await?;
+    }
+    Ok(printed)
 }
 
 /// The key of one model, and where a fresh one comes from.
@@ -114,7 +128,9 @@ impl Keys {
 }
 
 async fn fetch(source: &dyn KeySource) -> Result<SecretString, Failure> {
-    source.key().await.map_err(|why| Failure::new(ErrorCode::ProviderAuth, format!("there is no key to send: {why}")))
+    let asked = timeout(KEY_TIMEOUT, source.key()).await;
+    let key = asked.unwrap_or_else(|_| Err(format!("none came within {KEY_TIMEOUT:?}")));
+    key.map_err(|why| Failure::new(ErrorCode::ProviderAuth, format!("there is no key to send: {why}")))
 }
 
 impl fmt::Debug for Keys {
@@ -124,5 +140,36 @@ impl fmt::Debug for Keys {
             Source::Fixed(_) => "a key",
             Source::Changing { .. } => "a source of keys",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Hanging;
+
+    #[async_trait]
+    impl KeySource for Hanging {
+        async fn key(&self) -> Result<SecretString, String> {
+            std::future::pending().await
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_for_ever_for_a_key() {
+        let keys = Keys::new(Some(&Key::From(Arc::new(Hanging))));
+        let failure = keys.current().await.unwrap_err();
+        assert_eq!(failure.code, ErrorCode::ProviderAuth);
+        assert_eq!(failure.message, "there is no key to send: none came within 30s");
+        assert_eq!(keys.instead_of(None).await.unwrap_err(), failure);
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn of_a_program_that_prints_for_ever_only_the_beginning_is_read_and_it_is_ended() {
+        let endless = KeyCommand { command: "yes".into(), args: vec!["key-canary".into()] };
+        assert_eq!(endless.key().await.unwrap_err(), "`yes` printed more than a key");
     }
 }

@@ -4,6 +4,7 @@
 //! whatever pieces, and an adapter is little more than its wire types. One call is one attempt: nothing here retries.
 
 mod answer;
+mod author;
 mod call_ids;
 mod conversation;
 mod deadlines;
@@ -33,4 +34,5 @@ pub(in crate::models) use errors::ErrorBody;
 pub(in crate::models) use fault::{Fault, read};
 pub(in crate::models) use members::Members;
 pub(in crate::models) use object::{Object, Opening};
+pub(in crate::models) use tool_block::{Declaration, keep_first};
 pub(in crate::models) use wire::{Declared, Fold, Rendered, Wire};

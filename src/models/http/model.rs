@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::answer::{Answer, Head};
+use super::author::Author;
 use super::conversation::HttpConversation;
 use super::endpoint::{Address, Endpoint};
 use super::wire::{Declared, Wire};
@@ -17,6 +18,7 @@ pub struct HttpModel {
     identity: Arc<ModelIdentity>,
     endpoint: Arc<Endpoint>,
     wire: Arc<dyn Wire>,
+    author: Arc<Author>,
 }
 
 impl HttpModel {
@@ -35,17 +37,27 @@ impl HttpModel {
             model: settings.model.clone(),
             settings: settings.shown(),
         };
-        Ok(Self { identity: Arc::new(identity), endpoint: Arc::new(endpoint), wire: Arc::new(wire) })
+        let author = Author { wire: wire.name(), model: settings.model.clone(), origin: endpoint.origin().to_owned() };
+        Ok(Self {
+            identity: Arc::new(identity),
+            endpoint: Arc::new(endpoint),
+            wire: Arc::new(wire),
+            author: Arc::new(author),
+        })
     }
 
     /// What a fresh conversation would send for this request.
     pub fn body(&self, request: &ModelRequest<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        HttpConversation::new(Arc::clone(&self.endpoint), Arc::clone(&self.wire)).render(request)
+        self.conversation().render(request)
     }
 
     /// An answer with this head, to be read without a network.
     pub fn answer(&self, head: Head) -> Answer {
         Answer::new(head, &self.wire)
+    }
+
+    fn conversation(&self) -> HttpConversation {
+        HttpConversation::new(Arc::clone(&self.endpoint), Arc::clone(&self.wire), Arc::clone(&self.author))
     }
 }
 
@@ -63,13 +75,13 @@ impl Model for HttpModel {
     }
 
     fn converse(&self) -> Box<dyn Conversation> {
-        Box::new(HttpConversation::new(Arc::clone(&self.endpoint), Arc::clone(&self.wire)))
+        Box::new(self.conversation())
     }
 }
 
 impl fmt::Debug for HttpModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { identity, endpoint, wire } = self;
+        let Self { identity, endpoint, wire, author: _ } = self;
         f.debug_struct("HttpModel")
             .field("model", &identity.model)
             .field("endpoint", endpoint)

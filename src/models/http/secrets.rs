@@ -2,50 +2,116 @@
 
 use std::fmt;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::settings::{Key, Proxy, Settings};
 use crate::core::error::Failure;
 
-/// A piece of a secret that is this long tells it from anything else. Values that are shorter as a whole are
+/// A piece of a credential that is this long tells it from anything else. Values that are shorter as a whole are
 /// placeholders (`ollama`, `EMPTY`) and flags; blotting those out would only garble messages.
 const TELLTALE_CHARS: usize = 8;
 
-/// The key, the header values, and what the address carries besides the address.
-pub(super) struct Secrets(Vec<SecretString>);
+/// The names of headers and parameters that hold credentials have one of these in them.
+const CREDENTIAL_WORDS: [&str; 6] = ["auth", "key", "token", "secret", "cookie", "credential"];
+
+/// The key, the header values, and what the addresses of server and proxy carry besides the address.
+#[derive(Default)]
+pub(super) struct Secrets {
+    /// Not even a piece of these may be shown.
+    credentials: Vec<SecretString>,
+    /// These may not be shown as a whole; a piece of them may be any word.
+    values: Vec<SecretString>,
+}
 
 impl Secrets {
     pub(super) fn of(settings: &Settings, url: &Url) -> Self {
-        let key = settings.api_key.iter().filter_map(|key| match key {
-            Key::Fixed(key) => Some(key),
-            Key::From(_) => None,
-        });
-        let proxy = match &settings.proxy {
-            Proxy::Url(url) => Some(url),
-            Proxy::Environment | Proxy::Direct => None,
-        };
-        let mut secrets: Vec<SecretString> = key.chain(settings.headers.values()).chain(proxy).cloned().collect();
-        secrets.extend(url.password().map(SecretString::from));
-        let in_query = url.query_pairs().filter(|(name, _)| name != "api-version");
-        secrets.extend(in_query.map(|(_, value)| SecretString::from(value.into_owned())));
-        secrets.retain(is_telltale);
-        Self(secrets)
+        let mut secrets = Self::default();
+        if let Some(Key::Fixed(key)) = &settings.api_key {
+            secrets.credentials.push(key.clone());
+        }
+        for (name, value) in &settings.headers {
+            secrets.add(name, value.expose_secret());
+        }
+        for (name, value) in url.query_pairs().filter(|(name, _)| name != "api-version") {
+            secrets.add(&name, &value);
+        }
+        secrets.values.extend(of_user(url));
+        if let Proxy::Url(proxy) = &settings.proxy {
+            secrets.values.extend(of_proxy(proxy.expose_secret()));
+        }
+        secrets.credentials.retain(is_telltale);
+        secrets.values.retain(is_telltale);
+        secrets
     }
 
-    /// The failure without any secret, nor the `key` that was sent: a whole one is blotted out, and where a piece is left
-    /// the message is withheld.
-    pub(super) fn scrub(&self, failure: Failure, key: Option<&SecretString>) -> Failure {
-        let mut message = failure.message.clone();
-        let key = key.filter(|key| is_telltale(key));
-        for secret in self.0.iter().chain(key) {
-            message = message.replace(secret.expose_secret(), "[redacted]");
+    /// A header or a parameter.
+    fn add(&mut self, name: &str, value: &str) {
+        let name = name.to_ascii_lowercase();
+        if CREDENTIAL_WORDS.iter().any(|word| name.contains(word)) {
+            self.credentials.push(without_scheme(value).into());
+        } else {
+            self.values.push(value.into());
         }
-        if self.0.iter().chain(key).any(|secret| shares_a_piece(&message, secret.expose_secret())) {
+    }
+
+    /// The failure without any secret, nor the `key` that was sent: a whole one is blotted out, and where a piece of a
+    /// credential is left the message is withheld.
+    pub(super) fn scrub(&self, failure: Failure, key: Option<&SecretString>) -> Failure {
+        let credentials = self.credentials.iter().chain(key.filter(|key| is_telltale(key)));
+        let credentials: Vec<&str> = credentials.map(ExposeSecret::expose_secret).collect();
+        let mut whole: Vec<&str> = self.values.iter().map(ExposeSecret::expose_secret).collect();
+        whole.extend(&credentials);
+        // One may be a part of another.
+        whole.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        let mut message = failure.message.clone();
+        for secret in whole {
+            message = message.replace(secret, "[redacted]");
+        }
+        if credentials.iter().any(|secret| shares_a_piece(&message, secret)) {
             message = "the provider's message repeats a part of the credentials and is withheld".into();
         }
         Failure { message, ..failure }
     }
+}
+
+/// What an address says of its user, in every form in which it can be met.
+fn of_user(url: &Url) -> Vec<SecretString> {
+    let (user, password) = (url.username(), url.password().unwrap_or_default());
+    let (plain_user, plain_password) = (percent_decoded(user), percent_decoded(password));
+    let basic = STANDARD_NO_PAD.encode(format!("{plain_user}:{plain_password}"));
+    let is_given = !user.is_empty() || !password.is_empty();
+    let forms = [user, password, &plain_user, &plain_password, &basic];
+    forms.into_iter().filter(|_| is_given).map(SecretString::from).collect()
+}
+
+/// What a proxy's address says of its user; the scheme may be missing.
+fn of_proxy(address: &str) -> Vec<SecretString> {
+    let readings = [Url::parse(address), Url::parse(&format!("http://{address}"))];
+    readings.iter().flatten().flat_map(of_user).collect()
+}
+
+/// The credential of `Bearer …`, `Basic …`: the scheme is no secret.
+fn without_scheme(value: &str) -> &str {
+    match value.split_once(' ') {
+        Some((scheme, credential)) if scheme.chars().all(|letter| letter.is_ascii_alphabetic()) => credential.trim(),
+        Some(_) | None => value,
+    }
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('%') {
+        bytes.extend_from_slice(before.as_bytes());
+        let byte = after.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(byte.unwrap_or(b'%'));
+        rest = byte.and_then(|_| after.get(2..)).unwrap_or(after);
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn is_telltale(secret: &SecretString) -> bool {
@@ -54,12 +120,14 @@ fn is_telltale(secret: &SecretString) -> bool {
 
 fn shares_a_piece(message: &str, secret: &str) -> bool {
     let characters: Vec<char> = secret.chars().collect();
-    characters.windows(TELLTALE_CHARS).any(|piece| message.contains(&piece.iter().collect::<String>()))
+    let mut pieces = characters.windows(TELLTALE_CHARS).map(|piece| piece.iter().collect::<String>());
+    // The beginning of an address is a piece of every other one.
+    pieces.any(|piece| !piece.contains("://") && message.contains(&piece))
 }
 
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} secrets", self.0.len())
+        write!(f, "{} secrets", self.credentials.len() + self.values.len())
     }
 }
 
@@ -68,23 +136,72 @@ mod tests {
     use super::*;
     use crate::core::error::ErrorCode;
 
-    #[test]
-    fn placeholders_are_no_secrets_and_passwords_in_the_address_are() {
-        let settings = Settings { api_key: Some("ollama".into()), ..Settings::new("http://h", "m") };
-        let url = Url::parse("http://u:pass-canary@h/v1?api-version=2024-10-21&key=query-canary").unwrap();
-        let scrub = |text: &str| {
-            Secrets::of(&settings, &url).scrub(Failure::new(ErrorCode::ProviderRejected, text), None).message
-        };
-        assert_eq!(scrub("ollama has no api-version 2024-10-21"), "ollama has no api-version 2024-10-21");
-        assert_eq!(scrub("pass-canary, query-canary"), "[redacted], [redacted]");
+    const WITHHELD: &str = "the provider's message repeats a part of the credentials and is withheld";
+
+    fn scrubbed(settings: &Settings, text: &str) -> String {
+        let url = Url::parse(&settings.base_url).unwrap();
+        Secrets::of(settings, &url).scrub(Failure::new(ErrorCode::ProviderRejected, text), None).message
+    }
+
+    fn with_header(name: &str, value: &str) -> Settings {
+        Settings { headers: [(name.to_owned(), value.into())].into(), ..Settings::new("http://h", "m") }
     }
 
     #[test]
-    fn neither_a_whole_secret_nor_a_piece_of_one_gets_through() {
-        let secrets = Secrets(vec!["sk-canary-0123456789".into()]);
-        let scrub = |text: &str| secrets.scrub(Failure::new(ErrorCode::ProviderRejected, text), None).message;
+    fn placeholders_are_no_secrets_and_passwords_in_the_address_are() {
+        let address = "http://u:pass-canary@h/v1?api-version=2024-10-21&key=query-canary";
+        let settings = Settings { api_key: Some("ollama".into()), ..Settings::new(address, "m") };
+        let scrub = |text: &str| scrubbed(&settings, text);
+        assert_eq!(scrub("ollama has no api-version 2024-10-21"), "ollama has no api-version 2024-10-21");
+        assert_eq!(scrub("pass-canary, query-canary"), "[redacted], [redacted]");
+        assert_eq!(scrub("query-canar"), WITHHELD);
+    }
+
+    #[test]
+    fn neither_a_whole_key_nor_a_piece_of_one_gets_through() {
+        let settings = Settings { api_key: Some("sk-canary-0123456789".into()), ..Settings::new("http://h", "m") };
+        let scrub = |text: &str| scrubbed(&settings, text);
         assert_eq!(scrub("bad key sk-canary-0123456789!"), "bad key [redacted]!");
-        assert!(!scrub("bad key sk-canary-***").contains("canary"));
+        assert_eq!(scrub("bad key sk-canary-***"), WITHHELD);
         assert_eq!(scrub("no such model"), "no such model");
+    }
+
+    #[test]
+    fn of_an_address_user_and_password_are_secret_in_every_form_and_the_host_is_not() {
+        let user = "account-1:pa%24s-canary@";
+        let address = format!("https://{user}gateway.example:8443/v1");
+        let of_server = Settings::new(address.clone(), "m");
+        let proxy = |address: &str| Settings { proxy: Proxy::Url(address.into()), ..Settings::new("http://h", "m") };
+        let basic = STANDARD_NO_PAD.encode("account-1:pa$s-canary");
+        let said = format!("gateway.example: account-1, pa%24s-canary, pa$s-canary, Basic {basic}==");
+        let shown = "gateway.example: [redacted], [redacted], [redacted], Basic [redacted]==";
+        for settings in [of_server, proxy(&address), proxy(&format!("{user}gateway.example:8443"))] {
+            assert_eq!(scrubbed(&settings, &said), shown);
+            let help = "see https://docs.example/errors and https://gateway.example";
+            assert_eq!(scrubbed(&settings, help), help);
+        }
+    }
+
+    #[test]
+    fn pieces_are_looked_for_in_headers_that_hold_credentials_and_in_no_others() {
+        let team = with_header("x-team", "platform-engineering");
+        assert_eq!(scrubbed(&team, "platform-engineering is over quota"), "[redacted] is over quota");
+        assert_eq!(scrubbed(&team, "no platform-independent engineering"), "no platform-independent engineering");
+        for name in ["X-Auth", "ocp-apim-subscription-key", "x-token", "client-secret", "Cookie", "x-credentials"] {
+            assert_eq!(scrubbed(&with_header(name, "abcdef-canary-012"), "bad: -canary-***"), WITHHELD, "{name}");
+        }
+    }
+
+    #[test]
+    fn neither_the_scheme_of_a_credential_nor_that_of_an_address_is_one() {
+        let bearer = with_header("authorization", "Bearer sk-canary-0123");
+        assert_eq!(scrubbed(&bearer, "no Bearer scheme, but sk-canary-0123"), "no Bearer scheme, but [redacted]");
+        let address = with_header("x-token-url", "https://login.corp/a");
+        assert_eq!(scrubbed(&address, "see https://docs.example"), "see https://docs.example");
+    }
+
+    #[test]
+    fn what_is_no_escape_is_left_as_it_is() {
+        assert_eq!(percent_decoded("a%2Fb%zz%4%"), "a/b%zz%4%");
     }
 }

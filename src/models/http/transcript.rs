@@ -1,18 +1,26 @@
 //! The conversation as bytes that only grow: each message is rendered once, appended, and never touched again. What is
-//! unchanged is told by its allocation; from the first message that is another one, the rest is rendered anew.
+//! unchanged is told by its allocation; from the first message that is another one, the rest is rendered anew. A wire
+//! reads of each message what is meant for it: what another author kept for replay is not.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::CallIds;
+use super::author::Author;
 use super::members::Members;
 use super::wire::Wire;
-use crate::core::chat::Message;
+use crate::core::chat::{Message, Role};
+
+/// What is said to a model that is to go on where another one stopped. Many servers refuse a conversation that ends with
+/// the model's own words, or take them for the beginning of a reply.
+static GO_ON: LazyLock<Arc<Message>> = LazyLock::new(|| Arc::new(Message::user("[continue]")));
 
 /// The rendered part of a conversation.
 #[derive(Debug, Default)]
 pub(super) struct Transcript {
     members: Members,
     rendered: Vec<Rendered>,
+    /// The messages as the wire reads them, one for each that is rendered.
+    read: Vec<Arc<Message>>,
     ids: CallIds,
 }
 
@@ -24,21 +32,34 @@ struct Rendered {
 }
 
 impl Transcript {
-    /// Brings the bytes up to date; says how many messages had to be rendered.
-    pub(super) fn update(&mut self, wire: &dyn Wire, messages: &[Arc<Message>]) -> Result<usize, serde_json::Error> {
+    /// Brings the bytes up to date, for a wire and a model which replay what `author` wrote; says how many messages had
+    /// to be rendered. After a turn at the end that is not the author's to continue, it is asked to go on: in these
+    /// bytes alone, not in the conversation.
+    pub(super) fn update(
+        &mut self,
+        wire: &dyn Wire,
+        author: &Author,
+        messages: &[Arc<Message>],
+    ) -> Result<usize, serde_json::Error> {
+        let unfinished = messages.last().filter(|last| last.role == Role::Assistant && !author.wrote(last));
+        let messages = messages.iter().chain(unfinished.map(|_| &*GO_ON));
         let same = |(known, message): &(&Rendered, &Arc<Message>)| Arc::ptr_eq(&known.message, message);
-        let unchanged = self.rendered.iter().zip(messages).take_while(same).count();
+        let unchanged = self.rendered.iter().zip(messages.clone()).take_while(same).count();
         self.forget_from(unchanged);
-        let new = messages.get(unchanged..).unwrap_or_default();
-        for message in new {
-            self.append(wire, message)?;
+        for message in messages.skip(unchanged) {
+            self.append(wire, author, message)?;
         }
-        Ok(new.len())
+        Ok(self.rendered.len() - unchanged)
     }
 
     /// The members of the `messages` array, separated by commas.
     pub(super) fn json(&self) -> &[u8] {
         self.members.json()
+    }
+
+    /// The messages as the wire reads them.
+    pub(super) fn messages(&self) -> &[Arc<Message>] {
+        &self.read
     }
 
     /// The ids of all calls in it.
@@ -47,18 +68,29 @@ impl Transcript {
     }
 
     fn forget_from(&mut self, index: usize) {
+        self.read.truncate(index);
         for dropped in self.rendered.drain(index..).rev() {
             self.members.truncate(dropped.begins);
             self.ids.remove(&dropped.message);
         }
     }
 
-    fn append(&mut self, wire: &dyn Wire, message: &Arc<Message>) -> Result<(), serde_json::Error> {
-        let before = self.rendered.last().map(|rendered| Arc::clone(&rendered.message));
+    fn append(&mut self, wire: &dyn Wire, author: &Author, message: &Arc<Message>) -> Result<(), serde_json::Error> {
+        let before = self.read.last().map(Arc::clone);
+        let read = as_read(message, author);
         self.rendered.push(Rendered { message: Arc::clone(message), begins: self.members.len() });
+        self.read.push(Arc::clone(&read));
         self.ids.add(message);
-        wire.message(message, before.as_deref(), &mut self.members)
+        wire.message(&read, before.as_deref(), &mut self.members)
     }
+}
+
+/// The message as `author` may read it.
+fn as_read(message: &Arc<Message>, author: &Author) -> Arc<Message> {
+    if message.provider_state.is_none() || author.wrote(message) {
+        return Arc::clone(message);
+    }
+    Arc::new(Message { role: message.role, content: message.content.clone(), provider_state: None })
 }
 
 #[cfg(test)]
@@ -70,9 +102,13 @@ mod tests {
         openai_chat::Chat::new(&Settings::new("http://h", "m"), "h").unwrap()
     }
 
+    fn author() -> Author {
+        Author { wire: openai_chat::WIRE, model: "m".into(), origin: "h".into() }
+    }
+
     fn fresh(messages: &[Arc<Message>]) -> Vec<u8> {
         let mut transcript = Transcript::default();
-        transcript.update(&wire(), messages).unwrap();
+        transcript.update(&wire(), &author(), messages).unwrap();
         transcript.json().to_vec()
     }
 
@@ -80,28 +116,41 @@ mod tests {
     fn only_what_is_new_is_rendered_and_the_bytes_are_those_of_a_fresh_rendering() {
         let mut messages = vec![Arc::new(Message::user("a"))];
         let mut transcript = Transcript::default();
-        assert_eq!(transcript.update(&wire(), &messages).unwrap(), 1);
+        assert_eq!(transcript.update(&wire(), &author(), &messages).unwrap(), 1);
         for turn in 0..50 {
             let before = transcript.json().to_vec();
             messages.push(Arc::new(Message::assistant(format!("answer {turn}"))));
             messages.push(Arc::new(Message::user(format!("question {turn}"))));
-            assert_eq!(transcript.update(&wire(), &messages).unwrap(), 2);
+            assert_eq!(transcript.update(&wire(), &author(), &messages).unwrap(), 2);
             assert!(transcript.json().starts_with(&before));
             assert_eq!(transcript.json(), fresh(&messages));
         }
-        assert_eq!(transcript.update(&wire(), &messages).unwrap(), 0);
+        assert_eq!(transcript.update(&wire(), &author(), &messages).unwrap(), 0);
     }
 
     #[test]
     fn a_replaced_last_message_is_rendered_again_and_nothing_before_it() {
         let mut messages: Vec<_> = ["a", "b", "c"].into_iter().map(|text| Arc::new(Message::user(text))).collect();
         let mut transcript = Transcript::default();
-        transcript.update(&wire(), &messages).unwrap();
+        transcript.update(&wire(), &author(), &messages).unwrap();
         messages[2] = Arc::new(Message::user("another"));
-        assert_eq!(transcript.update(&wire(), &messages).unwrap(), 1);
+        assert_eq!(transcript.update(&wire(), &author(), &messages).unwrap(), 1);
         assert_eq!(transcript.json(), fresh(&messages));
         messages.pop();
-        assert_eq!(transcript.update(&wire(), &messages).unwrap(), 0);
+        assert_eq!(transcript.update(&wire(), &author(), &messages).unwrap(), 0);
         assert_eq!(transcript.json(), fresh(&messages));
+    }
+
+    #[test]
+    fn the_word_to_go_on_is_gone_when_the_conversation_does() {
+        let mut messages = vec![Arc::new(Message::user("a")), Arc::new(Message::assistant("b"))];
+        let mut transcript = Transcript::default();
+        assert_eq!(transcript.update(&wire(), &author(), &messages).unwrap(), 3);
+        assert!(transcript.json().ends_with(br#"{"role":"user","content":"[continue]"}"#));
+        assert_eq!(transcript.update(&wire(), &author(), &messages).unwrap(), 0);
+        messages.push(Arc::new(Message::user("c")));
+        assert_eq!(transcript.update(&wire(), &author(), &messages).unwrap(), 1);
+        assert_eq!(transcript.json(), fresh(&messages));
+        assert!(!transcript.json().windows(10).any(|bytes| bytes == b"[continue]"));
     }
 }

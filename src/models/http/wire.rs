@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::{CallIds, ErrorBody, Fault, Members};
+use super::tool_block::{Declaration, Names};
+use super::{CallIds, ErrorBody, Fault, Members, ToolChoice};
 use crate::core::chat::{Message, Reply, Usage};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::tool::Tool;
@@ -39,6 +40,9 @@ pub(in crate::models) trait Wire: fmt::Debug + Send + Sync {
     /// Declares a tool.
     fn declare(&self, tool: &Tool) -> Declared;
 
+    /// Puts what is to be declared within the limits that this server has for all tools of a request together.
+    fn bound(&self, _declarations: &mut Vec<Declaration>) {}
+
     /// The whole body around what is rendered already.
     fn body(&self, request: &ModelRequest<'_>, rendered: &Rendered<'_>) -> Result<Vec<u8>, serde_json::Error>;
 
@@ -62,6 +66,15 @@ pub(in crate::models) struct Rendered<'a> {
     pub(in crate::models) messages: &'a [u8],
     /// The declared tools as a JSON array; `None` if there are none.
     pub(in crate::models) tools: Option<&'a [u8]>,
+    /// The names of the declared tools.
+    pub(in crate::models) names: &'a Names,
+}
+
+impl Rendered<'_> {
+    /// The choice as it can be sent with these tools: one that names a tool which is not declared leaves it to the model.
+    pub(in crate::models) fn choice<'c>(&self, choice: &'c ToolChoice) -> &'c ToolChoice {
+        self.names.sendable(choice)
+    }
 }
 
 /// A tool as a provider reads it.

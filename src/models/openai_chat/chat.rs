@@ -9,8 +9,8 @@ use crate::core::chat::Message;
 use crate::core::run::Offer;
 use crate::core::tool::Tool;
 use crate::models::http::{
-    Declared, Fold, MediaKind, Members, Object, Opening, PromptCache, Reasoning, Rendered, Settings, SettingsError,
-    ToolChoice, Wire,
+    Declaration, Declared, Fold, MediaKind, Members, Object, Opening, PromptCache, Reasoning, Rendered, Settings,
+    SettingsError, ToolChoice, Wire,
 };
 use crate::models::openai_content::{Reader, answer_format};
 use crate::ports::ModelRequest;
@@ -82,6 +82,10 @@ impl Wire for Chat {
         tools::declare(tool, self.strict_tools)
     }
 
+    fn bound(&self, declarations: &mut Vec<Declaration>) {
+        self.manner.reader.bound(declarations);
+    }
+
     fn body(&self, request: &ModelRequest<'_>, rendered: &Rendered<'_>) -> Result<Vec<u8>, serde_json::Error> {
         let tools = rendered.tools.unwrap_or_default();
         let mut body = Object::new(&self.opening, request.system.len() + rendered.messages.len() + tools.len());
@@ -92,7 +96,7 @@ impl Wire for Chat {
         body.rendered("messages", &[b"[", system.as_bytes(), rendered.messages, b"]"]);
         if let Some(tools) = rendered.tools {
             body.rendered("tools", &[tools]);
-            if let Some(choice) = self.choice(request.offer) {
+            if let Some(choice) = choice(request.offer, rendered.choice(&self.tool_choice)) {
                 body.field("tool_choice", &choice)?;
             }
             if let Some(parallel) = self.parallel_tool_calls {
@@ -111,15 +115,13 @@ impl Wire for Chat {
     }
 }
 
-impl Chat {
-    /// Tools that may not be called stay listed: the prefix that the server caches must not change with the offer.
-    fn choice(&self, offer: Offer) -> Option<Value> {
-        match (offer, &self.tool_choice) {
-            (Offer::NoTools | Offer::LastWord, _) => Some(json!("none")),
-            (Offer::Tools, ToolChoice::Auto) => None,
-            (Offer::Tools, ToolChoice::Required) => Some(json!("required")),
-            (Offer::Tools, ToolChoice::Tool(name)) => Some(json!({"type": "function", "function": {"name": name}})),
-        }
+/// Tools that may not be called stay listed: the prefix that the server caches must not change with the offer.
+fn choice(offer: Offer, choice: &ToolChoice) -> Option<Value> {
+    match (offer, choice) {
+        (Offer::NoTools | Offer::LastWord, _) => Some(json!("none")),
+        (Offer::Tools, ToolChoice::Auto) => None,
+        (Offer::Tools, ToolChoice::Required) => Some(json!("required")),
+        (Offer::Tools, ToolChoice::Tool(name)) => Some(json!({"type": "function", "function": {"name": name}})),
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) fn state(model: &str, details: Vec<Value>, extra_contents: Vec<Option
         .into_iter()
         .map(|extra| extra.map_or_else(|| json!({}), |extra| json!({"extra_content": extra})));
     turn.insert("tool_calls".into(), calls.collect());
-    Some(ProviderState { wire: WIRE.into(), model: model.to_owned(), items: vec![turn.into()] })
+    Some(ProviderState { wire: WIRE.into(), model: model.to_owned(), origin: None, items: vec![turn.into()] })
 }
 
 /// Adds the next list of `reasoning_details`. In a stream, text and summaries come in pieces with one index, which have

@@ -73,7 +73,7 @@ pub(super) fn state(model: &str, items: Vec<Value>) -> Option<ProviderState> {
             || list(item, "content").next().is_some()
     };
     let is_replayable = !items.is_empty() && items.iter().all(|item| is_readable(item) && !is_cut(item));
-    is_replayable.then(|| ProviderState { wire: WIRE.into(), model: model.to_owned(), items })
+    is_replayable.then(|| ProviderState { wire: WIRE.into(), model: model.to_owned(), origin: None, items })
 }
 
 /// The type of an item.

@@ -10,8 +10,8 @@ use crate::core::error::ErrorCode;
 use crate::core::run::Offer;
 use crate::core::tool::Tool;
 use crate::models::http::{
-    Declared, ErrorBody, Fold, MediaKind, Members, Object, Opening, PromptCache, Rendered, Settings, SettingsError,
-    ToolChoice, Wire,
+    Declaration, Declared, ErrorBody, Fold, MediaKind, Members, Object, Opening, PromptCache, Rendered, Settings,
+    SettingsError, ToolChoice, Wire,
 };
 use crate::models::openai_content::{Reader, answer_format};
 use crate::models::openai_schema::{is_strict, project};
@@ -115,6 +115,10 @@ impl Wire for Responses {
         Declared::As { json, lost: projected.lost }
     }
 
+    fn bound(&self, declarations: &mut Vec<Declaration>) {
+        self.items.reader.bound(declarations);
+    }
+
     fn body(&self, request: &ModelRequest<'_>, rendered: &Rendered<'_>) -> Result<Vec<u8>, serde_json::Error> {
         let tools = rendered.tools.unwrap_or_default();
         let mut body = Object::new(&self.opening, request.system.len() + rendered.messages.len() + tools.len());
@@ -124,7 +128,7 @@ impl Wire for Responses {
         body.rendered("input", &[b"[", rendered.messages, b"]"]);
         if let Some(tools) = rendered.tools {
             body.rendered("tools", &[tools]);
-            if let Some(choice) = self.choice(request.offer) {
+            if let Some(choice) = choice(request.offer, rendered.choice(&self.tool_choice)) {
                 body.field("tool_choice", &choice)?;
             }
             if let Some(parallel) = self.parallel_tool_calls {
@@ -158,15 +162,13 @@ impl Wire for Responses {
     }
 }
 
-impl Responses {
-    /// Tools that may not be called stay listed: the prefix that the server caches must not change with the offer.
-    fn choice(&self, offer: Offer) -> Option<Value> {
-        match (offer, &self.tool_choice) {
-            (Offer::NoTools | Offer::LastWord, _) => Some(json!("none")),
-            (Offer::Tools, ToolChoice::Auto) => None,
-            (Offer::Tools, ToolChoice::Required) => Some(json!("required")),
-            (Offer::Tools, ToolChoice::Tool(name)) => Some(json!({"type": "function", "name": name})),
-        }
+/// Tools that may not be called stay listed: the prefix that the server caches must not change with the offer.
+fn choice(offer: Offer, choice: &ToolChoice) -> Option<Value> {
+    match (offer, choice) {
+        (Offer::NoTools | Offer::LastWord, _) => Some(json!("none")),
+        (Offer::Tools, ToolChoice::Auto) => None,
+        (Offer::Tools, ToolChoice::Required) => Some(json!("required")),
+        (Offer::Tools, ToolChoice::Tool(name)) => Some(json!({"type": "function", "name": name})),
     }
 }
 

@@ -21,7 +21,7 @@ const HI: &str = r#"{"type":"message","content":[{"type":"text","text":"hi"}],"s
 async fn sent(asked: &Ask, settings: impl FnOnce(Settings) -> Settings) -> Asked {
     let server = ModelServer::answering([Prepared::json(HI)]).await;
     let model = model(settings(Settings::new(&server.base_url, "m")));
-    asked.of(&mut *model.converse()).await.unwrap();
+    asked.at_home(&server.base_url).of(&mut *model.converse()).await.unwrap();
     server.asked().remove(0)
 }
 
@@ -260,7 +260,8 @@ async fn a_turn_of_another_provider_is_told_without_its_reasoning_and_with_what_
         malformed,
     ];
     let items = vec![json!({"type": "reasoning", "encrypted_content": "x"})];
-    let provider_state = Some(ProviderState { wire: "openai_responses".into(), model: "m".into(), items });
+    let provider_state =
+        Some(ProviderState { wire: "openai_responses".into(), model: "m".into(), origin: None, items });
     let turn = Message { role: Role::Assistant, content, provider_state };
     let sent = messages_sent([user("go"), turn, results(&[("a", "1"), ("functions.look:0", "2")])]).await;
     let id = &sent[1]["content"][2]["id"];
@@ -360,7 +361,7 @@ async fn a_turn_that_was_cut_inside_a_call_comes_back_acceptable_and_the_call_ne
 #[tokio::test]
 async fn reasoning_that_was_cut_before_its_signature_is_not_sent_back() {
     let items = vec![json!({"type": "thinking", "thinking": "hm", "signature": ""}), text(""), text("So")];
-    let provider_state = Some(ProviderState { wire: "anthropic".into(), model: "m".into(), items });
+    let provider_state = Some(ProviderState { wire: "anthropic".into(), model: "m".into(), origin: None, items });
     let cut = Message { role: Role::Assistant, content: vec![Part::text("So")], provider_state };
     let sent = messages_sent([user("go"), cut, user("go on")]).await;
     assert_eq!(sent[1]["content"], json!([text("So")]));

@@ -11,6 +11,7 @@ use toolgate::core::trace::{SpanContext, SpanId, TraceId};
 use toolgate::ports::{Conversation, Delta, ModelRequest};
 
 /// Everything a request needs, with defaults that ask for nothing special.
+#[derive(Clone)]
 pub(crate) struct Ask {
     pub(crate) system: String,
     pub(crate) messages: Vec<Arc<Message>>,
@@ -40,6 +41,18 @@ impl Ask {
         Self { tools: tools(names), ..self }
     }
 
+    /// The same, with every turn that was kept for replay written by this server.
+    pub(crate) fn at_home(&self, base_url: &str) -> Self {
+        let at_home = |message: &Arc<Message>| {
+            let mut message = Message::clone(message);
+            if let Some(state) = &mut message.provider_state {
+                state.origin = Some(origin(base_url));
+            }
+            Arc::new(message)
+        };
+        Self { messages: self.messages.iter().map(at_home).collect(), ..self.clone() }
+    }
+
     pub(crate) fn request(&self) -> ModelRequest<'_> {
         ModelRequest {
             system: &self.system,
@@ -60,6 +73,11 @@ impl Ask {
         let reply = conversation.reply(&self.request(), &|delta| seen.lock().unwrap().push(delta)).await;
         (reply.map_err(|failed| failed.failure), seen.into_inner().unwrap())
     }
+}
+
+/// The server of an address, as it is noted with the turns that it wrote.
+pub(crate) fn origin(base_url: &str) -> String {
+    base_url.split('/').nth(2).unwrap().to_owned()
 }
 
 pub(crate) fn tools(names: &[&str]) -> Arc<Toolset> {

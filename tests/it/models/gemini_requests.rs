@@ -19,7 +19,7 @@ const HI: &str = r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"
 async fn sent(asked: &Ask, settings: impl FnOnce(Settings) -> Settings) -> Asked {
     let server = ModelServer::answering([Prepared::json(HI)]).await;
     let model = gemini::model(&settings(Settings::new(&server.base_url, "m"))).unwrap();
-    asked.of(&mut *model.converse()).await.unwrap();
+    asked.at_home(&server.base_url).of(&mut *model.converse()).await.unwrap();
     server.asked().remove(0)
 }
 
@@ -38,7 +38,7 @@ fn message(role: Role, content: Vec<Part>) -> Message {
 /// A turn that `model` wrote in these parts.
 fn written(model: &str, content: Vec<Part>, parts: Value) -> Message {
     let items = parts.as_array().unwrap().clone();
-    let state = ProviderState { wire: gemini::WIRE.into(), model: model.into(), items };
+    let state = ProviderState { wire: gemini::WIRE.into(), model: model.into(), origin: None, items };
     Message { role: Role::Assistant, content, provider_state: Some(state) }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use proptest::prelude::*;
 use serde_json::Value;
-use toolgate::core::chat::{Message, Reply, Role};
+use toolgate::core::chat::{Message, ProviderState, Reply, Role};
 use toolgate::core::run::Event;
 use toolgate::models::{
     CallIds, Head, HttpModel, Progress, Settings, anthropic, gemini, openai_chat, openai_responses,
@@ -105,8 +105,9 @@ fn read(model: &HttpModel, fixture: &Fixture, body: &[u8], piece: usize) -> Resu
 
 /// The conversation after this reply, with every call answered.
 fn after(reply: &Reply) -> Vec<Message> {
-    let assistant =
-        Message { role: Role::Assistant, content: reply.content.clone(), provider_state: reply.provider_state.clone() };
+    let provider_state =
+        reply.provider_state.clone().map(|state| ProviderState { origin: Some("fixture".into()), ..state });
+    let assistant = Message { role: Role::Assistant, content: reply.content.clone(), provider_state };
     let results = reply.calls().map(|call| result(call.id.as_str(), "done", false)).collect();
     vec![user("go"), assistant, Message { role: Role::User, content: results, provider_state: None }, user("on")]
 }

@@ -12,6 +12,7 @@ use toolgate::ports::Model;
 
 use super::asking::{ask, user};
 use super::model_server::{ModelServer, Prepared};
+use super::openai_requests::at_host;
 
 const HI: &str = r#"{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}"#;
 
@@ -125,4 +126,17 @@ fn a_proxy_that_is_no_address_is_refused_without_being_shown() {
     let error = openai_chat::model(&settings).unwrap_err();
     assert_eq!(error, SettingsError::Proxy);
     assert!(!error.to_string().contains("canary"));
+}
+
+#[tokio::test]
+async fn azure_is_shown_a_key_as_a_key_and_a_token_as_a_token() {
+    let shown = async |key: Key| {
+        let server = ModelServer::answering([Prepared::json(HI)]).await;
+        let settings = Settings { api_key: Some(key), ..at_host("x.openai.azure.com", &server, "m") };
+        ask([user("go")]).of(&mut *openai_chat::model(&settings).unwrap().converse()).await.unwrap();
+        let headers = server.asked().remove(0).headers;
+        ["api-key", "authorization"].map(|name| headers.get(name).map(|value| value.to_str().unwrap().to_owned()))
+    };
+    assert_eq!(shown("key-1".into()).await, [Some("key-1".into()), None]);
+    assert_eq!(shown(counting()).await, [None, Some("Bearer key-canary-1".into())]);
 }

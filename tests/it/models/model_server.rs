@@ -33,6 +33,8 @@ pub(crate) enum Ending {
     Close,
     /// Nothing happens for ever.
     Silence,
+    /// Comments follow, for ever.
+    Comments,
     /// The connection breaks.
     Break,
 }
@@ -91,6 +93,13 @@ impl Prepared {
         match self.ending {
             Ending::Close => Body::from_stream(pieces.map(|piece: Result<_, std::io::Error>| piece)),
             Ending::Silence => Body::from_stream(pieces.chain(futures::stream::pending())),
+            Ending::Comments => {
+                let comments = futures::stream::unfold((), |()| async {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    Some((Ok(Bytes::from_static(b": still here\n\n")), ()))
+                });
+                Body::from_stream(pieces.chain(comments))
+            }
             Ending::Break => {
                 // Once more to the scheduler first, so that what was written is sent before the connection breaks.
                 let broken = futures::stream::once(async {

@@ -21,7 +21,7 @@ const HI: &str =
 async fn sent(asked: &Ask, settings: impl FnOnce(Settings) -> Settings) -> Asked {
     let server = ModelServer::answering([Prepared::json(HI)]).await;
     let model = openai_responses::model(&settings(Settings::new(&server.base_url, "m"))).unwrap();
-    asked.of(&mut *model.converse()).await.unwrap();
+    asked.at_home(&server.base_url).of(&mut *model.converse()).await.unwrap();
     server.asked().remove(0)
 }
 

@@ -158,7 +158,12 @@ async fn every_kind_of_inline_media_is_kept_and_what_is_elsewhere_stays_there() 
 
 #[tokio::test(start_paused = true)]
 async fn the_providers_own_form_of_a_turn_goes_when_its_media_are_moved_and_only_then() {
-    let state = ProviderState { wire: "any".into(), model: "any".into(), items: vec![json!({"inline": "bytes"})] };
+    let state = ProviderState {
+        wire: "any".into(),
+        model: "any".into(),
+        origin: None,
+        items: vec![json!({"inline": "bytes"})],
+    };
     for (part, kept) in [(picture(), None), (Part::text("Hello"), Some(state.clone()))] {
         let reply = Reply { content: vec![part], provider_state: Some(state.clone()), ..Reply::empty() };
         let world = given_an_agent().with_the_model(Saying::reply(reply)).ready().await;

@@ -1,0 +1,90 @@
+//! Which tools a server is told of, and that it is never told to call one that it was not told of.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use toolgate::core::tool::{ExternalTool, Toolset, ToolsetRules};
+use toolgate::models::{HttpModel, Settings, ToolChoice, anthropic, gemini, openai_chat, openai_responses};
+
+use super::asking::{Ask, ask, user};
+
+fn sent(model: &HttpModel, asked: &Ask) -> Value {
+    serde_json::from_slice(&model.body(&asked.request()).unwrap()).unwrap()
+}
+
+#[test]
+fn a_tool_that_is_to_be_called_is_named_only_if_it_is_declared() {
+    let settings = Settings { tool_choice: ToolChoice::Tool("ext_look".into()), ..Settings::new("http://h/v1", "m") };
+    let chosen = |model: HttpModel, place: &str, names: &[&str]| {
+        sent(&model, &ask([user("a")]).with_tools(names)).pointer(place).cloned()
+    };
+    let chat = || openai_chat::model(&settings).unwrap();
+    let named = json!({"type": "function", "function": {"name": "ext_look"}});
+    assert_eq!(chosen(chat(), "/tool_choice", &["look"]), Some(named));
+    assert_eq!(chosen(chat(), "/tool_choice", &["else"]), None);
+    let responses = || openai_responses::model(&settings).unwrap();
+    assert_eq!(chosen(responses(), "/tool_choice", &["look"]), Some(json!({"type": "function", "name": "ext_look"})));
+    assert_eq!(chosen(responses(), "/tool_choice", &["else"]), None);
+    let anthropic = || anthropic::model(&settings).unwrap();
+    assert_eq!(chosen(anthropic(), "/tool_choice", &["look"]), Some(json!({"type": "tool", "name": "ext_look"})));
+    assert_eq!(chosen(anthropic(), "/tool_choice", &["else"]), None);
+    let gemini = || gemini::model(&settings).unwrap();
+    assert_eq!(
+        chosen(gemini(), "/toolConfig/functionCallingConfig", &["look"]),
+        Some(json!({"mode": "ANY", "allowedFunctionNames": ["ext_look"]}))
+    );
+    assert_eq!(chosen(gemini(), "/toolConfig", &["else"]), None);
+}
+
+/// So many tools, and the names under which they are declared.
+fn many(count: usize) -> (Ask, Vec<String>) {
+    let names: Vec<String> = (0..count).map(|number| format!("look_{number:03}")).collect();
+    let shown = names.iter().map(|name| format!("ext_{name}")).collect();
+    (ask([user("a")]).with_tools(&names.iter().map(String::as_str).collect::<Vec<_>>()), shown)
+}
+
+fn names_in(body: &Value, place: &str) -> Vec<String> {
+    let tools = body["tools"].as_array().unwrap().iter();
+    tools.map(|tool| tool.pointer(place).unwrap().as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn openai_and_azure_are_told_of_as_many_tools_as_they_take_and_other_servers_of_all() {
+    let (asked, shown) = many(130);
+    for (host, told) in [("api.openai.com", 128), ("x.openai.azure.com", 128), ("vllm.example", 130)] {
+        let settings = Settings::new(format!("https://{host}/v1"), "m");
+        let chat = sent(&openai_chat::model(&settings).unwrap(), &asked);
+        assert_eq!(names_in(&chat, "/function/name"), shown[..told], "{host}");
+        let responses = sent(&openai_responses::model(&settings).unwrap(), &asked);
+        assert_eq!(names_in(&responses, "/name"), shown[..told], "{host}");
+    }
+}
+
+#[test]
+fn a_tool_that_was_left_out_for_want_of_room_is_not_named() {
+    let (asked, shown) = many(129);
+    let settings = |tool: &String| Settings {
+        tool_choice: ToolChoice::Tool(tool.clone()),
+        ..Settings::new("https://api.openai.com/v1", "m")
+    };
+    let chosen = |tool| sent(&openai_chat::model(&settings(tool)).unwrap(), &asked).get("tool_choice").is_some();
+    assert_eq!((chosen(&shown[127]), chosen(&shown[128])), (true, false));
+}
+
+#[test]
+fn anthropic_is_sent_as_many_strict_tools_as_it_takes_and_the_others_without() {
+    let schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
+    let tool = |name: &String| ExternalTool {
+        name: name.clone(),
+        description: "looks".into(),
+        input_schema: schema.clone(),
+        result_schema: None,
+        priority: 0,
+    };
+    let tools: Vec<ExternalTool> = (0..22).map(|number| tool(&format!("look_{number:03}"))).collect();
+    let asked = Ask { tools: Arc::new(Toolset::assemble(&tools, &[], &ToolsetRules::default())), ..ask([user("a")]) };
+    let settings = Settings { strict_tools: true, ..Settings::new("http://h/v1", "m") };
+    let body = sent(&anthropic::model(&settings).unwrap(), &asked);
+    let strict: Vec<Option<&Value>> = body["tools"].as_array().unwrap().iter().map(|tool| tool.get("strict")).collect();
+    assert_eq!(strict, [[Some(&json!(true)); 20].as_slice(), [None; 2].as_slice()].concat());
+}
