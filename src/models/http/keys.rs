@@ -160,7 +160,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn nobody_waits_for_ever_for_a_key() {
         let keys = Keys::new(Some(&Key::From(Arc::new(Hanging))));
-        let failure = keys.current().await.unwrap_err();
+        let asked = timeout(KEY_TIMEOUT * 2, keys.current()).await;
+        let failure = asked.expect("the key is waited for").unwrap_err();
         assert_eq!(failure.code, ErrorCode::ProviderAuth);
         assert_eq!(failure.message, "there is no key to send: none came within 30s");
         assert_eq!(keys.instead_of(None).await.unwrap_err(), failure);
