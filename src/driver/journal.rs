@@ -180,9 +180,10 @@ impl Journal {
             owner,
             lease: self.store.lease,
         };
-        match self.append(append).await {
+        let (appended, is_retried) = self.append(append).await;
+        match appended {
             Ok(()) => Ok(self.written()),
-            Err(AppendError::Conflict { .. }) if self.is_written().await? => Ok(self.written()),
+            Err(AppendError::Conflict { .. }) if is_retried && self.is_written().await? => Ok(self.written()),
             Err(AppendError::Conflict { .. }) => {
                 self.catch_up().await?;
                 Ok(Progress::CaughtUp)
@@ -206,20 +207,20 @@ impl Journal {
     }
 
     /// Appends. What has happened in the world would be lost with this process, so a store that cannot be used just now is
-    /// given time.
-    async fn append(&self, append: Append) -> Result<(), AppendError> {
+    /// given time. Says whether it was asked more than once: only then may what stands there be our own.
+    async fn append(&self, append: Append) -> (Result<(), AppendError>, bool) {
         let runs = &self.store.runs;
         let waits: &[Duration] = match self.staged.iter().any(|recorded| landed(&recorded.event)) {
             true => &STORE_WAITS,
             false => &[],
         };
-        for wait in waits {
+        for (number, wait) in waits.iter().enumerate() {
             match runs.append(append.clone()).await {
                 Err(AppendError::Store(StoreError::Unavailable(_))) => self.clock.sleep(*wait).await,
-                done => return done,
+                done => return (done, number > 0),
             }
         }
-        runs.append(append).await
+        (runs.append(append).await, !waits.is_empty())
     }
 
     /// Folds what others wrote and stages again what had already happened and still fits (law 1: the rest was
