@@ -240,13 +240,7 @@ fn made(settings: &config::AgentSettings, models: &Models, validator: &SchemaVal
         Ok(Fallback { model: model(&model_name)?, model_name, attempts })
     };
     let fallback = settings.fallback.iter().map(stand_in).collect::<Result<_, AppError>>()?;
-    if let Some(schema) = &settings.output_schema {
-        let unusable = |error: crate::validation::SchemaError| AppError::OutputSchema {
-            agent: settings.name.clone(),
-            reason: error.to_string(),
-        };
-        validator.accepts_schema(schema).map_err(unusable)?;
-    }
+    usable_answers(settings, validator)?;
     Ok(Agent {
         model_name: settings.model.clone(),
         fallback,
@@ -264,6 +258,26 @@ fn made(settings: &config::AgentSettings, models: &Models, validator: &SchemaVal
         limits: settings.limits.clone(),
         ..Agent::new(settings.name.clone(), model(&settings.model)?)
     })
+}
+
+/// Whether the output schemas of all agents can be used. Nothing is opened.
+pub fn check_output_schemas(settings: &Settings) -> Result<(), AppError> {
+    let validator = SchemaValidator::default();
+    settings.agents.values().try_for_each(|agent| usable_answers(agent, &validator))
+}
+
+/// Whether a schema of answers can be used: why not.
+pub fn check_output_schema(schema: &serde_json::Value) -> Result<(), String> {
+    SchemaValidator::default().accepts_schema(schema).map_err(|error| error.to_string())
+}
+
+fn usable_answers(agent: &config::AgentSettings, validator: &SchemaValidator) -> Result<(), AppError> {
+    let Some(schema) = &agent.output_schema else { return Ok(()) };
+    let unusable = |error: crate::validation::SchemaError| AppError::OutputSchema {
+        agent: agent.name.clone(),
+        reason: error.to_string(),
+    };
+    validator.accepts_schema(schema).map_err(unusable)
 }
 
 fn open_spans(settings: &Settings, models: &Models) -> Result<(Option<Spans>, Sampler), AppError> {

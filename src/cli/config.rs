@@ -37,6 +37,7 @@ impl Config {
             Command::Check(flag) => {
                 let settings = setup::settings(&flag)?;
                 let models = app::open_models(&settings)?;
+                app::check_output_schemas(&settings)?;
                 found(&settings).iter().for_each(|line| out.line(line));
                 let paint = out.note_paint();
                 for limit in app::idle_cost_limits(&settings, &models) {

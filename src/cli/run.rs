@@ -17,7 +17,7 @@ use super::interrupt::Interrupts;
 use super::output::Output;
 use super::settle::settle;
 use super::setup::{self, Changes, ConfigFlag};
-use crate::app::App;
+use crate::app::{self, App};
 use crate::config::{self, Settings};
 use crate::core::chat::{Message, Role};
 use crate::core::id::{AgentName, SessionId};
@@ -186,6 +186,9 @@ fn schema(path: &Path) -> Result<Value, CliError> {
     if !schema.is_object() {
         let message = format!("`{}` holds no JSON Schema: it is no object", path.display());
         return Err(CliError::usage(message));
+    }
+    if let Err(reason) = app::check_output_schema(&schema) {
+        return Err(CliError::usage(format!("the schema in `{}` {reason}", path.display())));
     }
     Ok(schema)
 }

@@ -122,3 +122,20 @@ fn version_and_completions_are_told() {
 fn ids_and_times_do_not_make_a_snapshot_unsteady() {
     assert_eq!(steady("run_01ab x, 12 ms, 1.5 s\n2026-01-02 10:11:12 UTC"), "RUN x, N ms, N ms\nT T UTC");
 }
+
+#[test]
+fn a_schema_of_answers_that_is_none_is_told_before_anything_is_asked() {
+    let desk = Desk::playing(CONVERSATION);
+    desk.write("answer.json", r#"{"type": "objekt"}"#);
+    let run = desk.toolgate(&["run", "--output-schema", "answer.json", "x"]).expect(2);
+    assert!(run.err.contains("the schema in `answer.json` is broken at `/type`"), "{}", run.err);
+    let yaml =
+        "models: { m: { scripted: { file: conversation.yaml } } }\nagents: { a: { output_schema: { type: objekt } } }";
+    desk.write("toolgate.yaml", yaml);
+    let checked = desk.toolgate(&["config", "check"]).expect(2);
+    assert!(
+        checked.err.contains("agent `a`: its output_schema cannot be used: is broken at `/type`"),
+        "{}",
+        checked.err
+    );
+}
