@@ -111,8 +111,8 @@ impl Driver<'_> {
         conversation.reply(&request, &show).await
     }
 
-    /// Waits before another attempt at the same model: as long as the provider asks, else with full jitter. A deadline or an ending cuts
-    /// it short.
+    /// Waits before another attempt at the same model: as long as the provider asks, else with full jitter. A deadline
+    /// or an ending cuts it short.
     async fn back_off(&self, journal: &mut Journal, failure: &Failure) -> Result<Waited<()>, DriveError> {
         // The failed attempt is durable before we wait.
         if journal.commit().await? == Progress::CaughtUp {

@@ -3,9 +3,10 @@
 //! they are base64, are what they pass for, and are not too many; else a note says that they are there, and why they
 //! are not shown.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use crate::core::chat::Media;
+use crate::core::chat::{Media, Part};
 
 /// The base64 of as many bytes as it takes to tell a format.
 const HEAD_CHARS: usize = 24;
@@ -140,15 +141,32 @@ pub(super) fn is_pdf(media_type: &str) -> bool {
     essence.trim().eq_ignore_ascii_case("application/pdf")
 }
 
+/// Any part as text, if only as a note that it is there, and why no more of it. How a result is said is the wire's.
+pub(super) fn told<'a>(
+    part: &'a Part,
+    why: Option<Unfit>,
+    of_result: impl Fn(&'a [Part], bool) -> Cow<'a, str>,
+) -> Cow<'a, str> {
+    match part {
+        Part::Text { text } | Part::Reasoning { text } => Cow::Borrowed(text),
+        Part::Image(media) => Cow::Owned(media_note("image", media, why)),
+        Part::Audio(media) => Cow::Owned(media_note("audio", media, why)),
+        Part::Resource { uri, text: Some(text), .. } => Cow::Owned(format!("[resource {uri}]\n{text}")),
+        Part::Resource { uri, media_type, .. } => Cow::Owned(resource_note(uri, media_type.as_deref(), why)),
+        Part::ToolUse { name, .. } => Cow::Owned(format!("[call of {name}]")),
+        Part::ToolResult { content, is_error, .. } => of_result(content, *is_error),
+    }
+}
+
 /// The note for media that is not shown; `kind` is a word for people.
-pub(super) fn media_note(kind: &str, media: &Media, why: Option<Unfit>) -> String {
+fn media_note(kind: &str, media: &Media, why: Option<Unfit>) -> String {
     let Media { media_type, url, .. } = media;
     let (place, why) = (url.as_ref().map(|url| format!(" at {url}")).unwrap_or_default(), because(why));
     format!("[{kind} {media_type}{place}, not shown here{why}]")
 }
 
 /// The note for a resource whose content is not shown.
-pub(super) fn resource_note(uri: &str, media_type: Option<&str>, why: Option<Unfit>) -> String {
+fn resource_note(uri: &str, media_type: Option<&str>, why: Option<Unfit>) -> String {
     let (media_type, why) = (media_type.unwrap_or("unknown type"), because(why));
     format!("[resource {uri} ({media_type}), its content is not shown here{why}]")
 }

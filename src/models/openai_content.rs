@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::attachment::{ImageFormat, Limits, Unfit, is_image, is_pdf, media_note, resource_note};
+use super::attachment::{self, ImageFormat, Limits, Unfit, is_image, is_pdf};
 use super::http::{Declaration, MediaKind, Settings, keep_first};
 use crate::core::chat::{Media, Part};
 use crate::core::id::CallId;
@@ -170,17 +170,9 @@ pub(in crate::models) fn as_text(part: &Part) -> Cow<'_, str> {
 }
 
 fn told(part: &Part, why: Option<Unfit>) -> Cow<'_, str> {
-    match part {
-        Part::Text { text } | Part::Reasoning { text } => Cow::Borrowed(text),
-        Part::Image(media) => Cow::Owned(media_note("image", media, why)),
-        Part::Audio(media) => Cow::Owned(media_note("audio", media, why)),
-        Part::Resource { uri, text: Some(text), .. } => Cow::Owned(format!("[resource {uri}]\n{text}")),
-        Part::Resource { uri, media_type, .. } => Cow::Owned(resource_note(uri, media_type.as_deref(), why)),
-        Part::ToolUse { name, .. } => Cow::Owned(format!("[call of {name}]")),
-        Part::ToolResult { content, is_error, .. } => {
-            marked(joined(content.iter().map(as_text).collect(), "\n"), *is_error)
-        }
-    }
+    attachment::told(part, why, |content, is_error| {
+        marked(joined(content.iter().map(as_text).collect(), "\n"), is_error)
+    })
 }
 
 /// The text of a result. There is no error flag, so an error is said in words.

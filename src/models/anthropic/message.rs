@@ -15,7 +15,7 @@ use super::names::{accepted_id, accepted_input, accepted_name};
 use super::replay;
 use crate::core::chat::{Media, Message, Part, Role};
 use crate::core::id::CallId;
-use crate::models::attachment::{ImageFormat, Limits, Unfit, is_image, is_pdf, media_note, resource_note};
+use crate::models::attachment::{self, ImageFormat, Limits, Unfit, is_image, is_pdf};
 use crate::models::http::MediaKind;
 
 const PDF: &str = "application/pdf";
@@ -197,13 +197,5 @@ fn as_text(part: &Part) -> Cow<'_, str> {
 }
 
 fn told(part: &Part, why: Option<Unfit>) -> Cow<'_, str> {
-    match part {
-        Part::Text { text } | Part::Reasoning { text } => Cow::Borrowed(text),
-        Part::Image(media) => Cow::Owned(media_note("image", media, why)),
-        Part::Audio(media) => Cow::Owned(media_note("audio", media, why)),
-        Part::Resource { uri, text: Some(text), .. } => Cow::Owned(format!("[resource {uri}]\n{text}")),
-        Part::Resource { uri, media_type, .. } => Cow::Owned(resource_note(uri, media_type.as_deref(), why)),
-        Part::ToolUse { name, .. } => Cow::Owned(format!("[call of {name}]")),
-        Part::ToolResult { content, .. } => Cow::Owned(content.iter().map(as_text).collect::<Vec<_>>().join("\n")),
-    }
+    attachment::told(part, why, |content, _| Cow::Owned(content.iter().map(as_text).collect::<Vec<_>>().join("\n")))
 }

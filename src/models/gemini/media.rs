@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::part::WirePart;
 use crate::core::chat::Part;
-use crate::models::attachment::{ImageFormat, Limits, Unfit, is_image, media_note, resource_note};
+use crate::models::attachment::{self, ImageFormat, Limits, Unfit, is_image};
 use crate::models::http::MediaKind;
 
 /// What a request may hold inline, and so the most that one piece of it can have.
@@ -114,16 +114,8 @@ pub(super) fn note(part: &Part) -> Cow<'_, str> {
 }
 
 fn told(part: &Part, why: Option<Unfit>) -> Cow<'_, str> {
-    match part {
-        Part::Text { text } | Part::Reasoning { text } => Cow::Borrowed(text),
-        Part::Image(media) => Cow::Owned(media_note("image", media, why)),
-        Part::Audio(media) => Cow::Owned(media_note("audio", media, why)),
-        Part::Resource { uri, text: Some(text), .. } => Cow::Owned(format!("[resource {uri}]\n{text}")),
-        Part::Resource { uri, media_type, .. } => Cow::Owned(resource_note(uri, media_type.as_deref(), why)),
-        Part::ToolUse { name, .. } => Cow::Owned(format!("[call of {name}]")),
-        Part::ToolResult { content, .. } => {
-            let said: Vec<Cow<'_, str>> = content.iter().map(note).collect();
-            Cow::Owned(format!("[result of a call]\n{}", said.join("\n")))
-        }
-    }
+    attachment::told(part, why, |content, _| {
+        let said: Vec<Cow<'_, str>> = content.iter().map(note).collect();
+        Cow::Owned(format!("[result of a call]\n{}", said.join("\n")))
+    })
 }
