@@ -215,7 +215,7 @@ fn reached(server: &config::ServerSettings) -> mcp::ServerSettings {
             })
         }
         TransportSettings::Http { url, headers } => {
-            mcp::Transport::Http(mcp::HttpSettings { url: url.clone(), headers: headers.clone() })
+            mcp::Transport::Http(mcp::HttpSettings { url: url.clone(), headers: headers.clone(), ..Default::default() })
         }
     };
     mcp::ServerSettings {

@@ -9,6 +9,7 @@
 //! whether a call may be made again (`core::run`).
 
 mod answer;
+pub mod auth;
 mod call;
 mod connection;
 pub mod demo;
@@ -24,6 +25,7 @@ mod settings;
 mod status;
 mod stdio;
 
+pub use http::egress::Egress;
 pub use servers::Servers;
 pub use settings::{HttpSettings, ServerSettings, StdioSettings, Transport};
 pub use status::{ServerState, ServerStatus};
