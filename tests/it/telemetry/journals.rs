@@ -352,7 +352,7 @@ impl Journal {
     }
 
     pub(crate) fn settles(&mut self, call: &str, outcome: Outcome) {
-        self.then(Event::CallCompleted { call: call.into(), outcome: Arc::new(outcome) });
+        self.then(Event::CallCompleted { call: call.into(), outcome: Arc::new(outcome), stderr: Vec::new() });
     }
 
     pub(crate) fn resumes(&mut self) {
