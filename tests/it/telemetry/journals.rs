@@ -401,6 +401,7 @@ fn toolset() -> Toolset {
         trusted: false,
         tools: vec![tool],
         left_out: vec![],
+        stale: None,
     };
     let external = ExternalTool {
         name: "ask_user".into(),
