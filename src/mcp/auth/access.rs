@@ -118,7 +118,11 @@ impl Access {
         }
     }
 
-    async fn obtained(&self, sent: Option<SecretString>, refused: Option<Refused>) -> Result<SecretString, AccessError> {
+    async fn obtained(
+        &self,
+        sent: Option<SecretString>,
+        refused: Option<Refused>,
+    ) -> Result<SecretString, AccessError> {
         let mut asked = self.obtaining.lock().await;
         if let Held::Token(token) = self.held()
             && is_another(&token.secret, sent.as_ref())
@@ -210,7 +214,8 @@ impl Access {
     /// before would go on for ever.
     fn wider(&self, challenge: &str, asked: &Asked) -> Result<Vec<String>, AccessError> {
         let said = WWWAuthenticateParams::parse(challenge, &self.target.url);
-        let missing: Vec<String> = said.scope.iter().flat_map(|scope| scope.split_whitespace()).filter_map(scope).collect();
+        let missing: Vec<String> =
+            said.scope.iter().flat_map(|scope| scope.split_whitespace()).filter_map(scope).collect();
         let mut scopes = match self.held() {
             Held::Token(token) => token.scopes,
             Held::Unread | Held::None => self.settings.scopes.clone(),

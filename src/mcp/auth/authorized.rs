@@ -148,7 +148,8 @@ impl<C: StreamableHttpClient<Error = reqwest::Error> + Sync> StreamableHttpClien
         headers: Headers,
     ) -> Result<Events, Failure> {
         let get = |token| {
-            let (uri, session, last, headers) = (uri.clone(), session_id.clone(), last_event_id.clone(), headers.clone());
+            let (uri, session, last, headers) =
+                (uri.clone(), session_id.clone(), last_event_id.clone(), headers.clone());
             self.inner.get_stream(uri, session, last, token, headers)
         };
         self.send(auth_header, get).await
@@ -164,7 +165,8 @@ impl<C: StreamableHttpClient<Error = reqwest::Error> + Sync> StreamableHttpClien
         max: usize,
     ) -> Result<Events, Failure> {
         let get = |token| {
-            let (uri, session, last, headers) = (uri.clone(), session_id.clone(), last_event_id.clone(), headers.clone());
+            let (uri, session, last, headers) =
+                (uri.clone(), session_id.clone(), last_event_id.clone(), headers.clone());
             self.inner.get_stream_with_max_sse_event_size(uri, session, last, token, headers, max)
         };
         self.send(auth_header, get).await

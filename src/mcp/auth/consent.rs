@@ -26,7 +26,10 @@ impl Consent<'_> {
     pub(super) async fn ask(&self, challenge: Option<&str>) -> Result<Credential, AccessError> {
         let mut from = self.target.discover(challenge).await?;
         if from.metadata.code_challenge_methods_supported.is_none() {
-            let why = format!("the authorization server {} does not say that it supports PKCE, which MCP demands", from.issuer);
+            let why = format!(
+                "the authorization server {} does not say that it supports PKCE, which MCP demands",
+                from.issuer
+            );
             return Err(AccessError::Failed(why));
         }
         let desk = Desk::of(&mut from.manager);
@@ -92,9 +95,9 @@ impl Consent<'_> {
         match Callback::read(&back, &state) {
             Ok(Callback::Granted { code, issuer }) => Ok((code, state, issuer)),
             Ok(Callback::Denied(why)) => Err(refused(format!("{} did not grant it: {why}", from.issuer))),
-            Err(Stray::State) => {
-                Err(refused("the browser came back with an answer to another question (its `state` is not ours)".into()))
-            }
+            Err(Stray::State) => Err(refused(
+                "the browser came back with an answer to another question (its `state` is not ours)".into(),
+            )),
             Err(Stray::Empty) => Err(refused(format!("{} led the browser back without a code", from.issuer))),
         }
     }

@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
-use reqwest::{Client, Url, redirect};
+use reqwest::header::{ACCEPT, WWW_AUTHENTICATE};
+use reqwest::{Client, StatusCode, Url, redirect};
 use rmcp::transport::auth::{AuthorizationManager, AuthorizationMetadata, OAuthClientConfig};
 
-use super::fault::{AccessError, failed, shown};
+use super::fault::{AccessError, failed, root_cause, shown};
 use crate::mcp::http::egress::Reach;
 
 const DIAL: Duration = Duration::from_secs(10);
@@ -44,6 +45,18 @@ impl Target {
         Ok(AuthorizationServer { manager, issuer, metadata })
     }
 
+    /// What the server says to somebody without access: it may name what to ask for, and where. A ping is refused by
+    /// whoever refuses anything, and changes nothing.
+    pub(super) async fn challenge(&self) -> Result<Option<String>, AccessError> {
+        let ping = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+        let request = self.client()?.post(self.url.clone()).header(ACCEPT, "application/json, text/event-stream");
+        let answer = request.json(&ping).send().await.map_err(|error| {
+            AccessError::Failed(format!("{} cannot be reached: {}", shown(&self.url), root_cause(&error)))
+        })?;
+        let challenge = answer.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
+        Ok(challenge.filter(|_| answer.status() == StatusCode::UNAUTHORIZED).map(str::to_owned))
+    }
+
     async fn manager(&self) -> Result<AuthorizationManager, AccessError> {
         let url = self.url.clone();
         let mut manager = match self.reach.admits_private() {
@@ -51,14 +64,17 @@ impl Target {
             false => AuthorizationManager::new(url).await,
         }
         .map_err(failed)?;
-        let mut client =
-            Client::builder().connect_timeout(DIAL).timeout(EXCHANGE).redirect(redirect::Policy::none());
+        manager.with_client(self.client()?).map_err(failed)?;
+        Ok(manager)
+    }
+
+    /// A client that dials what may be dialled, and goes nowhere that it was not told to.
+    fn client(&self) -> Result<Client, AccessError> {
+        let mut client = Client::builder().connect_timeout(DIAL).timeout(EXCHANGE).redirect(redirect::Policy::none());
         if let Some(guard) = self.reach.resolver() {
             client = client.dns_resolver(guard);
         }
-        let client = client.build().map_err(|error| AccessError::Failed(format!("there is no HTTP client: {error}")))?;
-        manager.with_client(client).map_err(failed)?;
-        Ok(manager)
+        client.build().map_err(|error| AccessError::Failed(format!("there is no HTTP client: {error}")))
     }
 
     /// An endpoint that we dial.
@@ -70,7 +86,8 @@ impl Target {
     /// An endpoint that secrets can be entrusted to as far as to the server itself.
     fn endpoint(&self, endpoint: &str) -> Result<Url, AccessError> {
         let url = Url::parse(endpoint).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-        let url = url.ok_or_else(|| AccessError::Failed("its metadata has an endpoint that is no web address".into()))?;
+        let url =
+            url.ok_or_else(|| AccessError::Failed("its metadata has an endpoint that is no web address".into()))?;
         match (self.url.scheme(), url.scheme()) {
             ("https", "http") => {
                 let why = format!("its metadata leads to {}, which is not encrypted", shown(&url));

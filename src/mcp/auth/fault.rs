@@ -57,11 +57,15 @@ fn words(error: &AuthError) -> String {
         AuthError::AuthorizationServerMissingIssuer { expected_issuer } => {
             format!("the authorization server {expected_issuer} does not say who it is, as it has to")
         }
-        AuthError::PkceUnsupported => "its authorization server does not support PKCE with S256, without which a stolen code can be used".into(),
+        AuthError::PkceUnsupported => {
+            "its authorization server does not support PKCE with S256, without which a stolen code can be used".into()
+        }
         AuthError::RegistrationFailed(why) => format!(
             "its authorization server does not let toolgate register ({why}); register a client there and set `client_id`"
         ),
-        AuthError::TokenExchangeFailed(why) | AuthError::TokenRefreshFailed(why) | AuthError::ClientCredentialsError(why) => {
+        AuthError::TokenExchangeFailed(why)
+        | AuthError::TokenRefreshFailed(why)
+        | AuthError::ClientCredentialsError(why) => {
             let why = why.trim_start_matches("Token exchange failed: ");
             format!("its authorization server gave no token: {}", answer(why))
         }
@@ -74,7 +78,10 @@ fn words(error: &AuthError) -> String {
 fn answer(why: &str) -> &str {
     match why.strip_prefix("Server returned error response: ") {
         Some(said) => said,
-        None if ["invalid type", "invalid value", "parse error", "unknown variant", "line "].iter().any(|quoting| why.contains(quoting)) => {
+        None if ["invalid type", "invalid value", "parse error", "unknown variant", "line "]
+            .iter()
+            .any(|quoting| why.contains(quoting)) =>
+        {
             "its answer cannot be read"
         }
         None => why,
@@ -103,7 +110,8 @@ fn login_command(server: &ServerId, scopes: &[String]) -> String {
     format!("toolgate mcp login {server}{scopes}")
 }
 
-fn root_cause(error: &(dyn Error + 'static)) -> String {
+/// What it comes down to.
+pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
     if let Some(refused) = egress::refusal(error) {
         return refused.to_string();
     }
@@ -135,7 +143,10 @@ mod tests {
             login_command(&"crm".into(), &scopes.iter().map(|scope| (*scope).to_owned()).collect::<Vec<_>>())
         };
         assert_eq!(command(&[]), "toolgate mcp login crm");
-        assert_eq!(command(&["crm:read", "x;$(rm)'"]), r"toolgate mcp login crm --scope crm:read --scope 'x;$(rm)'\'''");
+        assert_eq!(
+            command(&["crm:read", "x;$(rm)'"]),
+            r"toolgate mcp login crm --scope crm:read --scope 'x;$(rm)'\'''"
+        );
     }
 
     #[test]

@@ -51,7 +51,8 @@ pub async fn login(settings: &HttpSettings, further: &[String], browser: &dyn Br
     scopes.extend(further.iter().filter(|scope| !oauth.scopes.contains(scope)).cloned());
     let consent = Consent { target: &target, client, scopes: &scopes, credentials, browser };
     // The SDK logs codes, and what comes with tokens.
-    let granted = consent.ask(None).with_subscriber(Dispatch::none()).await;
+    let asking = async { consent.ask(target.challenge().await?.as_deref()).await };
+    let granted = asking.with_subscriber(Dispatch::none()).await;
     granted.map(Login::from).map_err(|error| LoginError::Failed(error.to_string()))
 }
 

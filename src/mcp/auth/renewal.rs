@@ -63,7 +63,10 @@ pub(super) async fn request(
 }
 
 /// Exchanges the proof for a token. The SDK's future cannot move between threads, so it is given one.
-async fn exchange(mut from: AuthorizationServer, config: ClientCredentialsConfig) -> Result<AuthorizationServer, AccessError> {
+async fn exchange(
+    mut from: AuthorizationServer,
+    config: ClientCredentialsConfig,
+) -> Result<AuthorizationServer, AccessError> {
     from.manager.validate_client_credentials_metadata(&config).map_err(failed)?;
     from.manager.configure_client_credentials(&config).map_err(failed)?;
     let runtime = Handle::current();

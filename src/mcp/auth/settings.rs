@@ -98,12 +98,8 @@ pub enum SigningAlgorithm {
 impl OAuthSettings {
     /// A person grants access to a stranger, the way that works without any configuration.
     pub fn person(server: ServerId, credentials: CredentialFile) -> Self {
-        let grant = Grant::Person {
-            client: ClientIdentity::default(),
-            redirect_port: None,
-            credentials,
-            browser: None,
-        };
+        let grant =
+            Grant::Person { client: ClientIdentity::default(), redirect_port: None, credentials, browser: None };
         Self { server, grant, scopes: Vec::new(), allow_private: false }
     }
 }

@@ -53,11 +53,13 @@ impl Desk {
         client: Client,
     ) -> Result<Credential, AccessError> {
         let granted = self.0.load().await.map_err(failed)?;
-        let (Some(tokens), scopes) = granted.map(|stored| (stored.token_response, stored.granted_scopes)).unwrap_or_default()
+        let (Some(tokens), scopes) =
+            granted.map(|stored| (stored.token_response, stored.granted_scopes)).unwrap_or_default()
         else {
             return Err(unreadable());
         };
-        let answer = serde_json::to_value(tokens).and_then(serde_json::from_value::<Answer>).map_err(|_| unreadable())?;
+        let answer =
+            serde_json::to_value(tokens).and_then(serde_json::from_value::<Answer>).map_err(|_| unreadable())?;
         if !answer.token_type.eq_ignore_ascii_case("bearer") {
             let why = format!("the authorization server {} gave no bearer token", from.issuer);
             return Err(AccessError::Failed(why));
@@ -71,7 +73,7 @@ impl Desk {
             access_token: answer.access_token,
             refresh_token: answer.refresh_token,
             expires_at: lifetime.and_then(|lifetime| now.checked_add(lifetime).ok()),
-            scopes,
+            scopes: scopes.into_iter().filter(|scope| !scope.is_empty()).collect(),
             obtained_at: now,
         })
     }

@@ -48,7 +48,9 @@ pub(in crate::mcp) fn send_fault(error: &DynamicTransportError) -> Fault {
         }
         // What is refused for want of access is not done.
         Some(
-            StreamableHttpError::Auth(_) | StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_),
+            StreamableHttpError::Auth(_)
+            | StreamableHttpError::AuthRequired(_)
+            | StreamableHttpError::InsufficientScope(_),
         ) => Fault::NotSent(format!("could not be used: {cause}")),
         _ => Fault::Disconnected(cause),
     }

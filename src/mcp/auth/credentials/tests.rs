@@ -11,7 +11,11 @@ fn credential(issuer: &str, token: &str, second: i64) -> Credential {
     Credential {
         server: SERVER.into(),
         issuer: issuer.into(),
-        client: Client { id: "c".into(), secret: Some("client-s3cret".into()), redirect_uri: "http://127.0.0.1:1/".into() },
+        client: Client {
+            id: "c".into(),
+            secret: Some("client-s3cret".into()),
+            redirect_uri: "http://127.0.0.1:1/".into(),
+        },
         access_token: token.into(),
         refresh_token: Some("refresh-s3cret".into()),
         expires_at: None,
@@ -60,7 +64,9 @@ async fn a_file_that_others_can_read_is_refused_with_the_remedy() {
 async fn credentials_are_kept_by_server_and_issuer_and_the_newest_counts() {
     let folder = tempfile::tempdir().expect("a folder");
     let kept = CredentialFile::new(folder.path().join("tokens.json"));
-    for (issuer, token, second) in [("https://one.test", "a", 1), ("https://two.test", "b", 2), ("https://one.test", "c", 3)] {
+    for (issuer, token, second) in
+        [("https://one.test", "a", 1), ("https://two.test", "b", 2), ("https://one.test", "c", 3)]
+    {
         kept.keep(credential(issuer, token, second)).await.expect("kept");
     }
     let other = Credential { server: "https://other.test/mcp".into(), ..credential("https://one.test", "d", 9) };

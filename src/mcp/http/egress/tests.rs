@@ -58,14 +58,23 @@ async fn a_name_that_changes_its_mind_is_judged_by_each_answer() {
     let names = Names(Mutex::new(BTreeMap::from([("rebinding.test", vec!["93.184.216.34", "127.0.0.1"])])));
     let guard = Guard { reach: Reach::of_server(Egress::Public), names: Arc::new(names) };
     let ask = || guard.resolve("rebinding.test".parse().expect("a name"));
-    assert_eq!(ask().await.expect("public").map(|address| address.ip().to_string()).collect::<Vec<_>>(), ["93.184.216.34"]);
+    assert_eq!(
+        ask().await.expect("public").map(|address| address.ip().to_string()).collect::<Vec<_>>(),
+        ["93.184.216.34"]
+    );
     assert!(ask().await.is_err(), "the second answer is not dialled on the strength of the first");
 }
 
 #[test]
 fn an_address_in_figures_is_checked_too() {
     let reach = Reach::of_server(Egress::Public);
-    for refused in ["http://127.0.0.1:8080/mcp", "http://[::1]/", "http://[::ffff:7f00:1]/", "http://2130706433/", "http://0x7f.1/"] {
+    for refused in [
+        "http://127.0.0.1:8080/mcp",
+        "http://[::1]/",
+        "http://[::ffff:7f00:1]/",
+        "http://2130706433/",
+        "http://0x7f.1/",
+    ] {
         assert!(reach.check(&url(refused)).is_err(), "{refused}");
     }
     assert_eq!(reach.check(&url("https://93.184.216.34/mcp")), Ok(()));
