@@ -54,12 +54,27 @@ fn first_unspent(events: &[Recorded]) -> Option<usize> {
             || matches!(&recorded.event, Event::CallCompleted { call: completed, .. } if completed == call)
     };
     let is_unspent = |(index, recorded): (usize, &Recorded)| {
-        let call = match &recorded.event {
-            Event::ApprovalDecided { call, decision } if decision.answer == Answer::Approve => call,
-            Event::InputGiven { call, .. } => call,
-            _ => return false,
+        let spent_by = match &recorded.event {
+            Event::ApprovalDecided { call, decision } => (decision.answer == Answer::Approve).then_some(call),
+            Event::InputGiven { call, .. } => Some(call),
+            Event::Started(_)
+            | Event::Resumed { .. }
+            | Event::ToolsListed { .. }
+            | Event::ApprovalsResolved { .. }
+            | Event::ModelCalled { .. }
+            | Event::ModelReplied { .. }
+            | Event::ModelFailed { .. }
+            | Event::OutputValidated { .. }
+            | Event::TierSelected { .. }
+            | Event::CallChecked { .. }
+            | Event::CallsStarted { .. }
+            | Event::CallCompleted { .. }
+            | Event::InputRequired { .. }
+            | Event::TaskStarted { .. }
+            | Event::MessageAdded { .. }
+            | Event::Ended { .. } => None,
         };
-        !events.iter().skip(index + 1).any(|later| spends(later, call))
+        spent_by.is_some_and(|call| !events.iter().skip(index + 1).any(|later| spends(later, call)))
     };
     events.iter().enumerate().position(is_unspent)
 }

@@ -29,7 +29,7 @@ pub enum Polled {
         again_in: Duration,
     },
     /// The run waits for no task.
-    NoTasks(Report),
+    NoTasks(Box<Report>),
 }
 
 /// What is known of a task that is still under way.
@@ -56,7 +56,7 @@ impl AgentRunner {
     pub async fn poll_tasks(&self, run: &RunId) -> Result<Polled, RunnerError> {
         let (journal, _) = self.open(run).await?;
         if journal.run().tasks().next().is_none() {
-            return Ok(Polled::NoTasks(Report::of(run.clone(), journal.run())));
+            return Ok(Polled::NoTasks(Report::of(run.clone(), journal.run()).into()));
         }
         let news = self.news_of_tasks(&journal).await;
         if news.events.is_empty() {
