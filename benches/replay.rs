@@ -54,7 +54,7 @@ fn toolset() -> Arc<Toolset> {
         annotations: Default::default(),
     };
     let tools = vec![tool("read"), tool("search")];
-    let server = ServerTools { server: "files".into(), trusted: true, tools, left_out: Vec::new() };
+    let server = ServerTools { server: "files".into(), trusted: true, tools, left_out: Vec::new(), stale: None };
     let rules = ToolsetRules { policy: Arc::new(Policy::allow_always()), ..ToolsetRules::default() };
     Arc::new(Toolset::assemble(&[], &[server], &rules))
 }
@@ -88,7 +88,7 @@ fn journal() -> Vec<Event> {
                 calls.into_iter().map(|call| Event::CallChecked { call, verdict: verdict.clone() }).collect()
             }
             Step::RunTier(calls) => {
-                let done = |call| Event::CallCompleted { call, outcome: outcome.clone() };
+                let done = |call| Event::CallCompleted { call, outcome: outcome.clone(), stderr: Vec::new() };
                 let results: Vec<Event> = calls.iter().cloned().map(done).collect();
                 [Event::CallsStarted { calls }].into_iter().chain(results).collect()
             }

@@ -43,8 +43,11 @@ fn main() -> Result<(), Box<dyn Error>> {
                 calls.into_iter().map(|call| Event::CallChecked { call, verdict: run.clone() }).collect()
             }
             Step::RunTier(calls) => {
-                let results =
-                    calls.iter().map(|call| Event::CallCompleted { call: call.clone(), outcome: add(&run, call) });
+                let results = calls.iter().map(|call| Event::CallCompleted {
+                    call: call.clone(),
+                    outcome: add(&run, call),
+                    stderr: Vec::new(),
+                });
                 [Event::CallsStarted { calls: calls.clone() }].into_iter().chain(results.collect::<Vec<_>>()).collect()
             }
             Step::ValidateOutput(_) => vec![Event::OutputValidated { verdict: OutputVerdict::Valid { value: None } }],

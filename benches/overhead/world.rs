@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use toolgate::core::chat::{Part, Reply, Stop};
 use toolgate::core::id::{RunId, ServerId};
-use toolgate::core::tool::{McpTool, Outcome, ServerTools, ToolCall, ToolOutput};
+use toolgate::core::tool::{CallReply, McpTool, Outcome, ServerTools, ToolCall, ToolOutput};
 use toolgate::core::trace::SpanContext;
 use toolgate::ports::{
     ApprovalCache, ApprovalKey, Conversation, DeltaSink, Grant, McpCall, McpServers, Model, ModelFailure,
@@ -117,13 +117,14 @@ impl McpServers for Files {
             trusted: true,
             tools: self.tools.clone(),
             left_out: Vec::new(),
+            stale: None,
         };
         servers.iter().map(offers).collect()
     }
 
-    async fn call(&self, call: McpCall<'_>, _progress: &(dyn Fn(Progress) + Send + Sync)) -> Outcome {
+    async fn call(&self, call: McpCall<'_>, _progress: &(dyn Fn(Progress) + Send + Sync)) -> CallReply {
         let text = format!("{}: {}", call.tool, "    1  fn main() {}\n".repeat(10));
-        Outcome::Returned(ToolOutput::text(text))
+        Outcome::Returned(ToolOutput::text(text)).into()
     }
 
     async fn release(&self, _run: &RunId) {}

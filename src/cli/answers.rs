@@ -119,7 +119,13 @@ pub(super) fn read(text: &str, name: &str) -> Result<Resume, CliError> {
     })?;
     let results = file.results.into_iter().map(WrittenResult::outcome).collect::<Result<_, _>>()?;
     let decisions = file.decisions.into_iter().map(WrittenDecision::decision).collect();
-    Ok(Resume { results, decisions, partial: file.partial, expected_version: file.expected_version })
+    Ok(Resume {
+        results,
+        decisions,
+        inputs: Vec::new(),
+        partial: file.partial,
+        expected_version: file.expected_version,
+    })
 }
 
 impl WrittenResult {

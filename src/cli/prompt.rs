@@ -46,6 +46,7 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
             let said = match debt {
                 Debt::Approval { .. } => self.decision(debt)?,
                 Debt::ExternalResult { .. } => self.result(debt)?,
+                Debt::Input { .. } | Debt::Task { .. } => Said::Later,
             };
             match said {
                 Said::Result(call, outcome) => resume.results.push((call, outcome)),

@@ -195,6 +195,7 @@ impl Answers {
         let flags = Resume {
             results: outputs.chain(errors).chain(abandoned).collect(),
             decisions: answers::decisions(&self.approve, &self.approve_session, &self.deny, &self.edit)?,
+            inputs: Vec::new(),
             partial: self.partial,
             expected_version: None,
         };

@@ -124,6 +124,7 @@ fn origin(tool: &Tool) -> String {
     match &tool.origin {
         Origin::Mcp { server, tool } => one_line(&format!("{server}/{tool}"), DESCRIPTION),
         Origin::External { .. } => "your application".into(),
+        Origin::Builtin { .. } => "toolgate".into(),
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::policy::Policy;
 use crate::core::run::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, Spec};
-use crate::core::tool::{ExternalTool, TierMode, ToolFilter, ToolsetRules};
+use crate::core::tool::{ExternalTool, Pins, TierMode, ToolFilter, ToolsetRules};
 use crate::ports::Model;
 
 /// What an agent is.
@@ -120,13 +120,14 @@ impl Agent {
     }
 
     /// The rules by which offers become the toolset of a run.
-    pub fn toolset_rules(&self, spec: &Spec) -> ToolsetRules {
+    pub fn toolset_rules(&self, spec: &Spec, pins: &Pins) -> ToolsetRules {
         ToolsetRules {
             agent: Some(self.name.clone()),
             filters: vec![self.tools.clone(), spec.tools.clone()],
             priorities: self.priorities.clone(),
             policy: self.policy.clone(),
             pass_through: self.pass_through && spec.servers.len() == 1,
+            pins: pins.clone(),
         }
     }
 }

@@ -12,8 +12,8 @@ use super::interrupt::Waited;
 use super::{DriveError, Driver, Journal, Ports, Progress};
 use crate::core::id::{CallId, RunId};
 use crate::core::policy::Verdict;
-use crate::core::run::{Event, Run};
-use crate::core::tool::{FailureKind, Origin, Outcome, Tool, Toolset};
+use crate::core::run::{Answered, Event, Run};
+use crate::core::tool::{CallReply, FailureKind, Origin, Outcome, Tool, Toolset};
 use crate::core::trace::SpanContext;
 use crate::ports::{Delta, McpCall, Update};
 
@@ -25,6 +25,8 @@ struct Outgoing {
     trace: SpanContext,
     /// What is left of the run's own deadline.
     deadline: Option<Duration>,
+    /// What its server asked when it put the call aside, with the answers.
+    answered: Option<Answered>,
 }
 
 impl Driver<'_> {
@@ -61,34 +63,37 @@ impl Driver<'_> {
 fn outgoing(run: &Run, id: &CallId, deadline: Option<Duration>) -> Option<Outgoing> {
     let call = run.call(id)?;
     let arguments = call.arguments().as_object()?.clone();
-    Some(Outgoing { id: id.clone(), tool: call.tool.clone()?, arguments, trace: run.call_context(id), deadline })
+    let (tool, answered, trace) = (call.tool.clone()?, call.answered.clone(), run.call_context(id));
+    Some(Outgoing { id: id.clone(), tool, arguments, trace, deadline, answered })
 }
 
 /// A result that was overtaken (the run was ended meanwhile) is dropped.
-fn record(journal: &mut Journal, (call, outcome): (CallId, Outcome)) -> Result<(), DriveError> {
-    let event = Event::CallCompleted { call, outcome: outcome.into() };
+pub(super) fn record(journal: &mut Journal, (call, reply): (CallId, CallReply)) -> Result<(), DriveError> {
+    let event = match reply {
+        CallReply::Ended { outcome, stderr } => Event::CallCompleted { call, outcome: outcome.into(), stderr },
+        CallReply::NeedsInput(needed) => Event::InputRequired { call, needed: needed.into() },
+        CallReply::Task(task) => Event::TaskStarted { call, task: task.into() },
+    };
     if journal.run().admit(&event).is_ok() { journal.stage(event) } else { Ok(()) }
 }
 
-async fn make(ports: &Ports, run: &RunId, live: &Toolset, call: Outgoing) -> (CallId, Outcome) {
-    let outcome = match drift(&call.tool, live) {
-        Some(drifted) => drifted,
+async fn make(ports: &Ports, run: &RunId, live: &Toolset, call: Outgoing) -> (CallId, CallReply) {
+    let reply = match drift(&call.tool, live) {
+        Some(drifted) => drifted.into(),
         None => {
             let sent = AssertUnwindSafe(send(ports, run, &call)).catch_unwind();
             sent.await.unwrap_or_else(|_panic| {
-                Outcome::failed(
-                    FailureKind::Panicked,
-                    "the code that made this call panicked; this is a fault of toolgate",
-                )
+                let message = "the code that made this call panicked; this is a fault of toolgate";
+                Outcome::failed(FailureKind::Panicked, message).into()
             })
         }
     };
-    (call.id, outcome)
+    (call.id, reply)
 }
 
-async fn send(ports: &Ports, run: &RunId, call: &Outgoing) -> Outcome {
+async fn send(ports: &Ports, run: &RunId, call: &Outgoing) -> CallReply {
     let Origin::Mcp { server, tool } = &call.tool.origin else {
-        return Outcome::failed(FailureKind::Unavailable, "an external tool cannot be sent to a server");
+        return Outcome::failed(FailureKind::Unavailable, "this tool is at no server").into();
     };
     let show = |progress| {
         let update = Update::Delta(Delta::Progress { call: call.id.clone(), progress });
@@ -102,6 +107,7 @@ async fn send(ports: &Ports, run: &RunId, call: &Outgoing) -> Outcome {
         arguments: &call.arguments,
         trace: &call.trace,
         deadline: call.deadline,
+        answered: call.answered.as_ref(),
     };
     ports.servers.call(request, &show).await
 }

@@ -277,8 +277,10 @@ pub(crate) fn fold(id: &RunId, history: &[Recorded]) -> Result<Run, DriveError> 
 /// Whether an event tells of an answer to something that we sent, which cannot be had again.
 fn landed(event: &Event) -> bool {
     match event {
-        Event::ModelReplied { .. } | Event::ModelFailed { .. } | Event::CallCompleted { .. } => true,
-        Event::Started(_)
+        Event::ModelReplied { .. } | Event::ModelFailed { .. } => true,
+        Event::CallCompleted { .. } | Event::InputRequired { .. } | Event::TaskStarted { .. } => true,
+        Event::InputGiven { .. }
+        | Event::Started(_)
         | Event::Resumed { .. }
         | Event::ToolsListed { .. }
         | Event::ApprovalsResolved { .. }
@@ -297,8 +299,11 @@ fn landed(event: &Event) -> bool {
 /// be done, and are decided anew.
 fn happened(event: &Event) -> bool {
     match event {
-        Event::ModelReplied { .. } | Event::ModelFailed { .. } | Event::CallCompleted { .. } => true,
-        Event::ApprovalDecided { .. } | Event::MessageAdded { .. } | Event::Started(_) => true,
+        Event::ModelReplied { .. } | Event::ModelFailed { .. } => true,
+        Event::CallCompleted { .. } | Event::InputRequired { .. } | Event::TaskStarted { .. } => true,
+        Event::InputGiven { .. } | Event::ApprovalDecided { .. } | Event::MessageAdded { .. } | Event::Started(_) => {
+            true
+        }
         Event::Resumed { .. }
         | Event::ToolsListed { .. }
         | Event::ApprovalsResolved { .. }

@@ -30,14 +30,22 @@ impl Driver<'_> {
         Ok(true)
     }
 
-    /// What servers and caller offer now; asked once an execution. A server that starts slowly must not keep the run from
+    /// What servers and caller offer now; asked anew when a server may have come to offer something else. A server that starts slowly must not keep the run from
     /// being ended.
     pub(super) async fn live_tools(&mut self, journal: &Journal) -> Waited<Arc<Toolset>> {
-        if let Some(live) = &self.live {
+        let generation = self.ports.servers.generation(&journal.run().started().spec.servers);
+        if let Some((found_at, live)) = &self.live
+            && *found_at == generation
+        {
             return Waited::Done(live.clone());
         }
         match self.unless_ended(journal, self.find_tools(journal)).await {
-            Waited::Done(found) => Waited::Done(self.live.insert(Arc::new(found)).clone()),
+            Waited::Done(found) => {
+                let live = Arc::new(found);
+                let generation = self.ports.servers.generation(&journal.run().started().spec.servers);
+                self.live = Some((generation, live.clone()));
+                Waited::Done(live)
+            }
             Waited::Interrupted => Waited::Interrupted,
         }
     }
@@ -49,7 +57,7 @@ impl Driver<'_> {
             true => Vec::new(),
             false => self.ports.servers.list(&spec.servers, &context).await,
         };
-        let rules = self.agent.toolset_rules(spec);
+        let rules = self.agent.toolset_rules(spec, journal.run().pins());
         let inputs = &self.ports.inputs;
         Toolset::assemble(&spec.external_tools, &offers, &rules).without(|tool| inputs.accepts(tool).err())
     }

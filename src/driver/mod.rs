@@ -65,8 +65,8 @@ pub struct Driver<'a> {
     hint: &'a Hint,
     /// One for each model that was asked: none of them sees what another one's adapter keeps.
     conversations: BTreeMap<ModelName, Box<dyn Conversation>>,
-    /// What servers and caller offer now, as found in this execution.
-    live: Option<Arc<Toolset>>,
+    /// What servers and caller offer, and the generation in which it was found.
+    live: Option<(u64, Arc<Toolset>)>,
 }
 
 impl<'a> Driver<'a> {

@@ -7,7 +7,7 @@ use super::answer;
 use super::connection::Connection;
 use super::exchange::Limits;
 use super::fault::Fault;
-use crate::core::tool::Outcome;
+use crate::core::tool::{CallReply, Outcome};
 use crate::core::trace::SpanContext;
 use crate::ports::{McpCall, Progress};
 
@@ -17,13 +17,13 @@ pub(super) async fn make(
     call: &McpCall<'_>,
     limits: Limits,
     progress: &(dyn Fn(Progress) + Send + Sync),
-) -> Result<Outcome, Fault> {
+) -> Result<CallReply, Fault> {
     let params = CallToolRequestParams::new(call.tool.to_owned()).with_arguments(call.arguments.clone());
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
     let mut meta = trace_meta(call.trace);
     meta.insert("io.toolgate/idempotency-key".into(), format!("{}/{}", call.run, call.call).into());
     let result = connection.exchange(request, meta, limits, progress).await?;
-    answer::read(result).map(Outcome::Returned).map_err(Fault::Unreadable)
+    answer::read(result).map(|output| Outcome::Returned(output).into()).map_err(Fault::Unreadable)
 }
 
 /// The trace context as `_meta` carries it (SEP-414). An empty `tracestate` is none.

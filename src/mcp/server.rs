@@ -20,7 +20,7 @@ use super::status::{ServerState, ServerStatus};
 use super::stdio::Output;
 use super::{call, listing};
 use crate::core::id::ServerId;
-use crate::core::tool::{FailureKind, LeftOut, Outcome, ServerTools};
+use crate::core::tool::{CallReply, FailureKind, LeftOut, Outcome, ServerTools};
 use crate::core::trace::SpanContext;
 use crate::ports::{McpCall, Progress};
 
@@ -81,7 +81,7 @@ impl Server {
             .into_iter()
             .map(|(tool, reason)| LeftOut { server: Some(self.id.clone()), tool, reason })
             .collect();
-        ServerTools { server: self.id.clone(), trusted: self.settings.trusted, tools, left_out }
+        ServerTools { server: self.id.clone(), trusted: self.settings.trusted, tools, left_out, stale: None }
     }
 
     /// Makes a call when it is its turn.
@@ -89,20 +89,20 @@ impl Server {
         self: &Arc<Self>,
         call: McpCall<'_>,
         progress: &(dyn Fn(Progress) + Send + Sync),
-    ) -> Outcome {
+    ) -> CallReply {
         let total = call.deadline.map_or(self.settings.total_timeout, |own| own.min(self.settings.total_timeout));
         let limits = Limits::new(self.settings.call_timeout, total);
         let Ok(slot) = timeout_at(limits.deadline, self.slots.acquire()).await else {
-            return self.never_sent(total, "was busy with other calls");
+            return self.never_sent(total, "was busy with other calls").into();
         };
         let connection = match timeout_at(limits.deadline, self.connection()).await {
             Ok(Ok(connection)) => connection,
-            Ok(Err(reason)) => return Outcome::failed(FailureKind::Unavailable, reason),
-            Err(_) => return self.never_sent(total, "was still starting"),
+            Ok(Err(reason)) => return Outcome::failed(FailureKind::Unavailable, reason).into(),
+            Err(_) => return self.never_sent(total, "was still starting").into(),
         };
         let made = call::make(&connection, &call, limits, progress).await;
         drop(slot);
-        made.unwrap_or_else(|fault| fault.into_outcome(self.id.as_str()))
+        made.unwrap_or_else(|fault| fault.into_outcome(self.id.as_str()).into())
     }
 
     /// What can be said of it now.

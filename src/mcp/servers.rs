@@ -10,9 +10,9 @@ use super::server::Server;
 use super::settings::ServerSettings;
 use super::status::ServerStatus;
 use crate::core::id::{RunId, ServerId};
-use crate::core::tool::{FailureKind, LeftOut, Outcome, ServerTools};
+use crate::core::tool::{CallReply, FailureKind, LeftOut, Outcome, ServerTools};
 use crate::core::trace::SpanContext;
-use crate::ports::{McpCall, McpServers, Progress};
+use crate::ports::{McpCall, McpServers, McpTask, Progress};
 
 /// The configured servers. Call [`close`](Self::close) before the runtime ends, so that nothing is left behind.
 pub struct Servers {
@@ -57,18 +57,32 @@ impl McpServers for Servers {
                 Some(server) => server.list(trace).await,
                 None => {
                     let left_out = LeftOut { server: Some(id.clone()), tool: None, reason: Self::unknown(id) };
-                    ServerTools { server: id.clone(), trusted: false, tools: Vec::new(), left_out: vec![left_out] }
+                    ServerTools {
+                        server: id.clone(),
+                        trusted: false,
+                        tools: Vec::new(),
+                        left_out: vec![left_out],
+                        stale: None,
+                    }
                 }
             }
         });
         join_all(lists).await
     }
 
-    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> Outcome {
+    fn generation(&self, _servers: &[ServerId]) -> u64 {
+        0
+    }
+
+    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> CallReply {
         match self.servers.get(call.server) {
             Some(server) => server.call(call, progress).await,
-            None => Outcome::failed(FailureKind::Unavailable, Self::unknown(call.server)),
+            None => Outcome::failed(FailureKind::Unavailable, Self::unknown(call.server)).into(),
         }
+    }
+
+    async fn task(&self, task: McpTask<'_>) -> Result<CallReply, String> {
+        Err(format!("the MCP server `{}` cannot be asked about tasks yet", task.server))
     }
 
     /// Connections are shared by all runs, so nothing belongs to one.

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::core::id::{CallId, RunId, ServerId};
-use crate::core::tool::{Outcome, ServerTools};
+use crate::core::run::Answered;
+use crate::core::tool::{CallReply, ServerTools, TaskHandle};
 use crate::core::trace::SpanContext;
 
 /// One `tools/call`.
@@ -27,6 +28,36 @@ pub struct McpCall<'a> {
     pub trace: &'a SpanContext,
     /// A deadline shorter than the server's own, if any.
     pub deadline: Option<Duration>,
+    /// What the server asked when it put this call aside, and what it is told now that the call goes on.
+    pub answered: Option<&'a Answered>,
+}
+
+/// A question about a call that a server goes on with by itself.
+#[derive(Clone, Debug)]
+pub struct McpTask<'a> {
+    /// The run it belongs to.
+    pub run: &'a RunId,
+    /// The call that became the task.
+    pub call: &'a CallId,
+    /// The server.
+    pub server: &'a ServerId,
+    /// The server's name of the tool.
+    pub tool: &'a str,
+    /// The task.
+    pub task: &'a TaskHandle,
+    /// The trace context for `_meta`.
+    pub trace: &'a SpanContext,
+    /// What is wanted of it.
+    pub wish: TaskWish,
+}
+
+/// What is wanted of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskWish {
+    /// How it stands.
+    News,
+    /// That the server stops it, because nobody waits for it any more.
+    Stop,
 }
 
 /// What a server says while it works.
@@ -45,12 +76,26 @@ pub struct Progress {
 /// The configured servers. Connections are the adapter's cache, never part of a run.
 #[async_trait]
 pub trait McpServers: Send + Sync {
-    /// What each of these servers offers, in the order asked for. Connects where needed, all servers at once; a server
+    /// What each of these servers offers, in the order asked for, or offered last if it is away. Connects where needed, all servers at once; a server
     /// that is dead, slow or broken is answered with the reason and never delays the others beyond its own deadline.
     async fn list(&self, servers: &[ServerId], trace: &SpanContext) -> Vec<ServerTools>;
 
-    /// Makes a call. Never fails: what goes wrong is an outcome. Dropping the future cancels the call at the server.
-    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> Outcome;
+    /// A number that differs from what it was when [`list`](Self::list) may say something else by now. Asks nobody.
+    /// Servers whose offer never changes need not say.
+    fn generation(&self, _servers: &[ServerId]) -> u64 {
+        0
+    }
+
+    /// Makes a call, or goes on with one that was put aside. Never fails: what goes wrong is an outcome. Dropping the
+    /// future cancels the call at the server.
+    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> CallReply;
+
+    /// Asks about a task. It is still under way when the reply is a task again. The error says why the server could not
+    /// be asked now; the task may be fine. Servers that never answer a call with a task are never
+    /// asked.
+    async fn task(&self, task: McpTask<'_>) -> Result<CallReply, String> {
+        Err(format!("the MCP server `{}` has no tasks", task.server))
+    }
 
     /// The execution of this run is over, however it went; nothing of it is needed any more.
     async fn release(&self, run: &RunId);

@@ -15,7 +15,7 @@ use super::watch::Hub;
 use super::{Agent, AgentRunner, Inner, RunnerError};
 use crate::core::id::{ModelName, NodeId, RunId, ServerId};
 use crate::core::run::{Budget, OutputVerdict, Spec};
-use crate::core::tool::{FailureKind, LeftOut, Outcome, ServerTools, Tool};
+use crate::core::tool::{CallReply, FailureKind, LeftOut, Outcome, ServerTools, Tool};
 use crate::core::trace::{SpanContext, TraceId};
 use crate::driver::{Ports, Store};
 use crate::ports::{
@@ -167,6 +167,8 @@ fn model_named_twice(agent: &Agent) -> Option<ModelName> {
     agent.models().map(|(name, _)| name).find(|name| !names.insert(*name)).cloned()
 }
 
+const WITHOUT_SERVERS: &str = "this runner was built without MCP servers";
+
 /// What stands in for ports that were not given.
 struct Nothing;
 
@@ -177,17 +179,14 @@ impl McpServers for Nothing {
             server: server.clone(),
             trusted: false,
             tools: Vec::new(),
-            left_out: vec![LeftOut {
-                server: Some(server.clone()),
-                tool: None,
-                reason: "this runner was built without MCP servers".into(),
-            }],
+            left_out: vec![LeftOut { server: Some(server.clone()), tool: None, reason: WITHOUT_SERVERS.into() }],
+            stale: None,
         };
         servers.iter().map(missing).collect()
     }
 
-    async fn call(&self, _call: McpCall<'_>, _progress: &(dyn Fn(Progress) + Send + Sync)) -> Outcome {
-        Outcome::failed(FailureKind::Unavailable, "this runner was built without MCP servers")
+    async fn call(&self, _call: McpCall<'_>, _progress: &(dyn Fn(Progress) + Send + Sync)) -> CallReply {
+        Outcome::failed(FailureKind::Unavailable, WITHOUT_SERVERS).into()
     }
 
     async fn release(&self, _run: &RunId) {}

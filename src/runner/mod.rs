@@ -35,7 +35,7 @@ pub use crate::driver::{Agent, Fallback};
 
 use crate::core::id::{AgentName, RunId};
 use crate::core::run::{Event, Input, Recorded, Run, Status};
-use crate::core::tool::Toolset;
+use crate::core::tool::{Pins, Toolset};
 use crate::core::trace::Trace;
 use crate::driver::{DriveError, Journal, Ports, Progress};
 use crate::ports::{BlobStore, EventSink, Ids, RunFilter, RunRow};
@@ -126,7 +126,7 @@ impl AgentRunner {
             false => self.inner.ports.servers.list(&spec.servers, &context).await,
         };
         let inputs = &self.inner.ports.inputs;
-        let rules = agent.toolset_rules(&spec);
+        let rules = agent.toolset_rules(&spec, &Pins::new());
         Ok(Toolset::assemble(&spec.external_tools, &offers, &rules).without(|tool| inputs.accepts(tool).err()))
     }
 

@@ -20,6 +20,7 @@ fn tool(schema: Value) -> Tool {
         trusted: false,
         priority: 0,
         verdict: Verdict::Allow,
+        changed: false,
         hash: "sha256:same-for-all".into(),
     }
 }

@@ -51,7 +51,11 @@ impl Script {
                 Step::ValidateOutput(text) => vec![Event::OutputValidated { verdict: validate(&text) }],
                 Step::CheckCalls(ids) => ids.into_iter().map(|id| check(&run, id)).collect(),
                 Step::RunTier(ids) => {
-                    let results = ids.iter().map(|id| Event::CallCompleted { call: id.clone(), outcome: answer(id) });
+                    let results = ids.iter().map(|id| Event::CallCompleted {
+                        call: id.clone(),
+                        outcome: answer(id),
+                        stderr: Vec::new(),
+                    });
                     let results: Vec<Event> = results.collect();
                     [Event::CallsStarted { calls: ids }].into_iter().chain(results).collect()
                 }
@@ -139,6 +143,7 @@ fn resume(debts: &[Debt], decision: &Decision) -> Input {
                 let decision = Decision { reason: Some(why.clone()), ..decision.clone() };
                 resume.decisions.push((call_id.clone(), decision));
             }
+            Debt::Input { .. } | Debt::Task { .. } => panic!("no server of these scripts puts a call aside"),
         }
     }
     Input::Resume(resume)

@@ -62,7 +62,13 @@ pub(crate) fn servers() -> Vec<ServerTools> {
         mcp("deny_wipe", None, None),
     ];
     let web = vec![mcp("fetch", Some(true), None), mcp("ask_post", None, None), mcp("first_post", None, None)];
-    let server = |name: &str, trusted, tools| ServerTools { server: name.into(), trusted, tools, left_out: Vec::new() };
+    let server = |name: &str, trusted, tools| ServerTools {
+        server: name.into(),
+        trusted,
+        tools,
+        left_out: Vec::new(),
+        stale: None,
+    };
     vec![server("files", true, files), server("web", false, web)]
 }
 

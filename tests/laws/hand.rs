@@ -103,6 +103,7 @@ impl Hand {
             self.record(Event::CallCompleted {
                 call: id,
                 outcome: Arc::new(Outcome::Returned(ToolOutput::text(text))),
+                stderr: Vec::new(),
             });
         }
     }

@@ -23,6 +23,7 @@ fn any_servers() -> impl Strategy<Value = Vec<ServerTools>> {
             trusted: false,
             tools: tools(names),
             left_out: Vec::new(),
+            stale: None,
         };
         servers.into_iter().map(server).collect()
     })
@@ -37,7 +38,7 @@ fn names(toolset: &Toolset) -> Vec<&str> {
 }
 
 fn only(server: &str, tools: Vec<McpTool>) -> ServerTools {
-    ServerTools { server: server.into(), trusted: false, tools, left_out: Vec::new() }
+    ServerTools { server: server.into(), trusted: false, tools, left_out: Vec::new(), stale: None }
 }
 
 proptest! {

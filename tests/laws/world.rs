@@ -1,6 +1,7 @@
 //! A strict world that drives a run by hand: it does what `next()` says, answers as its tape tells, and may at any point
 //! interrupt, lose the process, or try an event that nobody asked for. Whatever it records has to be admitted.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -10,10 +11,10 @@ use toolgate::core::error::{ErrorCode, Failure};
 use toolgate::core::id::CallId;
 use toolgate::core::policy::Verdict;
 use toolgate::core::run::{
-    Answer, CallState, CallVerdict, Debt, Decision, Ending, Event, Input, Offer, OutputVerdict, Rejection, Resume,
-    Right, Run, Scope, Started, Step,
+    Answer, CallState, CallVerdict, Debt, Decision, Ending, Event, Input, InputGiven, Offer, OutputVerdict, Rejection,
+    Resume, Right, Run, Scope, Started, Step,
 };
-use toolgate::core::tool::{Arguments, ToolName};
+use toolgate::core::tool::{Arguments, InputNeeded, Question, Reaction, TaskHandle, ToolName};
 
 use crate::fixtures::{any_failure, any_outcome, any_reply, any_start, noon, problem, smaller_toolset, toolset, trace};
 use crate::tape::Tape;
@@ -225,17 +226,23 @@ impl World {
             if self.run.ending().is_some() {
                 return Ok(());
             }
-            let outcome = Arc::new(any_outcome(&mut self.tape));
-            self.record(Event::CallCompleted { call: id, outcome });
+            let news = any_news(&mut self.tape, id);
+            self.record(news);
         }
         Ok(())
     }
 
-    /// Pays debts: some or all, well or badly.
+    /// Pays debts: some or all, well or badly. Tasks settle by themselves, in no order.
     fn pay(&mut self, debts: &[Debt]) {
         assert!(!debts.is_empty(), "a wait names at least one debt");
         if self.tape.once_in(30) {
             return self.record(Event::Ended { ending: Ending::Expired });
+        }
+        let tasks: Vec<CallId> =
+            debts.iter().filter(|debt| !debt.wants_answer()).map(|debt| debt.call_id().clone()).collect();
+        if !tasks.is_empty() && (tasks.len() == debts.len() || self.tape.once_in(2)) {
+            let news = any_news(&mut self.tape, tasks[0].clone());
+            return self.record(news);
         }
         let resume = any_resume(&mut self.tape, debts);
         if self.give(&Input::Resume(resume)) == 0 {
@@ -313,6 +320,9 @@ pub(crate) fn ids(journal: &[Event]) -> Vec<CallId> {
 pub(crate) enum Owed {
     Result(CallId),
     Decision(CallId),
+    Input(CallId, Vec<String>),
+    /// Nothing that anybody could give.
+    News,
 }
 
 /// What could be paid now, also while the run is not waiting.
@@ -353,6 +363,8 @@ pub(crate) fn owed(debt: &Debt) -> Owed {
     match debt {
         Debt::ExternalResult { call_id, .. } => Owed::Result(call_id.clone()),
         Debt::Approval { call_id, .. } => Owed::Decision(call_id.clone()),
+        Debt::Input { call_id, questions, .. } => Owed::Input(call_id.clone(), questions.keys().cloned().collect()),
+        Debt::Task { .. } => Owed::News,
     }
 }
 
@@ -363,6 +375,10 @@ pub(crate) fn answer_all(debts: &[Debt]) -> Resume {
         match owed(debt) {
             Owed::Result(id) => resume.results.push((id, any_outcome(&mut Tape::blank()))),
             Owed::Decision(id) => resume.decisions.push((id, decision(Answer::Approve))),
+            Owed::Input(id, keys) => {
+                resume.inputs.push((id, reactions(keys.into_iter().map(|key| (key, Reaction::decline())))))
+            }
+            Owed::News => {}
         }
     }
     resume
@@ -387,9 +403,51 @@ pub(crate) fn any_resume(tape: &mut Tape, debts: &[Debt]) -> Resume {
                 let reason = tape.once_in(3).then(|| "because".to_owned());
                 resume.decisions.push((id, Decision { reason, edited_arguments, ..decision(answer) }));
             }
+            Owed::Input(id, mut keys) => {
+                if tape.once_in(6) {
+                    keys.push("nobody asked".into());
+                }
+                let any = |key| {
+                    (key, tape.pick(&[Reaction::decline(), Reaction::cancel(), Reaction::done(), filled_in()]).clone())
+                };
+                resume.inputs.push((id, reactions(keys.into_iter().map(any))));
+            }
+            Owed::News => {}
         }
     }
     resume
+}
+
+fn filled_in() -> Reaction {
+    Reaction::accept(json!({"size": 1}).as_object().unwrap().clone())
+}
+
+pub(crate) fn reactions(each: impl Iterator<Item = (String, Reaction)>) -> InputGiven {
+    InputGiven { reactions: each.collect(), by: "ada".into() }
+}
+
+/// What a server makes of a call: mostly its end.
+fn any_news(tape: &mut Tape, call: CallId) -> Event {
+    match tape.below(12) {
+        10 => Event::InputRequired { call, needed: Arc::new(any_questions(tape)) },
+        11 => Event::TaskStarted {
+            call,
+            task: Arc::new(TaskHandle { id: "t1".into(), message: None, poll_ms: Some(5), ttl_ms: None }),
+        },
+        _ => Event::CallCompleted { call, outcome: Arc::new(any_outcome(tape)), stderr: Vec::new() },
+    }
+}
+
+fn any_questions(tape: &mut Tape) -> InputNeeded {
+    let schema = json!({"type": "object", "properties": {"size": {"type": "integer", "default": 3}}});
+    let form = Question::Form { message: "how large?".into(), schema };
+    let url = Question::Url { message: "sign here".into(), url: "https://sign.example/1".into() };
+    let mut questions = BTreeMap::from([("a".to_owned(), form)]);
+    if tape.once_in(3) {
+        questions.insert("b".into(), url);
+    }
+    let state = tape.once_in(2).then(|| "opaque".to_owned());
+    InputNeeded { questions, state, task: None, restarts: tape.once_in(3) }
 }
 
 /// Any event at all, about calls the run has, had, or never had.
@@ -398,7 +456,7 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
     known.extend(["c0".into(), "nobody".into()]);
     known.reverse();
     let some = |tape: &mut Tape| -> Vec<CallId> { known.iter().filter(|_| tape.once_in(2)).cloned().collect() };
-    match tape.below(17) {
+    match tape.below(19) {
         0 => Event::Resumed { trace: trace(9) },
         1 => Event::ToolsListed { toolset: if tape.once_in(2) { smaller_toolset() } else { toolset() } },
         2 => {
@@ -450,7 +508,11 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
             Event::ApprovalDecided { call: tape.pick(&known).clone(), decision }
         }
         12 => Event::CallsStarted { calls: some(tape) },
-        13 => Event::CallCompleted { call: tape.pick(&known).clone(), outcome: Arc::new(any_outcome(tape)) },
+        13 => Event::CallCompleted {
+            call: tape.pick(&known).clone(),
+            outcome: Arc::new(any_outcome(tape)),
+            stderr: Vec::new(),
+        },
         14 => Event::MessageAdded {
             message: match tape.below(3) {
                 0 => Message::user(format!("wild {}", journal.len())),
@@ -462,6 +524,12 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
             Some(started) => started.clone(),
             None => Event::Resumed { trace: trace(9) },
         },
+        16 => any_news(tape, known[0].clone()),
+        17 => {
+            let keys = ["a".to_owned(), "b".to_owned()].into_iter().take(1 + tape.below(2));
+            let given = reactions(keys.map(|key| (key, Reaction::decline())));
+            Event::InputGiven { call: tape.pick(&known).clone(), given }
+        }
         _ if tape.once_in(4) => Event::Ended {
             ending: match tape.below(5) {
                 0 => Ending::Completed {

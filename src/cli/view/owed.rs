@@ -66,6 +66,14 @@ fn owed(debt: &Debt, look: Look) -> Vec<String> {
             let rule = rule.as_ref().map(|rule| format!(" (rule {rule})")).unwrap_or_default();
             vec![format!("{head} {}", whole(arguments)), format!("              because: {}{rule}", harmless(why))]
         }
+        Debt::Input { call_id, name, questions, .. } => {
+            let asked =
+                questions.values().map(|question| format!("              asks: {}", harmless(question.message())));
+            [format!("  answers for {call_id}  {name}")].into_iter().chain(asked).collect()
+        }
+        Debt::Task { call_id, name, task, .. } => {
+            vec![format!("  task of     {call_id}  {name} {}", harmless(&task.id))]
+        }
     }
 }
 
@@ -75,14 +83,15 @@ fn whole(arguments: &Arguments) -> String {
 }
 
 /// The flag and the value that settle a debt.
-fn settling(debt: &Debt) -> [String; 2] {
+fn settling(debt: &Debt) -> Vec<String> {
     match debt {
-        Debt::Approval { call_id, .. } => ["--approve".into(), call_id.to_string()],
+        Debt::Approval { call_id, .. } => vec!["--approve".into(), call_id.to_string()],
         Debt::ExternalResult { call_id, result_schema, .. } => {
             let result =
                 result_schema.as_ref().map_or_else(|| "RESULT".to_owned(), |schema| example(schema).to_string());
-            ["--result".into(), format!("{call_id}={result}")]
+            vec!["--result".into(), format!("{call_id}={result}")]
         }
+        Debt::Input { .. } | Debt::Task { .. } => Vec::new(),
     }
 }
 

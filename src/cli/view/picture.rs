@@ -96,7 +96,12 @@ impl Picture {
         let at = recorded.at;
         self.last = at;
         match &recorded.event {
-            Event::Started(_) | Event::ApprovalsResolved { .. } | Event::Ended { .. } => {}
+            Event::Started(_)
+            | Event::ApprovalsResolved { .. }
+            | Event::InputRequired { .. }
+            | Event::InputGiven { .. }
+            | Event::TaskStarted { .. }
+            | Event::Ended { .. } => {}
             Event::Resumed { .. } => self.executions += 1,
             Event::ToolsListed { toolset } => self.left_out = toolset.left_out().to_vec(),
             Event::ModelCalled { model, attempt, offer } => self.asked(model, *attempt, *offer, at),
@@ -134,7 +139,9 @@ impl Picture {
                 self.change(call, |call| call.decision = Some(decision.clone()));
             }
             Event::CallsStarted { calls } => calls.iter().for_each(|id| self.change(id, |call| call.sent = Some(at))),
-            Event::CallCompleted { call, outcome } => self.change(call, |call| call.end = Some((at, outcome.clone()))),
+            Event::CallCompleted { call, outcome, .. } => {
+                self.change(call, |call| call.end = Some((at, outcome.clone())))
+            }
             Event::MessageAdded { message } => self.later_messages.push((self.turns.len(), message.text())),
         }
     }

@@ -147,6 +147,19 @@ impl Story {
                 let took = duration_ms.map(duration).unwrap_or_default();
                 vec![self.ended(call, *is_error, &took, result.as_deref())]
             }
+            Fact::InputRequired { call, messages, .. } => {
+                let mut lines = vec![self.asked(&paint.yellow("?"), call, ": its server wants to know something")];
+                lines.extend(messages.iter().flatten().map(|message| format!("    {}", harmless(message))));
+                lines
+            }
+            Fact::InputGiven { call, by } => vec![format!("  {} {} answered by {by}", paint.green("✓"), call.name)],
+            Fact::TaskStarted { call, task_id, .. } => {
+                vec![self.asked(
+                    &paint.cyan("…"),
+                    call,
+                    &format!(" goes on at its server as task {}", harmless(task_id)),
+                )]
+            }
             Fact::ExternalRequested { call } => vec![self.asked(&paint.yellow("◆"), call, " is yours to run")],
             Fact::ExternalCompleted { call, is_error, result, .. } => {
                 vec![self.ended(call, *is_error, "from the caller", result.as_deref())]

@@ -108,6 +108,7 @@ fn busy_turn() -> Vec<Fact> {
             error: None,
             result_bytes: 3,
             result: Some("found\u{1b}[2J\nher".into()),
+            stderr: Vec::new(),
         },
         Fact::ExternalRequested { call: call("ext_refund") },
         Fact::ExternalCompleted {

@@ -10,7 +10,7 @@ pub use rule::{Example, Match, Rule, RuleError};
 pub use verdict::Verdict;
 
 use crate::core::id::AgentName;
-use crate::core::tool::Tool;
+use crate::core::tool::{Origin, Tool};
 
 /// A set of rules with a name and a version.
 #[derive(Clone, Debug)]
@@ -57,7 +57,22 @@ impl Policy {
     }
 
     /// The strictest verdict of all rules that match; the first of equally strict rules is named.
+    ///
+    /// A tool whose definition changed under a running run is not the tool the rules were written for: unless its server
+    /// is trusted, what they allow is asked about.
     pub fn judge(&self, subject: &Subject<'_>) -> Judgement {
+        let judgement = self.strictest(subject);
+        match judgement.verdict == Verdict::Allow && subject.tool.changed && !subject.tool.trusted {
+            true => Judgement {
+                verdict: Verdict::Ask,
+                rule: judgement.rule,
+                why: "its server changed the tool's definition during this run; look at it before you allow it".into(),
+            },
+            false => judgement,
+        }
+    }
+
+    fn strictest(&self, subject: &Subject<'_>) -> Judgement {
         let mut strictest: Option<&Rule> = None;
         for rule in self.rules.iter().filter(|rule| rule.matches(subject)) {
             if strictest.is_none_or(|found| rule.verdict > found.verdict) {
@@ -68,6 +83,12 @@ impl Policy {
             Some(rule) => {
                 Judgement { verdict: rule.verdict, rule: Some(rule.id.clone()), why: rule.justification.clone() }
             }
+            // What toolgate runs itself does nothing but show a run what is its own.
+            None if matches!(subject.tool.origin, Origin::Builtin { .. }) => Judgement {
+                verdict: Verdict::Allow,
+                rule: None,
+                why: "toolgate runs it itself, and it changes nothing".into(),
+            },
             None => Judgement {
                 verdict: self.fallback,
                 rule: None,

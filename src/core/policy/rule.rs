@@ -205,6 +205,7 @@ impl Example {
             trusted: self.trusted,
             priority: 0,
             verdict: Verdict::Ask,
+            changed: false,
             hash: String::new(),
         }
     }

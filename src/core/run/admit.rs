@@ -65,8 +65,30 @@ impl Run {
             (Event::CallsStarted { calls }, Phase::Working { turn, .. }) => admit_start(turn, calls),
             (Event::CallCompleted { call, .. }, Phase::Working { turn, .. }) => {
                 let call = turn.call(name, call)?;
-                let owed = call.state == CallState::Started || (call.state == CallState::Cleared && call.is_external());
+                let under_way = matches!(call.state, CallState::Started | CallState::Task(_));
+                let owed = under_way || (call.state == CallState::Cleared && call.is_external());
                 expect_state(name, call, owed)
+            }
+            (Event::InputRequired { call, needed }, Phase::Working { turn, .. }) => {
+                if needed.questions.is_empty() {
+                    return contradiction("it asks nothing");
+                }
+                admit_news(name, turn.call(name, call)?)
+            }
+            (Event::TaskStarted { call, .. }, Phase::Working { turn, .. }) => admit_news(name, turn.call(name, call)?),
+            (Event::InputGiven { call, given }, Phase::Working { turn, .. }) => {
+                let call = turn.call(name, call)?;
+                match &call.state {
+                    CallState::NeedsInput(needed) if needed.questions.keys().eq(given.reactions.keys()) => Ok(()),
+                    CallState::NeedsInput(_) => contradiction("it does not answer the questions that were asked"),
+                    CallState::New
+                    | CallState::Selected
+                    | CallState::Asked { .. }
+                    | CallState::Cleared
+                    | CallState::Started
+                    | CallState::Task(_)
+                    | CallState::Settled(_) => expect_state(name, call, false),
+                }
             }
             (Event::MessageAdded { message }, _) => {
                 let plain =
@@ -87,7 +109,10 @@ impl Run {
                 | Event::CallChecked { .. }
                 | Event::ApprovalDecided { .. }
                 | Event::CallsStarted { .. }
-                | Event::CallCompleted { .. },
+                | Event::CallCompleted { .. }
+                | Event::InputRequired { .. }
+                | Event::InputGiven { .. }
+                | Event::TaskStarted { .. },
                 _,
             ) => out_of_place(),
         }
@@ -153,6 +178,11 @@ impl Run {
 fn expect_state(event: &'static str, call: &Call, fits: bool) -> Result<(), Impossible> {
     let wrong = || Impossible::WrongCallState { event, call: call.asked.id.clone(), state: call.state.describe() };
     if fits { Ok(()) } else { Err(wrong()) }
+}
+
+/// Whether a server can have said something about a call: it was sent, or is a task there.
+fn admit_news(event: &'static str, call: &Call) -> Result<(), Impossible> {
+    expect_state(event, call, matches!(call.state, CallState::Started | CallState::Task(_)))
 }
 
 fn admit_tier(turn: &Turn, run: &[CallId], deferred: &[CallId]) -> Result<(), Impossible> {

@@ -11,7 +11,7 @@ use crate::core::chat::{Message, Reply, Usage};
 use crate::core::error::Failure;
 use crate::core::id::{CallId, ModelName};
 use crate::core::json;
-use crate::core::tool::{Arguments, Outcome, Problem, ToolName, Toolset};
+use crate::core::tool::{Arguments, InputNeeded, Outcome, Problem, Reaction, Reactions, TaskHandle, ToolName, Toolset};
 use crate::core::trace::Trace;
 
 /// One fact. In JSON its name is `type`; names that source 002 defines are its names.
@@ -113,6 +113,33 @@ pub enum Event {
         call: CallId,
         /// How it ended.
         outcome: Arc<Outcome>,
+        /// What its server wrote to stderr meanwhile, when the call failed. For people; the model does not read it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        stderr: Vec<String>,
+    },
+    /// The server put a call aside until it is answered.
+    #[serde(rename = "tool.input.required")]
+    InputRequired {
+        /// The call.
+        call: CallId,
+        /// What the server wants to know.
+        needed: Arc<InputNeeded>,
+    },
+    /// The server's questions about a call were answered.
+    #[serde(rename = "tool.input.given")]
+    InputGiven {
+        /// The call.
+        call: CallId,
+        /// The answers.
+        given: InputGiven,
+    },
+    /// The server goes on with a call by itself, and is asked about it later.
+    #[serde(rename = "tool.task.started")]
+    TaskStarted {
+        /// The call.
+        call: CallId,
+        /// The task it became.
+        task: Arc<TaskHandle>,
     },
     /// Somebody said something to the run.
     #[serde(rename = "message.added")]
@@ -277,6 +304,30 @@ pub enum Scope {
     Session,
 }
 
+/// The answers to what a server wanted to know.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InputGiven {
+    /// One for each question.
+    pub reactions: Reactions,
+    /// Who answered.
+    pub by: String,
+}
+
+impl InputGiven {
+    /// Whether these answers say nothing else. Those in the journal have the defaults of their forms filled in.
+    pub fn is_repeated_by(&self, other: &Self) -> bool {
+        let says = |reaction: &Reaction, name: &String, value: &Value| {
+            reaction.content.as_ref().is_some_and(|content| content.get(name) == Some(value))
+        };
+        let repeats = |(before, now): (&Reaction, &Reaction)| {
+            before.action == now.action && now.content.iter().flatten().all(|(name, value)| says(before, name, value))
+        };
+        self.by == other.by
+            && self.reactions.keys().eq(other.reactions.keys())
+            && self.reactions.values().zip(other.reactions.values()).all(repeats)
+    }
+}
+
 impl Event {
     /// The name it has in JSON.
     pub fn name(&self) -> &'static str {
@@ -294,6 +345,9 @@ impl Event {
             Self::ApprovalDecided { .. } => "approval.decided",
             Self::CallsStarted { .. } => "tool.started",
             Self::CallCompleted { .. } => "tool.completed",
+            Self::InputRequired { .. } => "tool.input.required",
+            Self::InputGiven { .. } => "tool.input.given",
+            Self::TaskStarted { .. } => "tool.task.started",
             Self::MessageAdded { .. } => "message.added",
             Self::Ended { .. } => "execution.ended",
         }

@@ -1,11 +1,13 @@
 //! The fold: how each fact changes the state. Every change is small; history is appended to, never rebuilt.
 
+use std::slice;
 use std::sync::Arc;
 
 use super::state::{Correction, Phase, Run};
-use super::turn::{Call, CallState, Settlement, Turn};
+use super::turn::{Answered, Call, CallState, Settlement, Turn};
 use super::{
-    Answer, Budget, CallVerdict, Decision, Ending, Event, Impossible, Offer, Output, OutputVerdict, Rejection, Started,
+    Answer, Budget, CallVerdict, Decision, Ending, Event, Impossible, InputGiven, Offer, Output, OutputVerdict,
+    Rejection, Started,
 };
 use crate::core::chat::{Message, Part, ProviderState, Reply, Role, Stop};
 use crate::core::id::CallId;
@@ -21,6 +23,7 @@ impl Run {
             length: 1,
             execution: (0, started.trace.clone()),
             tools: None,
+            pins: Default::default(),
             granted: Vec::new(),
             transcript: Vec::new(),
             inbox: Vec::new(),
@@ -29,6 +32,7 @@ impl Run {
             calls_seen: started.history.iter().flat_map(call_ids).collect(),
             external_results: Default::default(),
             decisions: Default::default(),
+            inputs_given: Default::default(),
             denials: Default::default(),
             denied: None,
             cooling: Default::default(),
@@ -64,6 +68,9 @@ impl Run {
             Event::Started(_) => {}
             Event::Resumed { trace } => self.execution = (self.length, trace.clone()),
             Event::ToolsListed { toolset } => {
+                for tool in toolset.iter() {
+                    self.pins.entry(tool.origin.clone()).or_insert_with(|| tool.hash.clone());
+                }
                 self.tools = Some(toolset.clone());
                 // Granted was a tool of that name as it was defined then.
                 self.granted.clear();
@@ -81,7 +88,14 @@ impl Run {
             Event::CallChecked { call, verdict } => self.checked(call, verdict),
             Event::ApprovalDecided { call, decision } => self.decided(call, decision),
             Event::CallsStarted { calls } => self.sent(calls),
-            Event::CallCompleted { call, outcome } => self.completed(call, outcome),
+            Event::CallCompleted { call, outcome, .. } => self.completed(call, outcome),
+            Event::InputRequired { call, needed } => {
+                self.settle_each(slice::from_ref(call), || CallState::NeedsInput(needed.clone()))
+            }
+            Event::InputGiven { call, given } => self.answered(call, given),
+            Event::TaskStarted { call, task } => {
+                self.settle_each(slice::from_ref(call), || CallState::Task(task.clone()))
+            }
             Event::MessageAdded { message } => self.heard(message),
             Event::Ended { ending } => self.ended(ending),
         }
@@ -122,7 +136,7 @@ impl Run {
     fn new_call(&mut self, asked: crate::core::tool::ToolCall) -> Call {
         self.calls_seen.insert(asked.id.clone());
         let tool = self.tools.as_ref().and_then(|tools| tools.get(&asked.name)).cloned();
-        Call { asked, tool, edited: None, sent: false, state: CallState::New }
+        Call { asked, tool, edited: None, answered: None, sent: false, state: CallState::New }
     }
 
     fn validated(&mut self, verdict: &OutputVerdict) {
@@ -213,6 +227,15 @@ impl Run {
         call.state = CallState::Settled(Settlement::Completed(outcome.clone()));
         if call.is_external() {
             self.external_results.insert(id.clone(), outcome.clone());
+        }
+    }
+
+    fn answered(&mut self, id: &CallId, given: &InputGiven) {
+        self.inputs_given.insert(id.clone(), given.clone());
+        let Some(call) = self.open_call(id) else { return };
+        if let CallState::NeedsInput(needed) = &call.state {
+            call.answered = Some(Answered { needed: needed.clone(), given: Arc::new(given.clone()) });
+            call.state = CallState::Cleared;
         }
     }
 

@@ -4,11 +4,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::state::Phase;
-use super::{Answer, Debt, Decision, Ending, Event, Run};
+use super::{Answer, CallState, Debt, Decision, Ending, Event, InputGiven, Run};
 use crate::core::chat::Message;
 use crate::core::id::CallId;
 use crate::core::json;
-use crate::core::tool::{Arguments, Outcome, ToolOutput};
+use crate::core::tool::{Arguments, InputNeeded, Outcome, Reactions, ToolOutput};
 
 /// Something for a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +31,8 @@ pub struct Resume {
     pub results: Vec<(CallId, Outcome)>,
     /// Decisions about calls that wait for approval.
     pub decisions: Vec<(CallId, Decision)>,
+    /// Answers to what the servers of calls want to know.
+    pub inputs: Vec<(CallId, InputGiven)>,
     /// Whether it is fine to leave debts open.
     pub partial: bool,
     /// The journal length the sender saw; a different one is refused.
@@ -141,7 +143,11 @@ impl Run {
             let known = self.external_results.get(call).map(|before| **before == *outcome);
             match self.judge(&owed, call, "external_result", known) {
                 Ok(Taken::New) => match unusable_result(call, outcome) {
-                    None => events.push(Event::CallCompleted { call: call.clone(), outcome: outcome.clone().into() }),
+                    None => events.push(Event::CallCompleted {
+                        call: call.clone(),
+                        outcome: outcome.clone().into(),
+                        stderr: Vec::new(),
+                    }),
                     Some(refusal) => refusals.push(refusal),
                 },
                 Ok(Taken::Before) => {}
@@ -162,6 +168,20 @@ impl Run {
             }
             answered.push(call);
         }
+        for (call, given) in &resume.inputs {
+            let known = self.inputs_given.get(call).map(|before| before.is_repeated_by(given));
+            match self.judge(&owed, call, "input", known) {
+                // The same answers once more are a client's retry, unless their sender saw the new questions.
+                Ok(Taken::New) if known == Some(true) && resume.expected_version.is_none() => {}
+                Ok(Taken::New) => match self.answers(call, given) {
+                    Ok(given) => events.push(Event::InputGiven { call: call.clone(), given }),
+                    Err(refusal) => refusals.push(refusal),
+                },
+                Ok(Taken::Before) => {}
+                Err(refusal) => refusals.push(refusal),
+            }
+            answered.push(call);
+        }
         for (index, call) in answered.iter().enumerate() {
             if answered.iter().skip(index + 1).any(|other| other == call) {
                 refusals.push(Refusal::Twice { call_id: (*call).clone() });
@@ -169,7 +189,8 @@ impl Run {
         }
         if refusals.is_empty() && !events.is_empty() {
             refusals.extend(self.late(resume));
-            let missing = owed.iter().map(Debt::call_id).filter(|id| !answered.contains(id));
+            let wanting = owed.iter().filter(|debt| debt.wants_answer());
+            let missing = wanting.map(Debt::call_id).filter(|id| !answered.contains(id));
             let missing: Vec<CallId> = missing.cloned().collect();
             if !resume.partial && !missing.is_empty() {
                 refusals.push(Refusal::Incomplete { missing });
@@ -183,6 +204,34 @@ impl Run {
     fn repeats_what_led_to_the_doubt(&self, call: &CallId, decision: &Decision, resume: &Resume) -> bool {
         let was_sent = self.call(call).is_some_and(|call| call.sent);
         was_sent && self.decisions.get(call) == Some(decision) && resume.expected_version.is_none()
+    }
+
+    /// The answers with the forms' defaults, if they answer what was asked and nothing else.
+    fn answers(&self, id: &CallId, given: &InputGiven) -> Result<InputGiven, Refusal> {
+        let invalid = |problems: String| {
+            Err(Refusal::Invalid { call_id: id.clone(), what: "the answers to the server".into(), problems })
+        };
+        let Some(CallState::NeedsInput(needed)) = self.call(id).map(|call| &call.state) else {
+            return Err(Refusal::UnknownCall { call_id: id.clone() });
+        };
+        if let Some(key) = given.reactions.keys().find(|key| !needed.questions.contains_key(*key)) {
+            return invalid(format!("answer `{key}`, which was not asked; asked are: {}", keys(needed)));
+        }
+        let mut reactions = Reactions::new();
+        for (key, question) in &needed.questions {
+            let Some(reaction) = given.reactions.get(key) else {
+                return invalid(format!("leave `{key}` open; asked are: {}", keys(needed)));
+            };
+            if let Some(objection) = question.objection(reaction) {
+                return invalid(format!("cannot be used: `{key}` {objection}"));
+            }
+            let content = reaction.content.iter().flat_map(|content| content.values());
+            if content.into_iter().any(|value| json::is_deeper_than(value, json::MAX_DEPTH - 1)) {
+                return invalid(format!("are nested deeper than {} levels at `{key}`", json::MAX_DEPTH));
+            }
+            reactions.insert(key.clone(), question.with_defaults(reaction.clone()));
+        }
+        Ok(InputGiven { reactions, by: given.by.clone() })
     }
 
     fn late(&self, resume: &Resume) -> Option<Refusal> {
@@ -252,7 +301,17 @@ fn unusable_edit(call: &CallId, decision: &Decision) -> Option<Refusal> {
 }
 
 fn describe(kind: &str) -> String {
-    if kind == "approval" { "a decision".into() } else { "a result from the caller".into() }
+    let words = match kind {
+        "approval" => "a decision",
+        "input" => "answers to its server's questions",
+        "task" => "its server to finish the task",
+        _ => "a result from the caller",
+    };
+    words.into()
+}
+
+fn keys(needed: &InputNeeded) -> String {
+    needed.questions.keys().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ")
 }
 
 fn list(ids: &[CallId]) -> String {

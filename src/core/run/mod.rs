@@ -20,7 +20,9 @@ mod turn;
 
 pub use chain::Candidate;
 pub use ending::{Ending, Output, Status};
-pub use event::{Answer, CallVerdict, Decision, Event, Offer, OutputVerdict, Recorded, Rejection, Right, Scope};
+pub use event::{
+    Answer, CallVerdict, Decision, Event, InputGiven, Offer, OutputVerdict, Recorded, Rejection, Right, Scope,
+};
 pub use impossible::Impossible;
 pub use input::{Input, Refusal, Resume};
 pub use limits::{Budget, LONGEST_RETRY_AFTER_MS, Limit, Limits};
@@ -28,4 +30,4 @@ pub use next::Step;
 pub use pending::Debt;
 pub use spec::{DEFAULT_COOLDOWN_S, InDoubt, OnDeny, Spec, Started, Trigger};
 pub use state::Run;
-pub use turn::{Call, CallState, Settlement};
+pub use turn::{Answered, Call, CallState, Settlement};

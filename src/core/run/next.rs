@@ -8,7 +8,7 @@ use crate::core::chat::Stop;
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::CallId;
 use crate::core::policy::Verdict;
-use crate::core::tool::{Outcome, ToolName, top_tier};
+use crate::core::tool::{Origin, Outcome, ToolName, top_tier};
 
 /// After so many denials of the same call nobody is asked again in this run.
 const DENIALS_THAT_SETTLE: u32 = 2;
@@ -215,7 +215,11 @@ impl Run {
         let doubtful = turn.calls.iter().filter(|call| call.is_in_doubt() && !call.is_repeatable());
         doubtful
             .map(|call| match self.started.spec.in_doubt {
-                InDoubt::Tell => Event::CallCompleted { call: call.asked.id.clone(), outcome: Outcome::Unknown.into() },
+                InDoubt::Tell => Event::CallCompleted {
+                    call: call.asked.id.clone(),
+                    outcome: Outcome::Unknown.into(),
+                    stderr: Vec::new(),
+                },
                 InDoubt::Ask => Event::CallChecked {
                     call: call.asked.id.clone(),
                     verdict: CallVerdict::Ask {
@@ -271,15 +275,30 @@ impl Run {
                 why: why.clone(),
             }),
             CallState::Cleared => match &tool.origin {
-                crate::core::tool::Origin::External { tool: external } => Some(Debt::ExternalResult {
+                Origin::External { tool: external } => Some(Debt::ExternalResult {
                     call_id: call.asked.id.clone(),
                     tool: external.clone(),
                     name: tool.name.clone(),
                     arguments: call.arguments().clone(),
                     result_schema: tool.output_schema.as_deref().cloned(),
                 }),
-                crate::core::tool::Origin::Mcp { .. } => None,
+                Origin::Mcp { .. } | Origin::Builtin { .. } => None,
             },
+            CallState::NeedsInput(needed) => Some(Debt::Input {
+                call_id: call.asked.id.clone(),
+                origin: tool.origin.clone(),
+                name: tool.name.clone(),
+                arguments: call.arguments().clone(),
+                questions: needed.questions.clone(),
+                restarts: needed.restarts,
+            }),
+            CallState::Task(task) => Some(Debt::Task {
+                call_id: call.asked.id.clone(),
+                origin: tool.origin.clone(),
+                name: tool.name.clone(),
+                arguments: call.arguments().clone(),
+                task: (**task).clone(),
+            }),
             CallState::New | CallState::Selected | CallState::Started | CallState::Settled(_) => None,
         }
     }

@@ -1,10 +1,12 @@
 //! What a suspended run is owed. Derived from the journal; never written (law 8).
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::core::id::CallId;
-use crate::core::tool::{Annotations, Arguments, Origin, ToolName};
+use crate::core::tool::{Annotations, Arguments, Origin, Question, TaskHandle, ToolName};
 
 /// One thing that has to come from outside before the run goes on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,13 +44,45 @@ pub enum Debt {
         /// Why a person is asked.
         why: String,
     },
+    /// The tool's server wants to know something before it goes on.
+    Input {
+        /// The call; answers are addressed to it.
+        call_id: CallId,
+        /// Who asks.
+        origin: Origin,
+        /// The name the model sees.
+        name: ToolName,
+        /// The arguments of the call.
+        arguments: Arguments,
+        /// The questions, by the server's keys. All are answered together.
+        questions: BTreeMap<String, Question>,
+        /// Whether the call is made afresh with the answers, because the server cannot wait for them.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        restarts: bool,
+    },
+    /// The tool's server goes on with the call by itself. Nobody has to answer: the run goes on when the server is done.
+    Task {
+        /// The call.
+        call_id: CallId,
+        /// Where it is under way.
+        origin: Origin,
+        /// The name the model sees.
+        name: ToolName,
+        /// The arguments of the call.
+        arguments: Arguments,
+        /// The task.
+        task: TaskHandle,
+    },
 }
 
 impl Debt {
     /// The call it belongs to.
     pub fn call_id(&self) -> &CallId {
         match self {
-            Self::ExternalResult { call_id, .. } | Self::Approval { call_id, .. } => call_id,
+            Self::ExternalResult { call_id, .. }
+            | Self::Approval { call_id, .. }
+            | Self::Input { call_id, .. }
+            | Self::Task { call_id, .. } => call_id,
         }
     }
 
@@ -57,6 +91,16 @@ impl Debt {
         match self {
             Self::ExternalResult { .. } => "external_result",
             Self::Approval { .. } => "approval",
+            Self::Input { .. } => "input",
+            Self::Task { .. } => "task",
+        }
+    }
+
+    /// Whether somebody has to answer it. A task settles by itself.
+    pub fn wants_answer(&self) -> bool {
+        match self {
+            Self::ExternalResult { .. } | Self::Approval { .. } | Self::Input { .. } => true,
+            Self::Task { .. } => false,
         }
     }
 }

@@ -8,12 +8,12 @@ use jiff::Timestamp;
 use super::chain::Attempts;
 use super::fold::say;
 use super::turn::{Call, CallState, Turn};
-use super::{Budget, Debt, Decision, Ending, Offer, Output, Started, Status, Step};
+use super::{Budget, Debt, Decision, Ending, InputGiven, Offer, Output, Started, Status, Step};
 use crate::core::chat::{Message, Part, Reply, Stop};
 use crate::core::error::Failure;
 use crate::core::id::{CallId, ModelName};
 use crate::core::json;
-use crate::core::tool::{Outcome, Tool, ToolName, Toolset};
+use crate::core::tool::{Outcome, Pins, Tool, ToolName, Toolset};
 use crate::core::trace::{SpanContext, Trace};
 
 /// A run as its journal tells it. Built by [`Run::replay`], advanced by [`Run::apply`], asked by [`Run::next`].
@@ -23,6 +23,8 @@ pub struct Run {
     pub(super) started: Arc<Started>,
     pub(super) execution: (u64, Trace),
     pub(super) tools: Option<Arc<Toolset>>,
+    /// What each tool was when the run was first shown it.
+    pub(super) pins: Pins,
     pub(super) granted: Vec<ToolName>,
     pub(super) transcript: Vec<Arc<Message>>,
     pub(super) inbox: Vec<Message>,
@@ -31,6 +33,7 @@ pub struct Run {
     pub(super) calls_seen: BTreeSet<CallId>,
     pub(super) external_results: BTreeMap<CallId, Arc<Outcome>>,
     pub(super) decisions: BTreeMap<CallId, Decision>,
+    pub(super) inputs_given: BTreeMap<CallId, InputGiven>,
     pub(super) denials: BTreeMap<String, u32>,
     pub(super) denied: Option<String>,
     /// The models that were left, and until when.
@@ -94,6 +97,11 @@ impl Run {
     /// The toolset in force, once tools were listed.
     pub fn tools(&self) -> Option<&Arc<Toolset>> {
         self.tools.as_ref()
+    }
+
+    /// The definition that each tool had when the run was first shown it, as a hash.
+    pub fn pins(&self) -> &Pins {
+        &self.pins
     }
 
     /// What is used of the run's limits.

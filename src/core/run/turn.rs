@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Impossible, Rejection};
+use super::{Impossible, InputGiven, Rejection};
 use crate::core::chat::{Message, Part, Role};
 use crate::core::id::CallId;
-use crate::core::tool::{Arguments, Outcome, TierMode, Tool, ToolCall};
+use crate::core::tool::{Arguments, InputNeeded, Origin, Outcome, TaskHandle, TierMode, Tool, ToolCall};
 
 /// A reply with calls that are not all answered yet.
 #[derive(Clone, Debug)]
@@ -24,10 +24,21 @@ pub struct Call {
     pub tool: Option<Arc<Tool>>,
     /// Arguments that a person put in the place of the model's.
     pub edited: Option<Arguments>,
+    /// What its server asked last, and was told: to be sent along when the call goes on.
+    pub answered: Option<Answered>,
     /// Whether it was ever sent to its server. Then nobody may say that it was not run.
     pub sent: bool,
     /// What has become of it.
     pub state: CallState,
+}
+
+/// Questions of a server with their answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answered {
+    /// The questions.
+    pub needed: Arc<InputNeeded>,
+    /// The answers.
+    pub given: Arc<InputGiven>,
 }
 
 /// What has become of a call.
@@ -50,6 +61,10 @@ pub enum CallState {
     Cleared,
     /// It was sent.
     Started,
+    /// Its server put it aside until it is answered.
+    NeedsInput(Arc<InputNeeded>),
+    /// Its server goes on with it by itself.
+    Task(Arc<TaskHandle>),
     /// It has its answer.
     Settled(Settlement),
 }
@@ -78,6 +93,8 @@ impl CallState {
             Self::Asked { .. } => "waiting for a decision",
             Self::Cleared => "cleared to run",
             Self::Started => "under way",
+            Self::NeedsInput(_) => "waiting for an answer to its server",
+            Self::Task(_) => "a task at its server",
             Self::Settled(_) => "settled",
         }
     }
@@ -91,7 +108,7 @@ impl Call {
 
     /// Whether the call is run by the calling application.
     pub fn is_external(&self) -> bool {
-        self.tool.as_ref().is_some_and(|tool| tool.server().is_none())
+        self.tool.as_ref().is_some_and(|tool| matches!(tool.origin, Origin::External { .. }))
     }
 
     pub(super) fn is_settled(&self) -> bool {
@@ -184,6 +201,8 @@ impl Turn {
             | CallState::Asked { .. }
             | CallState::Cleared
             | CallState::Started
+            | CallState::NeedsInput(_)
+            | CallState::Task(_)
             | CallState::Settled(Settlement::Completed(_) | Settlement::Abandoned) => false,
         })
     }
@@ -198,6 +217,8 @@ impl Call {
             | CallState::Asked { .. }
             | CallState::Cleared
             | CallState::Started
+            | CallState::NeedsInput(_)
+            | CallState::Task(_)
             | CallState::Settled(Settlement::Completed(_) | Settlement::Abandoned) => false,
         }
     }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::ToolName;
+use super::{LeftOut, ToolName};
 use crate::core::id::ServerId;
 use crate::core::json;
 use crate::core::policy::Verdict;
 
 /// Who runs a tool.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Origin {
     /// An MCP server, by toolgate.
@@ -24,6 +24,11 @@ pub enum Origin {
     /// The calling application; the run waits for its result.
     External {
         /// What the caller calls the tool.
+        tool: String,
+    },
+    /// toolgate itself.
+    Builtin {
+        /// The tool; also the name the model sees.
         tool: String,
     },
 }
@@ -110,6 +115,9 @@ pub struct Tool {
     pub priority: i32,
     /// What the policy says of the tool before any call is known.
     pub verdict: Verdict,
+    /// Whether its definition changed during the run. Unless its server is trusted, its calls are asked about then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub changed: bool,
     /// Hash of the definition (origin, description, schemas, annotations); a changed tool is another tool.
     pub hash: String,
 }
@@ -136,11 +144,17 @@ impl Tool {
         self.trusted && (hint(self.annotations.read_only_hint) || hint(self.annotations.idempotent_hint))
     }
 
+    /// That it is not offered, and why.
+    pub(super) fn left_out(&self, reason: String) -> LeftOut {
+        let (Origin::Mcp { tool, .. } | Origin::External { tool } | Origin::Builtin { tool }) = &self.origin;
+        LeftOut { server: self.server().cloned(), tool: Some(tool.clone()), reason }
+    }
+
     /// The server that runs it, if one does.
     pub fn server(&self) -> Option<&ServerId> {
         match &self.origin {
             Origin::Mcp { server, .. } => Some(server),
-            Origin::External { .. } => None,
+            Origin::External { .. } | Origin::Builtin { .. } => None,
         }
     }
 }

@@ -74,6 +74,7 @@ fn origin_hash(origin: &Origin) -> String {
     let identity = match origin {
         Origin::Mcp { server, tool } => format!("mcp:{}:{server}:{tool}", server.as_str().len()),
         Origin::External { tool } => format!("ext:{tool}"),
+        Origin::Builtin { tool } => format!("builtin:{tool}"),
     };
     hex(&Sha256::digest(identity.as_bytes())).chars().take(HASH_CHARS).collect()
 }

@@ -24,6 +24,8 @@ pub struct ServerTools {
     pub tools: Vec<McpTool>,
     /// The tools or the whole server that had to be left out, each with the reason.
     pub left_out: Vec<LeftOut>,
+    /// Why these are the tools of before, when the server cannot be asked just now.
+    pub stale: Option<String>,
 }
 
 /// Something that is not offered to the model, and why.
@@ -39,6 +41,9 @@ pub struct LeftOut {
     pub reason: String,
 }
 
+/// The hash of each tool's definition when a run was first shown it.
+pub type Pins = BTreeMap<Origin, String>;
+
 /// The rules by which offers become a toolset.
 #[derive(Clone, Debug, Default)]
 pub struct ToolsetRules {
@@ -52,6 +57,8 @@ pub struct ToolsetRules {
     pub policy: Arc<Policy>,
     /// Names of a single server's tools are shown without prefix.
     pub pass_through: bool,
+    /// The hash that each tool had when the run was first shown it.
+    pub pins: Pins,
 }
 
 /// The tools the model is shown, in a byte-stable order.
@@ -123,11 +130,7 @@ impl Toolset {
                 kept.push(tool);
                 continue;
             }
-            let (server, name) = match &tool.origin {
-                Origin::Mcp { server, tool } => (Some(server.clone()), tool.clone()),
-                Origin::External { tool } => (None, tool.clone()),
-            };
-            left_out.push(LeftOut { server, tool: Some(name), reason: reason.to_owned() });
+            left_out.push(tool.left_out(reason.to_owned()));
         }
         kept
     }
@@ -170,13 +173,7 @@ impl Toolset {
         for tool in tools {
             match reason(&tool) {
                 None => kept.push(tool),
-                Some(reason) => left_out.push(LeftOut {
-                    server: tool.server().cloned(),
-                    tool: Some(match &tool.origin {
-                        Origin::Mcp { tool, .. } | Origin::External { tool } => tool.clone(),
-                    }),
-                    reason,
-                }),
+                Some(reason) => left_out.push(tool.left_out(reason)),
             }
         }
         Self::from(Listed { tools: kept, left_out })
@@ -209,6 +206,7 @@ impl ToolsetRules {
             annotations: super::Annotations::default(),
             trusted: false,
             verdict: crate::core::policy::Verdict::Ask,
+            changed: false,
         })
     }
 
@@ -235,10 +233,12 @@ impl ToolsetRules {
             annotations: tool.annotations.clone(),
             trusted: server.trusted,
             verdict: crate::core::policy::Verdict::Ask,
+            changed: false,
         })
     }
 
     fn judged(&self, mut tool: Tool) -> Tool {
+        tool.changed = self.pins.get(&tool.origin).is_some_and(|pinned| *pinned != tool.hash);
         tool.verdict = self.policy.judge(&Subject { tool: &tool, agent: self.agent.as_ref() }).verdict;
         tool
     }

@@ -39,7 +39,7 @@ pub struct ToolRef {
 /// One thing a pending run is owed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Owed {
-    /// `external_result` or `approval`.
+    /// `external_result`, `approval`, `input` or `task`.
     pub kind: &'static str,
     /// The call that is to be settled.
     #[serde(flatten)]
@@ -51,7 +51,7 @@ impl ToolRef {
     pub fn new(origin: &Origin) -> Self {
         match origin {
             Origin::Mcp { server, tool } => Self { server: Some(server.clone()), name: tool.clone() },
-            Origin::External { tool } => Self { server: None, name: tool.clone() },
+            Origin::External { tool } | Origin::Builtin { tool } => Self { server: None, name: tool.clone() },
         }
     }
 }
@@ -80,7 +80,9 @@ impl Owed {
             Debt::ExternalResult { tool, name, arguments, .. } => {
                 (name, ToolRef { server: None, name: tool.clone() }, arguments)
             }
-            Debt::Approval { origin, name, arguments, .. } => (name, ToolRef::new(origin), arguments),
+            Debt::Approval { origin, name, arguments, .. }
+            | Debt::Input { origin, name, arguments, .. }
+            | Debt::Task { origin, name, arguments, .. } => (name, ToolRef::new(origin), arguments),
         };
         let call = CallRef::new(debt.call_id(), name.as_str(), None, Some(arguments), content);
         Self { kind: debt.kind(), call: CallRef { tool: Some(tool), ..call } }

@@ -157,6 +157,38 @@ pub enum Fact {
         result_bytes: usize,
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<String>,
+        /// What its server wrote to stderr meanwhile, when it failed.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        stderr: Vec<String>,
+    },
+    /// Its server wants to know something first.
+    #[serde(rename = "tool.input.required")]
+    InputRequired {
+        #[serde(flatten)]
+        call: CallRef,
+        /// The server's keys of its questions.
+        asks: Vec<String>,
+        /// What it asks, for a person, in the same order.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        messages: Option<Vec<String>>,
+        /// Whether the call is made afresh with the answers.
+        restarts: bool,
+    },
+    /// It was told.
+    #[serde(rename = "tool.input.given")]
+    InputGiven {
+        #[serde(flatten)]
+        call: CallRef,
+        by: String,
+    },
+    /// Its server goes on with it by itself.
+    #[serde(rename = "tool.task.started")]
+    TaskStarted {
+        #[serde(flatten)]
+        call: CallRef,
+        task_id: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        poll_ms: Option<u64>,
     },
     /// The caller is to run a call.
     #[serde(rename = "tool.external.requested")]
@@ -265,6 +297,9 @@ impl Fact {
             Self::TierSelected { .. } => "tool.tier.selected",
             Self::McpExecuting { .. } => "tool.mcp.executing",
             Self::McpCompleted { .. } => "tool.mcp.completed",
+            Self::InputRequired { .. } => "tool.input.required",
+            Self::InputGiven { .. } => "tool.input.given",
+            Self::TaskStarted { .. } => "tool.task.started",
             Self::ExternalRequested { .. } => "tool.external.requested",
             Self::ExternalCompleted { .. } => "tool.external.completed",
             Self::Rejected { .. } => "tool.rejected",

@@ -134,7 +134,20 @@ impl Lifecycle {
             Event::CallsStarted { calls } => {
                 calls.iter().map(|call| Fact::McpExecuting { call: self.call_ref(call) }).collect()
             }
-            Event::CallCompleted { call, outcome } => vec![self.call_completed(call, outcome, at)],
+            Event::CallCompleted { call, outcome, stderr } => vec![self.call_completed(call, outcome, stderr, at)],
+            Event::InputRequired { call, needed } => vec![Fact::InputRequired {
+                call: self.call_ref(call),
+                asks: needed.questions.keys().cloned().collect(),
+                messages: (self.content == Content::Include)
+                    .then(|| needed.questions.values().map(|question| question.message().to_owned()).collect()),
+                restarts: needed.restarts,
+            }],
+            Event::InputGiven { call, given } => {
+                vec![Fact::InputGiven { call: self.call_ref(call), by: given.by.clone() }]
+            }
+            Event::TaskStarted { call, task } => {
+                vec![Fact::TaskStarted { call: self.call_ref(call), task_id: task.id.clone(), poll_ms: task.poll_ms }]
+            }
             Event::MessageAdded { message } => vec![Fact::MessageAdded { text: self.said(|| message.text()) }],
             Event::Ended { ending } => vec![self.ended(ending)],
         }
@@ -231,7 +244,7 @@ impl Lifecycle {
         }
     }
 
-    fn call_completed(&self, id: &CallId, outcome: &Outcome, at: Timestamp) -> Fact {
+    fn call_completed(&self, id: &CallId, outcome: &Outcome, stderr: &[String], at: Timestamp) -> Fact {
         let call = self.call_ref(id);
         let is_error = outcome.is_error();
         let error = error_word(outcome);
@@ -242,7 +255,8 @@ impl Lifecycle {
             return Fact::ExternalCompleted { call, is_error, error, result_bytes, result };
         }
         let duration_ms = self.sent.get(id).map(|sent| elapsed_ms(*sent, at));
-        Fact::McpCompleted { call, duration_ms, is_error, error, result_bytes, result }
+        let stderr = if self.content == Content::Include { stderr.to_vec() } else { Vec::new() };
+        Fact::McpCompleted { call, duration_ms, is_error, error, result_bytes, result, stderr }
     }
 
     fn ended(&self, ending: &Ending) -> Fact {

@@ -81,6 +81,13 @@ fn record(event: &LifecycleEvent) {
         Fact::McpExecuting { call } => {
             info!(target: "toolgate::run", %run, iteration, call = %call.call_id, tool = call.name, "invoked MCP");
         }
+        Fact::InputRequired { call, asks, .. } => {
+            let asks = asks.len();
+            info!(target: "toolgate::run", %run, iteration, call = %call.call_id, tool = call.name, asks, "server asks");
+        }
+        Fact::TaskStarted { call, task_id, .. } => {
+            info!(target: "toolgate::run", %run, iteration, call = %call.call_id, tool = call.name, task_id, "became a task");
+        }
         Fact::ExternalRequested { call } => {
             info!(target: "toolgate::run", %run, iteration, call = %call.call_id, tool = call.name, "prepared external");
         }
@@ -115,6 +122,7 @@ fn record(event: &LifecycleEvent) {
         | Fact::ModelReplied { .. }
         | Fact::TierSelected { .. }
         | Fact::McpCompleted { .. }
+        | Fact::InputGiven { .. }
         | Fact::ExternalCompleted { .. }
         | Fact::ApprovalRequested { .. }
         | Fact::ApprovalDecided { .. }

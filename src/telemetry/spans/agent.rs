@@ -97,7 +97,10 @@ pub(super) fn outcome(finish: Finish<'_>, owed: &[Debt], content: SpanContent, t
 fn owed_text(debts: &[Debt]) -> String {
     let owed = |debt: &Debt| {
         let (name, arguments) = match debt {
-            Debt::ExternalResult { name, arguments, .. } | Debt::Approval { name, arguments, .. } => (name, arguments),
+            Debt::ExternalResult { name, arguments, .. }
+            | Debt::Approval { name, arguments, .. }
+            | Debt::Input { name, arguments, .. }
+            | Debt::Task { name, arguments, .. } => (name, arguments),
         };
         let arguments = arguments_text(arguments);
         json!({ "kind": debt.kind(), "call_id": debt.call_id(), "tool": name, "arguments": arguments })
@@ -127,6 +130,9 @@ pub(super) fn note(event: &LifecycleEvent) -> Option<SpanEvent> {
         | Fact::ApprovalRequested { .. }
         | Fact::ApprovalDecided { .. }
         | Fact::ExternalRequested { .. }
+        | Fact::InputRequired { .. }
+        | Fact::InputGiven { .. }
+        | Fact::TaskStarted { .. }
         | Fact::ValidationFailed { .. }
         | Fact::MessageAdded { .. }
         | Fact::Resumed { .. } => Some(SpanEvent { name: event.name(), at, attributes: fields(event) }),

@@ -45,9 +45,13 @@ pub(super) fn approval(call: &Call, decision: &Decision, content: SpanContent, t
     to.text(names::GUARDRAIL, "approval");
     let (rule, why) = match &call.state {
         CallState::Asked { rule, why, .. } => (rule.as_deref(), why.as_str()),
-        CallState::New | CallState::Selected | CallState::Cleared | CallState::Started | CallState::Settled(_) => {
-            (None, "")
-        }
+        CallState::New
+        | CallState::Selected
+        | CallState::Cleared
+        | CallState::Started
+        | CallState::NeedsInput(_)
+        | CallState::Task(_)
+        | CallState::Settled(_) => (None, ""),
     };
     let question = json!({
         "call_id": call.asked.id, "tool": call.asked.name, "arguments": arguments_text(&call.asked.arguments),

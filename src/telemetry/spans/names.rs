@@ -111,5 +111,6 @@ pub(super) const SERVER_KIND: &str = "toolgate.tool.server_kind";
 pub(super) const SERVER: &str = "toolgate.tool.server";
 pub(super) const ORIGINAL_NAME: &str = "toolgate.tool.original_name";
 pub(super) const PRIORITY: &str = "toolgate.tool.priority";
+pub(super) const PUT_ASIDE: &str = "toolgate.tool.put_aside";
 pub(super) const EDITED: &str = "toolgate.tool.arguments_edited";
 pub(super) const GUARDRAIL: &str = "toolgate.guardrail";

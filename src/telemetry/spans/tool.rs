@@ -24,6 +24,8 @@ pub(super) enum CutShort {
 pub(super) enum CallResult<'a> {
     /// It has its outcome.
     Outcome(&'a Outcome),
+    /// Its server put it aside, with this word for why: it goes on in a span of its own.
+    PutAside(&'static str),
     /// It never had one within the span.
     CutShort(CutShort),
 }
@@ -82,6 +84,7 @@ pub(super) fn attributes(call: &Call, result: CallResult<'_>, content: SpanConte
                 to.text(names::GEN_AI_CALL_RESULT, &text);
             }
         }
+        CallResult::PutAside(why) => to.text(names::PUT_ASIDE, why),
         CallResult::CutShort(why) => to.text(names::ERROR_TYPE, why.as_str()),
     }
 }
@@ -89,6 +92,7 @@ pub(super) fn attributes(call: &Call, result: CallResult<'_>, content: SpanConte
 /// The status and, for a failure, the exception that tells it.
 pub(super) fn status(result: CallResult<'_>, at: Timestamp, content: SpanContent) -> (Status, Option<SpanEvent>) {
     let (kind, message) = match result {
+        CallResult::PutAside(_) => return (Status::Ok, None),
         CallResult::CutShort(why) => (why.as_str(), why.message().to_owned()),
         CallResult::Outcome(outcome) => match error_word(outcome) {
             None => return (Status::Ok, None),
@@ -117,6 +121,11 @@ fn definition(call: &Call, content: SpanContent, to: &mut Attributes) {
         Origin::External { tool } => {
             to.text(names::GEN_AI_TOOL_TYPE, "function");
             to.text(names::SERVER_KIND, "external");
+            to.text(names::ORIGINAL_NAME, tool);
+        }
+        Origin::Builtin { tool } => {
+            to.text(names::GEN_AI_TOOL_TYPE, "function");
+            to.text(names::SERVER_KIND, "builtin");
             to.text(names::ORIGINAL_NAME, tool);
         }
     }

@@ -11,7 +11,7 @@ fn mcp_tool(server: &str, name: &str, read_only: Option<bool>, trusted: bool) ->
     let annotations = Annotations { read_only_hint: read_only, ..Annotations::default() };
     let (input_schema, output_schema) = (json!({"type": "object"}), None);
     let tool = McpTool { name: name.into(), description: String::new(), input_schema, output_schema, annotations };
-    let offer = ServerTools { server: server.into(), trusted, tools: vec![tool], left_out: Vec::new() };
+    let offer = ServerTools { server: server.into(), trusted, tools: vec![tool], left_out: Vec::new(), stale: None };
     only(Toolset::assemble(&[], &[offer], &ToolsetRules::default()))
 }
 

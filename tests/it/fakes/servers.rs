@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use toolgate::core::id::{CallId, RunId, ServerId};
-use toolgate::core::tool::{Annotations, McpTool, Outcome, ServerTools, ToolOutput};
+use toolgate::core::tool::{Annotations, CallReply, McpTool, Outcome, ServerTools, ToolOutput};
 use toolgate::core::trace::SpanContext;
 use toolgate::ports::{McpCall, McpServers, Progress};
 
@@ -65,7 +65,8 @@ impl FakeServers {
     /// Puts a tool on offer, or changes its definition.
     pub(crate) fn offer(&self, server: &str, tool: McpTool) {
         let mut world = self.world();
-        let empty = ServerTools { server: server.into(), trusted: false, tools: Vec::new(), left_out: Vec::new() };
+        let empty =
+            ServerTools { server: server.into(), trusted: false, tools: Vec::new(), left_out: Vec::new(), stale: None };
         let served = world.servers.entry(server.into()).or_insert(empty);
         served.tools.retain(|known| known.name != tool.name);
         served.tools.push(tool);
@@ -198,7 +199,7 @@ impl McpServers for FakeServers {
         servers.iter().map(|server| world.servers[server].clone()).collect()
     }
 
-    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> Outcome {
+    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> CallReply {
         let behaviour = self.arrived(&call);
         let mut in_flight = InFlight { servers: self, call: call.call.clone(), answered: false };
         for step in behaviour.progress {
@@ -214,7 +215,7 @@ impl McpServers for FakeServers {
             Ends::Never => std::future::pending().await,
         };
         in_flight.answered = true;
-        outcome
+        outcome.into()
     }
 
     async fn release(&self, run: &RunId) {

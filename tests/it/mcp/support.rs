@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use toolgate::core::id::{CallId, RunId, ServerId};
-use toolgate::core::tool::{FailureKind, Outcome, ServerTools, ToolOutput};
+use toolgate::core::tool::{CallReply, FailureKind, Outcome, ServerTools, ToolOutput};
 use toolgate::core::trace::{SpanContext, Trace};
 use toolgate::mcp::{ServerSettings, ServerStatus, Servers};
 use toolgate::ports::{McpCall, McpServers, Progress};
@@ -91,9 +91,20 @@ pub(super) async fn call_with(
     let Value::Object(arguments): Value = arguments else { panic!("arguments are an object") };
     let (run, call) = (RunId::from("run_1"), CallId::from("call_1"));
     let (server, trace) = (ServerId::from(server), trace());
-    let call =
-        McpCall { run: &run, call: &call, server: &server, tool, arguments: &arguments, trace: &trace, deadline };
-    servers.call(call, progress).await
+    let call = McpCall {
+        run: &run,
+        call: &call,
+        server: &server,
+        tool,
+        arguments: &arguments,
+        trace: &trace,
+        deadline,
+        answered: None,
+    };
+    match servers.call(call, progress).await {
+        CallReply::Ended { outcome, .. } => outcome,
+        other => panic!("expected the end of the call, got {other:?}"),
+    }
 }
 
 /// The answer of a tool that answered.

@@ -352,7 +352,7 @@ impl Journal {
     }
 
     pub(crate) fn settles(&mut self, call: &str, outcome: Outcome) {
-        self.then(Event::CallCompleted { call: call.into(), outcome: Arc::new(outcome) });
+        self.then(Event::CallCompleted { call: call.into(), outcome: Arc::new(outcome), stderr: Vec::new() });
     }
 
     pub(crate) fn resumes(&mut self) {
@@ -401,6 +401,7 @@ fn toolset() -> Toolset {
         trusted: false,
         tools: vec![tool],
         left_out: vec![],
+        stale: None,
     };
     let external = ExternalTool {
         name: "ask_user".into(),

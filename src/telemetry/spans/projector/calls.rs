@@ -5,7 +5,6 @@ use jiff::Timestamp;
 use super::Projector;
 use crate::core::id::CallId;
 use crate::core::run::{Call, Decision, OutputVerdict, labels};
-use crate::core::tool::Outcome;
 use crate::telemetry::spans::execution::{Child, OpenCall};
 use crate::telemetry::spans::span::{Kind, Span, Status};
 use crate::telemetry::spans::tool::{self, CallResult};
@@ -32,11 +31,11 @@ impl Projector {
     }
 
     /// The end of a call that is with its server.
-    pub(super) fn call_completed(&mut self, id: &CallId, at: Timestamp, outcome: &Outcome) -> Option<Span> {
+    pub(super) fn call_ended(&mut self, id: &CallId, at: Timestamp, result: CallResult<'_>) -> Option<Span> {
         let calls = &mut self.execution.as_mut()?.calls;
         let open = calls.iter().position(|open| open.call.asked.id == *id)?;
         let open = calls.remove(open);
-        self.tool_span(&open, at, CallResult::Outcome(outcome))
+        self.tool_span(&open, at, result)
     }
 
     pub(super) fn tool_span(&mut self, open: &OpenCall, end: Timestamp, result: CallResult<'_>) -> Option<Span> {

@@ -25,7 +25,7 @@ impl Projector {
     pub(super) fn hold(&mut self, recorded: &Recorded) -> bool {
         let at = recorded.at;
         match &recorded.event {
-            Event::CallCompleted { call, outcome } => {
+            Event::CallCompleted { call, outcome, .. } => {
                 let Some(call) = self.call(call).filter(|call| call.is_external()) else { return false };
                 self.held.push(Held::Result { call, at, outcome: Arc::clone(outcome) });
                 true
@@ -36,7 +36,7 @@ impl Projector {
                 self.held.extend(held);
                 true
             }
-            Event::MessageAdded { .. } => true,
+            Event::MessageAdded { .. } | Event::InputGiven { .. } => true,
             Event::Started(_)
             | Event::Resumed { .. }
             | Event::ToolsListed { .. }
@@ -48,6 +48,8 @@ impl Projector {
             | Event::TierSelected { .. }
             | Event::CallChecked { .. }
             | Event::CallsStarted { .. }
+            | Event::InputRequired { .. }
+            | Event::TaskStarted { .. }
             | Event::Ended { .. } => false,
         }
     }

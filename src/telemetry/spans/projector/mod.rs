@@ -178,13 +178,22 @@ impl Projector {
                 }
                 Vec::new()
             }
-            Event::CallCompleted { call, outcome } => self.call_completed(call, *at, outcome).into_iter().collect(),
+            Event::CallCompleted { call, outcome, .. } => {
+                self.call_ended(call, *at, CallResult::Outcome(outcome)).into_iter().collect()
+            }
+            Event::InputRequired { call, .. } => {
+                self.call_ended(call, *at, CallResult::PutAside("input_required")).into_iter().collect()
+            }
+            Event::TaskStarted { call, .. } => {
+                self.call_ended(call, *at, CallResult::PutAside("task")).into_iter().collect()
+            }
             Event::Ended { ending } => self.finish(Finish::Ended(ending), *at),
             Event::ToolsListed { .. }
             | Event::ApprovalsResolved { .. }
             | Event::TierSelected { .. }
             | Event::CallChecked { .. }
             | Event::ApprovalDecided { .. }
+            | Event::InputGiven { .. }
             | Event::MessageAdded { .. } => Vec::new(),
         }
     }
@@ -263,6 +272,9 @@ impl Projector {
             | Event::ApprovalDecided { .. }
             | Event::CallsStarted { .. }
             | Event::CallCompleted { .. }
+            | Event::InputRequired { .. }
+            | Event::InputGiven { .. }
+            | Event::TaskStarted { .. }
             | Event::MessageAdded { .. }
             | Event::Ended { .. } => return Vec::new(),
         };
