@@ -7,5 +7,6 @@ mod egress;
 mod http;
 mod lifetime;
 mod listing;
+mod orphans;
 mod peers;
 mod support;
