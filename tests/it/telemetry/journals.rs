@@ -270,6 +270,7 @@ impl Journal {
             model: "main".into(),
             system: "You are helpful.".into(),
             servers: vec!["weather".into(), "files".into()],
+            injected: Vec::new(),
             external_tools: vec![],
             tools: Default::default(),
             tiers: Default::default(),
