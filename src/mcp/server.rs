@@ -14,7 +14,6 @@ use super::fault::Fault;
 use super::line::Line;
 use super::settings::{ServerSettings, Start};
 use super::status::ServerStatus;
-use super::stdio::Mark;
 use super::supervisor::Supervisor;
 use super::tally::Tally;
 use crate::core::id::ServerId;
@@ -76,39 +75,46 @@ impl Server {
             Ok(Err(reason)) => return Outcome::failed(FailureKind::Unavailable, reason).into(),
             Err(_) => return self.never_sent(limits, "was still starting").into(),
         };
-        let (mark, flight) = (self.mark(), waiting.sent());
-        match call::make(&connection, &call, limits, progress).await {
+        let said = self.supervisor.dial().output().map(|output| (output.mark(), output));
+        let flight = waiting.sent();
+        let mut reply = match call::make(&connection, &call, limits, progress).await {
             Ok(reply) => {
                 flight.answered();
                 reply
             }
             Err(fault) => {
                 flight.failed();
-                self.failed(fault, &connection, mark).into()
+                self.failed(fault, &connection).into()
             }
-        }
-    }
-
-    fn failed(&self, fault: Fault, connection: &Connection, mark: Option<Mark>) -> Outcome {
-        if matches!(fault, Fault::NotSent(_)) {
-            // Nobody is there: the supervisor has to look for another connection.
-            connection.signals.lost.cancel();
-        }
-        let is_told = match fault {
-            // What a child said last is part of these already, or has nothing to do with them.
-            Fault::NotSent(_) | Fault::Disconnected(_) | Fault::Refused { .. } => false,
-            Fault::Silent(_) | Fault::Late(_) | Fault::Unreadable(_) => true,
         };
-        let said = self.supervisor.dial().output().zip(mark).filter(|_| is_told);
-        let said = said.map(|(output, mark)| output.quoted_since(mark)).unwrap_or_default();
-        match fault.into_outcome(self.id.as_str()) {
-            Outcome::Failed(failure) => Outcome::failed(failure.kind, failure.message + &said),
-            other @ (Outcome::Returned(_) | Outcome::Unknown) => other,
+        if let (CallReply::Ended { outcome, stderr }, Some((mark, output))) = (&mut reply, said)
+            && outcome.is_error()
+        {
+            *stderr = output.stderr_since(mark).await;
         }
+        reply
     }
 
-    fn mark(&self) -> Option<Mark> {
-        self.supervisor.dial().output().map(|output| output.mark())
+    fn failed(&self, fault: Fault, connection: &Connection) -> Outcome {
+        let noise = match fault {
+            Fault::NotSent(_) => {
+                // Nobody is there: the supervisor has to look for another connection.
+                connection.signals.lost.cancel();
+                None
+            }
+            // What a child said last is part of this one, and has nothing to do with that one.
+            Fault::Disconnected(_) | Fault::Refused { .. } => None,
+            // The answer may have been among it.
+            Fault::Silent(_) | Fault::Late(_) | Fault::Unreadable(_) => {
+                self.supervisor.dial().output().and_then(|output| output.stdout_noise().told())
+            }
+        };
+        match (fault.into_outcome(self.id.as_str()), noise) {
+            (Outcome::Failed(failure), Some(noise)) => {
+                Outcome::failed(failure.kind, format!("{}; {noise}", failure.message))
+            }
+            (outcome, _) => outcome,
+        }
     }
 
     /// What can be said of it now.

@@ -134,7 +134,9 @@ impl<D: Dial> Supervisor<D> {
         let patience = (Instant::now() + PATIENCE).min(deadline);
         match &standing.state {
             State::Starting => None,
-            State::Closed if standing.starts >= awaited => Some(Err(self.sentence("was shut down while it was starting"))),
+            State::Closed if standing.starts >= awaited => {
+                Some(Err(self.sentence("was shut down while it was starting")))
+            }
             State::Closed => Some(Err(self.closed())),
             // Not begun yet, or its end is just being noticed.
             State::Idle | State::Ready(_) => {
