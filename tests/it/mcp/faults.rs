@@ -18,12 +18,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
+use toolgate::core::tool::McpTool;
 use toolgate::mcp::{ServerSettings, Servers};
 
 use super::support::*;
 
-/// The tools of a fault server that has no fault of its list.
-const TOOLS: [&str; 6] = ["echo", "add", "slow", "fail", "mutant", "count"];
+/// The tools of a fault server that has no fault of its list, by name.
+const TOOLS: [&str; 6] = ["add", "count", "echo", "fail", "mutant", "slow"];
 
 /// A fault server over stdio.
 fn fault(faults: &[&str]) -> ServerSettings {
@@ -100,6 +101,19 @@ impl Wire {
         let calls = self.received("tools/call").into_iter();
         calls.map(|call| call["params"]["name"].as_str().expect("a name").to_owned()).collect()
     }
+}
+
+/// The names of these tools, in order.
+fn sorted(tools: &[McpTool]) -> Vec<&str> {
+    let mut names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Asserts that a server lists its tools and nothing to complain about.
+async fn assert_lists_its_tools(servers: &Servers, id: &str) {
+    let listed = list(servers, &[id]).await.remove(0);
+    assert_eq!((sorted(&listed.tools), listed.left_out), (TOOLS.to_vec(), vec![]), "{id}");
 }
 
 /// What `echo` makes of the text.

@@ -8,7 +8,7 @@ use super::*;
 async fn a_fault_server_without_faults_works_over_http() {
     let endpoint = Endpoint::with(&[]).await;
     let servers = servers([("good", endpoint.settings())]);
-    assert_eq!(names(&servers, "good").await, TOOLS);
+    assert_lists_its_tools(&servers, "good").await;
     assert_eq!(echo(&servers, "good", "hello").await, "hello");
     assert_eq!(executed(&servers, "good").await, 1);
     servers.close().await;

@@ -16,7 +16,7 @@ async fn bad_servers_cost_a_list_no_more_than_their_own_budgets_side_by_side_and
         ("dead", bad(&["die-at-start"])),
         ("noisy", bad(&["stdout-garbage", "stderr-flood=1"])),
     ]);
-    assert_eq!(names(&servers, "good").await, TOOLS);
+    assert_lists_its_tools(&servers, "good").await;
 
     let started = Instant::now();
     let all = async {
