@@ -2,6 +2,7 @@
 
 mod calls;
 mod demo;
+mod faults;
 mod http;
 mod lifetime;
 mod listing;
