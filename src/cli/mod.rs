@@ -14,6 +14,7 @@ mod error;
 mod exit;
 mod find;
 mod follow;
+mod form;
 mod init;
 mod interrupt;
 mod models;
