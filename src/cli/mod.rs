@@ -17,6 +17,7 @@ mod follow;
 mod form;
 mod init;
 mod interrupt;
+mod mcp;
 mod models;
 mod output;
 mod paint;
@@ -48,6 +49,7 @@ Begin with:
   toolgate run \"What is in stock?\"  run the agent it describes
   toolgate tools                    see what the agent is offered, and what asks first
   toolgate models check NAME        see what works with a configured model
+  toolgate mcp list -- COMMAND      see what an MCP server offers
 
 `toolgate help COMMAND` has examples for each command.";
 
@@ -69,6 +71,7 @@ enum Command {
     Runs(runs::Runs),
     Blobs(blobs::Blobs),
     Tools(tools::Tools),
+    Mcp(mcp::Mcp),
     Models(models::Models),
     Config(config::Config),
     Completions(completions::Completions),
@@ -114,6 +117,7 @@ impl Command {
             Self::Runs(command) => command.execute(out).await,
             Self::Blobs(command) => command.execute(out).await,
             Self::Tools(command) => command.execute(out).await,
+            Self::Mcp(command) => command.execute(out).await,
             Self::Models(command) => command.execute(out).await,
             Self::Config(command) => command.execute(out),
             Self::Completions(command) => command.execute(out),
@@ -132,6 +136,7 @@ impl Command {
             | Self::Init(_)
             | Self::Blobs(_)
             | Self::Tools(_)
+            | Self::Mcp(_)
             | Self::Models(_)
             | Self::Config(_)
             | Self::Completions(_)

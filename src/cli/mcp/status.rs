@@ -1,0 +1,192 @@
+//! `toolgate mcp status`: whether the configured servers are there, all asked at once.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::Args;
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{Attribute, Cell, ContentArrangement, Table};
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use super::reach::configured;
+use super::visit::{Visit, era, milliseconds};
+use super::waiting::{Wait, Waited};
+use super::{QUIET_LOG, new_trace};
+use crate::app::{ServerState, ToolServers};
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::paint::Paint;
+use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::text::{count, duration, harmless, list};
+use crate::config::ServerSettings;
+use crate::core::id::ServerId;
+
+/// So many last lines of a server's stderr are shown.
+const TAIL: usize = 8;
+
+const EXAMPLES: &str = "\
+Examples:
+  toolgate mcp status
+  toolgate mcp status shop git
+  toolgate mcp status --mcp-config ~/.cursor/mcp.json
+  toolgate mcp status --json | jq -r '.servers[] | select(.state != \"ready\") | .id'
+
+Every server is connected to for this, and asked for its tools. Exit codes: 0 all are ready, 2 wrong
+usage or configuration, 5 a server is not ready, 130 interrupted.";
+
+/// Connect to the configured servers, all at once, and say how each stands
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Status {
+    /// Only these servers
+    #[arg(value_name = "SERVER")]
+    servers: Vec<String>,
+
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Adds the MCP servers of this file, in the format of Claude Desktop, Cursor or VS Code (repeatable)
+    #[arg(long, value_name = "FILE")]
+    mcp_config: Vec<PathBuf>,
+
+    /// Prints JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Status {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        setup::log(QUIET_LOG)?;
+        let wanted = self.wanted()?;
+        if wanted.is_empty() {
+            if self.json {
+                out.pretty(&json!({ "servers": [] }));
+            }
+            out.note("no MCP servers are configured; add one under `servers`, or name a file with --mcp-config");
+            return Ok(Exit::Done);
+        }
+        let ids: Vec<ServerId> = wanted.keys().cloned().collect();
+        let servers = ToolServers::new(wanted);
+        let mut wait = Wait::new();
+        let trace = new_trace();
+        let visits = join_all(ids.iter().map(|id| Visit::of(&servers, id, &trace)));
+        let doing = format!("starting {}", count(ids.len(), "server"));
+        let visited = wait.until(&doing, visits, out).await;
+        let exit = match visited {
+            Waited::Done(visits) => {
+                let visits: Vec<Visit> = visits.into_iter().flatten().collect();
+                self.tell(&visits, out);
+                if visits.iter().all(is_ready) { Exit::Done } else { Exit::ServerFailed }
+            }
+            Waited::Interrupted(_) => Exit::Cancelled,
+        };
+        wait.until("stopping", servers.close(), out).await;
+        Ok(exit)
+    }
+
+    fn wanted(&self) -> Result<BTreeMap<ServerId, ServerSettings>, CliError> {
+        let mut known = configured(&self.config, &self.mcp_config)?;
+        if let Some(unknown) = self.servers.iter().find(|name| !known.contains_key(&ServerId::from(name.as_str()))) {
+            let known = list(known.keys());
+            return Err(CliError::not_found(format!("there is no MCP server `{unknown}`; configured are: {known}")));
+        }
+        if !self.servers.is_empty() {
+            known.retain(|id, _| self.servers.iter().any(|name| name == id.as_str()));
+        }
+        Ok(known)
+    }
+
+    fn tell(&self, visits: &[Visit], out: &mut Output) {
+        if self.json {
+            out.pretty(&json!({ "servers": visits.iter().map(as_json).collect::<Vec<_>>() }));
+            return;
+        }
+        table(visits, out);
+        for visit in visits {
+            troubles(visit, out.paint()).iter().for_each(|line| out.line(line));
+        }
+    }
+}
+
+fn is_ready(visit: &Visit) -> bool {
+    visit.status.state == ServerState::Ready && visit.missing().is_none()
+}
+
+fn as_json(visit: &Visit) -> Value {
+    let mut row = json!(visit.status);
+    if let Some(row) = row.as_object_mut() {
+        row.insert("era".into(), json!(era(&visit.status)));
+        row.insert("ready".into(), json!(is_ready(visit)));
+        row.insert("ready_ms".into(), json!(milliseconds(visit.took)));
+        row.insert("tools".into(), json!(visit.tools.len()));
+        row.insert("left_out".into(), json!(visit.tools.left_out()));
+        row.insert("warnings".into(), json!(visit.warnings()));
+    }
+    row
+}
+
+fn table(visits: &[Visit], out: &mut Output) {
+    let bold = |text: &str| Cell::new(text).add_attribute(Attribute::Bold);
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(u16::try_from(out.width()).unwrap_or(u16::MAX));
+    match out.paint() {
+        Paint::Colour => table.enforce_styling(),
+        Paint::Plain => table.force_no_tty(),
+    };
+    table.set_header(["SERVER", "STATE", "CALLS ITSELF", "MCP", "TOOLS", "READY AFTER"].map(bold));
+    for visit in visits {
+        table.add_row(row(visit));
+    }
+    out.line(table.trim_fmt());
+    let ready = visits.iter().filter(|visit| is_ready(visit)).count();
+    out.line(format!("{ready} of {} ready", count(visits.len(), "server")));
+}
+
+fn row(visit: &Visit) -> [String; 6] {
+    let status = &visit.status;
+    let spoken = status.protocol_version.as_deref().zip(era(status));
+    let ready = is_ready(visit);
+    [
+        status.id.to_string(),
+        state(visit).to_owned(),
+        if status.name.is_some() { visit.about() } else { "–".into() },
+        spoken.map_or_else(|| "–".into(), |(revision, era)| format!("{revision} ({era})")),
+        if ready { visit.tools.len().to_string() } else { "–".into() },
+        if ready { duration(milliseconds(visit.took)) } else { "–".into() },
+    ]
+}
+
+fn state(visit: &Visit) -> &'static str {
+    match visit.status.state {
+        ServerState::Ready if visit.missing().is_some() => "not usable",
+        ServerState::Ready => "ready",
+        ServerState::Idle => "idle",
+        ServerState::Starting => "starting",
+        ServerState::Disconnected => "disconnected",
+        ServerState::Failed => "failed",
+        ServerState::Closed => "closed",
+    }
+}
+
+/// What is wrong with a server, in lines; nothing for one without fault.
+fn troubles(visit: &Visit, paint: Paint) -> Vec<String> {
+    let mut lines = Vec::new();
+    let id = &visit.status.id;
+    let reason = visit.missing().or(visit.status.last_error.as_deref()).filter(|_| !is_ready(visit));
+    if let Some(reason) = reason {
+        lines.push(format!("\n{} {}", paint.red(format!("✗ {id}:")), harmless(reason)));
+        let stderr = &visit.status.stderr;
+        let tail = stderr.iter().skip(stderr.len().saturating_sub(TAIL));
+        // The reason may quote it already.
+        let news = tail.filter(|line| !reason.contains(line.as_str()));
+        lines.extend(news.map(|line| paint.dim(format!("  stderr │ {}", harmless(line)))));
+    }
+    for left in visit.tools.left_out().iter().filter(|left| left.tool.is_some()) {
+        lines.push(format!("{} {}", paint.yellow(format!("! {id}:")), crate::cli::view::left_out_line(left)));
+    }
+    lines.extend(visit.warnings().iter().map(|warning| format!("{} {warning}", paint.yellow(format!("! {id}:")))));
+    lines
+}
