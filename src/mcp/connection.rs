@@ -1,6 +1,5 @@
 //! One live connection: how it comes about, what is known of the other side, and its end.
 
-use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,14 +13,12 @@ use super::era::{self, Running};
 use super::http;
 use super::listener::Listener;
 use super::settings::{ServerSettings, StdioSettings, Transport};
-use super::stdio::{self, Child, LineCap, Overflow, SpawnError, StderrTail};
+use super::stdio::{self, Child, LineCap, Output, Overflow, SpawnError};
 
 /// How long the exit status of a child is waited for once its connection broke.
 const POST_MORTEM: Duration = Duration::from_millis(500);
 /// How long an orderly goodbye may take, before the process is dealt with.
 const GOODBYE: Duration = Duration::from_secs(2);
-/// How much of stderr is quoted in a message.
-const QUOTED_LINES: usize = 12;
 
 /// A server that has shaken hands.
 pub(super) struct Connection {
@@ -55,17 +52,17 @@ pub(super) enum ConnectError {
 }
 
 impl Connection {
-    /// Connects and shakes hands. The `stderr` of a child is handed out as soon as there is one, so that whoever gives
-    /// up waiting can still read it.
+    /// Connects and shakes hands. What a child says besides the protocol is handed out as soon as there is one, so that
+    /// whoever gives up waiting can still read it.
     pub(super) async fn open(
         settings: &ServerSettings,
         tasks: &TaskTracker,
-        stderr: &Mutex<Option<StderrTail>>,
+        output: &Mutex<Option<Output>>,
     ) -> Result<Self, ConnectError> {
         let listener = Listener::default();
         let (running, process) = match &settings.transport {
             Transport::Stdio(stdio) => {
-                let (running, process) = open_stdio(stdio, listener.clone(), tasks, stderr).await?;
+                let (running, process) = open_stdio(stdio, listener.clone(), tasks, output).await?;
                 (running, Some(process))
             }
             Transport::Http(http) => {
@@ -128,20 +125,7 @@ impl Process {
             Some(status) => format!("its process ended with {status}"),
             None => "it closed its stdout".into(),
         };
-        what + &quoted(self.child.stderr())
-    }
-}
-
-/// The end of stderr, as it is quoted in messages.
-pub(super) fn quoted(stderr: &StderrTail) -> String {
-    let lines = stderr.lines();
-    let mut quote = String::new();
-    for line in lines.iter().skip(lines.len().saturating_sub(QUOTED_LINES)) {
-        let _ = write!(quote, "\n  {line}");
-    }
-    match quote.is_empty() {
-        true => "; it wrote nothing to stderr".into(),
-        false => format!("; last on its stderr:{quote}"),
+        what + &self.child.output().quoted()
     }
 }
 
@@ -149,10 +133,10 @@ async fn open_stdio(
     settings: &StdioSettings,
     listener: Listener,
     tasks: &TaskTracker,
-    stderr: &Mutex<Option<StderrTail>>,
+    output: &Mutex<Option<Output>>,
 ) -> Result<(Running, Process), ConnectError> {
     let (child, stdout, stdin) = stdio::spawn(settings, tasks)?;
-    *stderr.lock().unwrap_or_else(PoisonError::into_inner) = Some(child.stderr().clone());
+    *output.lock().unwrap_or_else(PoisonError::into_inner) = Some(child.output().clone());
     let process = Process { child, overflow: Overflow::default() };
     let stdout = LineCap::new(stdout, process.overflow.clone());
     let transport = AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(usize::MAX);
@@ -161,7 +145,7 @@ async fn open_stdio(
         Err(ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }) => {
             Err(ConnectError::Died(process.last_words().await))
         }
-        Err(other) => Err(ConnectError::Handshake(refusal(&other) + &quoted(process.child.stderr()))),
+        Err(other) => Err(ConnectError::Handshake(refusal(&other) + &process.child.output().quoted())),
     }
 }
 

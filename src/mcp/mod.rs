@@ -26,4 +26,4 @@ mod stdio;
 
 pub use servers::Servers;
 pub use settings::{HttpSettings, ServerSettings, StdioSettings, Transport};
-pub use status::{ServerState, ServerStatus};
+pub use status::{ServerState, ServerStatus, StdoutNoise};

@@ -12,12 +12,12 @@ use tokio::time::{timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::connection::{Connection, quoted};
+use super::connection::Connection;
 use super::exchange::Limits;
 use super::fault::Fault;
 use super::settings::ServerSettings;
 use super::status::{ServerState, ServerStatus};
-use super::stdio::StderrTail;
+use super::stdio::Output;
 use super::{call, listing};
 use crate::core::id::ServerId;
 use crate::core::tool::{CallReply, FailureKind, LeftOut, Outcome, ServerTools};
@@ -30,8 +30,8 @@ pub(super) struct Server {
     settings: ServerSettings,
     slots: Semaphore,
     state: Mutex<State>,
-    /// What the newest child writes to stderr, kept beyond its end.
-    stderr: Mutex<Option<StderrTail>>,
+    /// What the newest child says besides the protocol, kept beyond its end.
+    output: Mutex<Option<Output>>,
     /// Held while connecting, so that everybody waits for the same attempt.
     gate: Arc<tokio::sync::Mutex<()>>,
     attempts: AtomicU64,
@@ -55,7 +55,7 @@ impl Server {
             slots: Semaphore::new(settings.max_concurrency.clamp(1, Semaphore::MAX_PERMITS)),
             settings,
             state: Mutex::new(State::Idle),
-            stderr: Mutex::default(),
+            output: Mutex::default(),
             gate: Arc::default(),
             attempts: AtomicU64::new(0),
             tasks: TaskTracker::new(),
@@ -127,7 +127,8 @@ impl Server {
             version: itself.map(|itself| itself.version.clone()),
             protocol_version: peer.as_ref().map(|peer| peer.protocol_version.to_string()),
             last_error,
-            stderr: self.stderr_tail().map(|tail| tail.lines()).unwrap_or_default(),
+            stderr: self.output().map(|output| output.stderr().lines()).unwrap_or_default(),
+            stdout_noise: self.output().map(|output| output.stdout_noise()).unwrap_or_default(),
             pid: connection.as_ref().and_then(|connection| connection.pid()),
         }
     }
@@ -180,7 +181,7 @@ impl Server {
         drop(lost);
         let budget = self.settings.start_timeout;
         let opened = tokio::select! {
-            opened = timeout(budget, Connection::open(&self.settings, &self.tasks, &self.stderr)) => opened,
+            opened = timeout(budget, Connection::open(&self.settings, &self.tasks, &self.output)) => opened,
             () = self.closing.cancelled() => {
                 return Err(format!("the MCP server `{}` was shut down while it was starting", self.id));
             }
@@ -204,10 +205,10 @@ impl Server {
     }
 
     fn too_slow(&self, budget: Duration) -> String {
-        let stderr = self.stderr_tail().map(|tail| quoted(&tail)).unwrap_or_default();
+        let output = self.output().map(|output| output.quoted()).unwrap_or_default();
         format!(
             "the MCP server `{}` did not answer the handshake within {} s; is it still installing? Install it \
-             beforehand, or raise its `start_timeout_s`{stderr}",
+             beforehand, or raise its `start_timeout_s`{output}",
             self.id,
             budget.as_secs_f64()
         )
@@ -232,7 +233,7 @@ impl Server {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn stderr_tail(&self) -> Option<StderrTail> {
-        self.stderr.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn output(&self) -> Option<Output> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

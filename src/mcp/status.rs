@@ -26,6 +26,9 @@ pub struct ServerStatus {
     /// The last lines it wrote to stderr.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stderr: Vec<String>,
+    /// What it wrote to stdout that is no message.
+    #[serde(skip_serializing_if = "StdoutNoise::is_none")]
+    pub stdout_noise: StdoutNoise,
     /// Its process, for a server that was started by toolgate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
@@ -47,4 +50,27 @@ pub enum ServerState {
     Failed,
     /// Shut down for good.
     Closed,
+}
+
+/// What a server wrote to stdout that is no message of the protocol.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StdoutNoise {
+    /// How many lines.
+    pub lines: u64,
+    /// The first few, cut and without the secrets it was given.
+    pub first: Vec<String>,
+}
+
+impl StdoutNoise {
+    /// Whether there is none.
+    pub fn is_none(&self) -> bool {
+        self.lines == 0
+    }
+
+    /// What is wrong with it, if there is any.
+    pub fn told(&self) -> Option<String> {
+        let first = self.first.first()?;
+        let lines = self.lines;
+        Some(format!("it writes log lines to stdout ({lines} so far, the first: `{first}`); they belong on stderr"))
+    }
 }

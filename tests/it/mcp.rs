@@ -5,5 +5,6 @@ mod demo;
 mod http;
 mod lifetime;
 mod listing;
+mod orphans;
 mod peers;
 mod support;

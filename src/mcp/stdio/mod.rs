@@ -4,8 +4,13 @@ mod child;
 mod environment;
 mod group;
 mod line_cap;
+mod messages;
+mod noise;
+mod output;
+mod secrets;
 mod stderr;
+mod watchdog;
 
 pub(super) use child::{Child, SpawnError, spawn};
 pub(super) use line_cap::{LineCap, Overflow};
-pub(super) use stderr::StderrTail;
+pub(super) use output::{Mark, Output};
