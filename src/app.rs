@@ -228,6 +228,7 @@ fn reached(server: &config::ServerSettings) -> mcp::ServerSettings {
         total_timeout: server.total_timeout,
         trusted: server.trusted,
         max_concurrency: server.max_concurrency,
+        start: mcp::Start::default(),
     }
 }
 

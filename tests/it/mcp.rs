@@ -7,4 +7,6 @@ mod lifetime;
 mod listing;
 mod orphans;
 mod peers;
+mod sessions;
+mod supervision;
 mod support;
