@@ -1,5 +1,8 @@
 //! MCP servers by themselves, without a store, a model or a run: for people who look at a server or try its tools.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use crate::config;
 use crate::core::id::ServerId;
 use crate::core::tool::{ServerTools, Toolset, ToolsetRules};
@@ -14,9 +17,9 @@ pub struct ToolServers {
 }
 
 impl ToolServers {
-    /// Starts and dials nothing yet.
-    pub fn new(settings: impl IntoIterator<Item = (ServerId, config::ServerSettings)>) -> Self {
-        let reached = settings.into_iter().map(|(id, server)| (id, super::reached(&server)));
+    /// Starts and dials nothing yet. What was granted for servers is read and renewed in the folder `credentials`.
+    pub fn new(settings: &BTreeMap<ServerId, config::ServerSettings>, credentials: &Path) -> Self {
+        let reached = settings.iter().map(|(id, server)| (id.clone(), super::reached(id, server, credentials)));
         Self { servers: Servers::new(reached), validator: SchemaValidator::default() }
     }
 

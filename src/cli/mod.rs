@@ -132,11 +132,11 @@ impl Command {
             Self::Run(command) => command.json,
             Self::Resume(command) => command.json,
             Self::Runs(command) => command.ends_with_result(),
+            Self::Mcp(command) => command.ends_with_result(),
             Self::Demo(_)
             | Self::Init(_)
             | Self::Blobs(_)
             | Self::Tools(_)
-            | Self::Mcp(_)
             | Self::Models(_)
             | Self::Config(_)
             | Self::Completions(_)

@@ -85,7 +85,7 @@ pub(super) struct Call {
 
     /// Prints one JSON object: status, times, result, problems
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 
     #[command(flatten)]
     reach: Reach,
@@ -117,7 +117,7 @@ impl Call {
         if let Some(timeout) = self.timeout {
             (target.settings.call_timeout, target.settings.total_timeout) = (timeout, timeout);
         }
-        let servers = ToolServers::new([(target.id.clone(), target.settings.clone())]);
+        let servers = target.open();
         let mut wait = Wait::new();
         let attempt = Attempt { servers: &servers, target: &target, tool: words.tool, arguments, trace };
         let tried = self.tried(&attempt, &mut wait, out).await;

@@ -7,7 +7,6 @@ use super::reach::Reach;
 use super::visit::{Visit, era, milliseconds};
 use super::waiting::{Wait, Waited};
 use super::{QUIET_LOG, new_trace};
-use crate::app::ToolServers;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
@@ -44,7 +43,7 @@ pub(super) struct List {
 
     /// Prints JSON
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 
     #[command(flatten)]
     reach: Reach,
@@ -54,7 +53,7 @@ impl List {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         setup::log(QUIET_LOG)?;
         let target = self.reach.target(self.word.as_deref())?;
-        let servers = ToolServers::new([(target.id.clone(), target.settings)]);
+        let servers = target.open();
         let mut wait = Wait::new();
         let trace = new_trace();
         let visited = wait.until("starting", Visit::of(&servers, &target.id, &trace), out).await;

@@ -1,10 +1,13 @@
 //! `toolgate mcp`: MCP servers by themselves, for the people who write them. No store, no model and no run is involved.
 
 mod asked;
+mod browser;
 mod call;
 mod command_line;
 mod exchange;
 mod list;
+mod login;
+mod logout;
 mod look;
 mod reach;
 mod saved;
@@ -28,10 +31,11 @@ Examples:
   toolgate mcp list http://localhost:3000/mcp --header 'Authorization: Bearer ${TOKEN}'
   toolgate mcp call shop get_invoice '{\"order_id\": \"A-1077\"}'
   toolgate mcp status
+  toolgate mcp login crm
 
 A server is one of the configuration, a command after `--`, or a URL.";
 
-/// List, call and watch MCP servers, configured ones or any other
+/// List, call and watch MCP servers, configured ones or any other; log in to them
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Mcp {
@@ -44,6 +48,8 @@ enum Command {
     List(Box<list::List>),
     Call(Box<call::Call>),
     Status(status::Status),
+    Login(login::LogIn),
+    Logout(logout::LogOut),
 }
 
 impl Mcp {
@@ -52,6 +58,19 @@ impl Mcp {
             Command::List(command) => command.execute(out).await,
             Command::Call(command) => command.execute(out).await,
             Command::Status(command) => command.execute(out).await,
+            Command::Login(command) => command.execute(out).await,
+            Command::Logout(command) => command.execute(out).await,
+        }
+    }
+
+    /// Whether the last line is to be a result, whatever happens.
+    pub(super) fn ends_with_result(&self) -> bool {
+        match &self.command {
+            Command::List(command) => command.json,
+            Command::Call(command) => command.json,
+            Command::Status(command) => command.json,
+            Command::Login(command) => command.json,
+            Command::Logout(command) => command.json,
         }
     }
 }

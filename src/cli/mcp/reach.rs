@@ -10,10 +10,11 @@ use clap::Args;
 use secrecy::SecretString;
 
 use super::command_line;
+use crate::app::ToolServers;
 use crate::cli::error::CliError;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::list;
-use crate::config::{self, ServerSettings, TransportSettings};
+use crate::config::{self, AuthSettings, ServerSettings, Settings, TransportSettings};
 use crate::core::id::ServerId;
 
 /// The id of a server that has none.
@@ -78,6 +79,23 @@ pub(super) struct Target {
     pub(super) id: ServerId,
     /// How it is reached.
     pub(super) settings: ServerSettings,
+    /// Where it is kept what was granted for servers; nowhere for a server that is not configured.
+    credentials: PathBuf,
+}
+
+/// The servers that are configured.
+pub(super) struct Configured {
+    /// By id.
+    pub(super) servers: BTreeMap<ServerId, ServerSettings>,
+    /// Where it is kept what was granted for them.
+    pub(super) credentials: PathBuf,
+}
+
+impl Target {
+    /// The server, to be connected when it is first needed.
+    pub(super) fn open(&self) -> ToolServers {
+        ToolServers::new(&[(self.id.clone(), self.settings.clone())].into(), &self.credentials)
+    }
 }
 
 impl Reach {
@@ -132,7 +150,8 @@ impl Reach {
             ));
         }
         let headers = self.header.iter().map(|header| read_header(header)).collect::<Result<_, _>>()?;
-        Ok(TransportSettings::Http { url: expanded(url, "the URL")?, headers })
+        let auth = AuthSettings::Headers;
+        Ok(TransportSettings::Http { url: expanded(url, "the URL")?, headers, auth })
     }
 
     fn stdio(&self, command: String, args: Vec<String>) -> Result<TransportSettings, CliError> {
@@ -152,7 +171,8 @@ impl Reach {
             return Err(CliError::usage(format!("`{}` cannot be the name of a server", self.name))
                 .with_remedy("use 1 to 64 letters, digits, `-` and `_`"));
         }
-        Ok(Target { id: ServerId::from(self.name.as_str()), settings: ServerSettings::new(transport) })
+        let (id, settings) = (ServerId::from(self.name.as_str()), ServerSettings::new(transport));
+        Ok(Target { id, settings, credentials: PathBuf::new() })
     }
 
     fn configured(&self, id: &str) -> Result<Target, CliError> {
@@ -160,24 +180,23 @@ impl Reach {
             return Err(CliError::usage(format!("`{id}` is configured; its configuration says how it is reached"))
                 .with_remedy("leave --header, --env, --inherit-env and --cwd out, or give a URL or a command"));
         }
-        let servers = configured(&self.config, &self.mcp_config)?;
-        let found = servers.iter().find(|(known, _)| known.as_str() == id);
-        found.map(|(id, settings)| Target { id: id.clone(), settings: settings.clone() }).ok_or_else(|| {
-            let known = list(servers.keys());
-            CliError::not_found(format!("there is no MCP server `{id}`; configured are: {known}"))
-                .with_remedy("a server that is not configured is given as a URL, or as a command after `--`")
-        })
+        let Configured { servers, credentials } = configured(&self.config, &self.mcp_config)?;
+        match servers.get_key_value(&ServerId::from(id)) {
+            Some((id, settings)) => Ok(Target { id: id.clone(), settings: settings.clone(), credentials }),
+            None => {
+                let known = list(servers.keys());
+                Err(CliError::not_found(format!("there is no MCP server `{id}`; configured are: {known}"))
+                    .with_remedy("a server that is not configured is given as a URL, or as a command after `--`"))
+            }
+        }
     }
 }
 
 /// The servers of the configuration and of these files.
-pub(super) fn configured(
-    config: &ConfigFlag,
-    files: &[PathBuf],
-) -> Result<BTreeMap<ServerId, ServerSettings>, CliError> {
-    let mut servers = setup::settings(config)?.servers;
+pub(super) fn configured(config: &ConfigFlag, files: &[PathBuf]) -> Result<Configured, CliError> {
+    let Settings { mut servers, credentials, .. } = setup::settings(config)?;
     servers.extend(setup::servers_of(files)?);
-    Ok(servers)
+    Ok(Configured { servers, credentials })
 }
 
 fn read_header(text: &str) -> Result<(String, SecretString), CliError> {
@@ -241,7 +260,7 @@ mod tests {
     #[test]
     fn a_command_may_stand_after_two_dashes_or_in_one_text() {
         for words in [&["--", "node", "a b.js", "--port", "1"][..], &["--command", "node 'a b.js' --port 1"]] {
-            let Target { id, settings } = target(words).unwrap();
+            let Target { id, settings, .. } = target(words).unwrap();
             let TransportSettings::Stdio { command, args, .. } = settings.transport else { panic!("no program") };
             assert_eq!((id.as_str(), command.as_str()), ("server", "node"));
             assert_eq!(args, ["a b.js", "--port", "1"]);
@@ -251,8 +270,8 @@ mod tests {
     #[test]
     fn a_url_may_stand_alone_and_takes_headers() {
         let words = ["http://localhost/mcp", "--name", "here", "--header", "Authorization:Bearer abc:d"];
-        let Target { id, settings } = target(&words).unwrap();
-        let TransportSettings::Http { url, headers } = settings.transport else { panic!("no URL") };
+        let Target { id, settings, .. } = target(&words).unwrap();
+        let TransportSettings::Http { url, headers, .. } = settings.transport else { panic!("no URL") };
         assert_eq!((id.as_str(), url.as_str()), ("here", "http://localhost/mcp"));
         assert_eq!(headers["Authorization"].expose_secret(), "Bearer abc:d");
     }

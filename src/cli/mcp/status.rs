@@ -1,6 +1,5 @@
 //! `toolgate mcp status`: whether the configured servers are there, all asked at once.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -9,7 +8,7 @@ use comfy_table::{Attribute, Cell, ContentArrangement, Table};
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use super::reach::configured;
+use super::reach::{Configured, configured};
 use super::visit::{Visit, era, milliseconds};
 use super::waiting::{Wait, Waited};
 use super::{QUIET_LOG, new_trace};
@@ -20,7 +19,6 @@ use crate::cli::output::Output;
 use crate::cli::paint::Paint;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::{count, duration, harmless, list};
-use crate::config::ServerSettings;
 use crate::core::id::ServerId;
 
 /// So many last lines of a server's stderr are shown.
@@ -53,13 +51,13 @@ pub(super) struct Status {
 
     /// Prints JSON
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 impl Status {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         setup::log(QUIET_LOG)?;
-        let wanted = self.wanted()?;
+        let Configured { servers: wanted, credentials } = self.wanted()?;
         if wanted.is_empty() {
             if self.json {
                 out.pretty(&json!({ "servers": [] }));
@@ -68,7 +66,7 @@ impl Status {
             return Ok(Exit::Done);
         }
         let ids: Vec<ServerId> = wanted.keys().cloned().collect();
-        let servers = ToolServers::new(wanted);
+        let servers = ToolServers::new(&wanted, &credentials);
         let mut wait = Wait::new();
         let trace = new_trace();
         let visits = join_all(ids.iter().map(|id| Visit::of(&servers, id, &trace)));
@@ -86,14 +84,15 @@ impl Status {
         Ok(exit)
     }
 
-    fn wanted(&self) -> Result<BTreeMap<ServerId, ServerSettings>, CliError> {
+    fn wanted(&self) -> Result<Configured, CliError> {
         let mut known = configured(&self.config, &self.mcp_config)?;
-        if let Some(unknown) = self.servers.iter().find(|name| !known.contains_key(&ServerId::from(name.as_str()))) {
-            let known = list(known.keys());
+        let is_known = |name: &&String| known.servers.contains_key(&ServerId::from(name.as_str()));
+        if let Some(unknown) = self.servers.iter().find(|name| !is_known(name)) {
+            let known = list(known.servers.keys());
             return Err(CliError::not_found(format!("there is no MCP server `{unknown}`; configured are: {known}")));
         }
         if !self.servers.is_empty() {
-            known.retain(|id, _| self.servers.iter().any(|name| name == id.as_str()));
+            known.servers.retain(|id, _| self.servers.iter().any(|name| name == id.as_str()));
         }
         Ok(known)
     }
@@ -136,38 +135,76 @@ fn table(visits: &[Visit], out: &mut Output) {
         Paint::Colour => table.enforce_styling(),
         Paint::Plain => table.force_no_tty(),
     };
-    table.set_header(["SERVER", "STATE", "CALLS ITSELF", "MCP", "TOOLS", "READY AFTER"].map(bold));
+    let columns: Vec<&Column> = COLUMNS.iter().filter(|column| visits.iter().any(column.is_needed)).collect();
+    table.set_header(columns.iter().map(|column| bold(column.head)));
     for visit in visits {
-        table.add_row(row(visit));
+        table.add_row(columns.iter().map(|column| (column.cell)(visit).unwrap_or_else(|| "–".into())));
     }
     out.line(table.trim_fmt());
     let ready = visits.iter().filter(|visit| is_ready(visit)).count();
     out.line(format!("{ready} of {} ready", count(visits.len(), "server")));
 }
 
-fn row(visit: &Visit) -> [String; 6] {
-    let status = &visit.status;
-    let spoken = status.protocol_version.as_deref().zip(era(status));
-    let ready = is_ready(visit);
-    [
-        status.id.to_string(),
-        state(visit).to_owned(),
-        if status.name.is_some() { visit.about() } else { "–".into() },
-        spoken.map_or_else(|| "–".into(), |(revision, era)| format!("{revision} ({era})")),
-        if ready { visit.tools.len().to_string() } else { "–".into() },
-        if ready { duration(milliseconds(visit.took)) } else { "–".into() },
-    ]
+/// A column, which is shown when some server needs it.
+struct Column {
+    head: &'static str,
+    is_needed: fn(&Visit) -> bool,
+    /// `None` where there is nothing to say.
+    cell: fn(&Visit) -> Option<String>,
 }
 
-fn state(visit: &Visit) -> &'static str {
+const fn always(_: &Visit) -> bool {
+    true
+}
+
+const COLUMNS: &[Column] = &[
+    Column { head: "SERVER", is_needed: always, cell: |visit| Some(visit.status.id.to_string()) },
+    Column { head: "STATE", is_needed: always, cell: |visit| Some(state(visit)) },
+    Column { head: "CALLS ITSELF", is_needed: always, cell: |visit| visit.status.name.as_ref().map(|_| visit.about()) },
+    Column { head: "MCP", is_needed: always, cell: spoken },
+    Column {
+        head: "TOOLS",
+        is_needed: always,
+        cell: |visit| visit.status.tools.map(|_| visit.tools.len().to_string()),
+    },
+    Column {
+        head: "READY AFTER",
+        is_needed: always,
+        cell: |visit| is_ready(visit).then(|| duration(milliseconds(visit.took))),
+    },
+    Column {
+        head: "RESTARTS",
+        is_needed: |visit| visit.status.restarts > 0,
+        cell: |visit| Some(visit.status.restarts.to_string()),
+    },
+    Column {
+        head: "IN FLIGHT",
+        is_needed: |visit| visit.status.calls.made > 0,
+        cell: |visit| Some(visit.status.calls.in_flight.to_string()),
+    },
+    Column {
+        head: "LATENCY",
+        is_needed: |visit| visit.status.calls.made > 0,
+        cell: |visit| visit.status.calls.latency.map(|latency| duration(milliseconds(latency.mean))),
+    },
+];
+
+fn spoken(visit: &Visit) -> Option<String> {
+    let revision = visit.status.protocol_version.as_deref()?;
+    Some(format!("{revision} ({})", era(&visit.status)?))
+}
+
+fn state(visit: &Visit) -> String {
     match visit.status.state {
-        ServerState::Ready if visit.missing().is_some() => "not usable",
-        ServerState::Ready => "ready",
-        ServerState::Idle => "idle",
-        ServerState::Starting => "starting",
-        ServerState::Disconnected => "disconnected",
-        ServerState::Failed => "failed",
-        ServerState::Closed => "closed",
+        ServerState::Ready if visit.missing().is_some() => "not usable".into(),
+        ServerState::Ready => "ready".into(),
+        ServerState::Idle => "idle".into(),
+        ServerState::Starting => "starting".into(),
+        ServerState::BackingOff { failures, .. } | ServerState::Failed { failures } if failures > 1 => {
+            format!("failed {failures} times")
+        }
+        ServerState::BackingOff { .. } | ServerState::Failed { .. } => "failed".into(),
+        ServerState::Closed => "closed".into(),
     }
 }
 
@@ -175,7 +212,8 @@ fn state(visit: &Visit) -> &'static str {
 fn troubles(visit: &Visit, paint: Paint) -> Vec<String> {
     let mut lines = Vec::new();
     let id = &visit.status.id;
-    let reason = visit.missing().or(visit.status.last_error.as_deref()).filter(|_| !is_ready(visit));
+    let last_error = visit.status.last_error.as_ref().map(|error| error.message.as_str());
+    let reason = visit.missing().or(last_error).filter(|_| !is_ready(visit));
     if let Some(reason) = reason {
         lines.push(format!("\n{} {}", paint.red(format!("✗ {id}:")), harmless(reason)));
         let stderr = &visit.status.stderr;

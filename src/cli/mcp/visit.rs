@@ -54,6 +54,7 @@ impl Visit {
     pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         warnings.extend(self.stale.as_ref().map(|why| format!("these are the tools of before: {why}")));
+        warnings.extend(self.status.stdout_noise.told());
         let silent = self.named(|tool| tool.description.trim().is_empty());
         warnings.extend(silent.map(|(number, names)| {
             let have = if number == 1 { "has" } else { "have" };
