@@ -14,6 +14,7 @@ mod error;
 mod exit;
 mod find;
 mod follow;
+mod form;
 mod init;
 mod interrupt;
 mod mcp;
@@ -48,6 +49,7 @@ Begin with:
   toolgate run \"What is in stock?\"  run the agent it describes
   toolgate tools                    see what the agent is offered, and what asks first
   toolgate models check NAME        see what works with a configured model
+  toolgate mcp list -- COMMAND      see what an MCP server offers
 
 `toolgate help COMMAND` has examples for each command.";
 

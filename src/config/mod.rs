@@ -64,3 +64,8 @@ pub fn load(path: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result
 pub fn read_file<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
     Ok(yaml::parse(&yaml::read(path)?)?)
 }
+
+/// Text from elsewhere with its `${NAME}` and `${NAME:-default}` replaced as in the configuration.
+pub fn expanded(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<String, Fault> {
+    expand::expand(text, env).map_err(|error| Fault::new(error.to_string()).with_remedy(error.remedy()))
+}
