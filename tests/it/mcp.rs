@@ -4,6 +4,7 @@ mod auth;
 mod calls;
 mod demo;
 mod egress;
+mod faults;
 mod http;
 mod lifetime;
 mod listing;
