@@ -22,6 +22,22 @@ pub struct ServerSettings {
     pub trusted: bool,
     /// How many calls it gets at a time; default 16. The others wait.
     pub max_concurrency: usize,
+    /// Which era of the protocol it is spoken to in; default: what it speaks.
+    pub era: EraChoice,
+    /// Whether it is told that it may ask something in the middle of a call; default yes.
+    pub elicitation: bool,
+}
+
+/// Which era of the protocol a server is spoken to in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EraChoice {
+    /// It is found out, and remembered until it is no longer so.
+    #[default]
+    Auto,
+    /// The sessions of the revisions up to 2025-11-25.
+    Legacy,
+    /// The stateless revision 2026-07-28.
+    Modern,
 }
 
 /// The two ways to reach a server.
@@ -67,6 +83,8 @@ impl ServerSettings {
             total_timeout: Duration::from_secs(600),
             trusted: false,
             max_concurrency: 16,
+            era: EraChoice::Auto,
+            elicitation: true,
         }
     }
 
