@@ -1,19 +1,28 @@
 //! One live connection: how it comes about, what is known of the other side, and its end.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::ServerPeerInfo;
-use rmcp::service::{ClientInitializeError, Peer};
+use rmcp::service::{ClientCacheConfig, Peer, serve_directly};
+use rmcp::transport::Transport as SdkTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::era::{self, Running};
+use super::era::{self, Agreed, Broken, Disagreement, Era, Failed, Memory, Running, Terms, agree};
+use super::headers::ToolHeaders;
 use super::http;
 use super::listener::Listener;
+use super::listing::Listing;
 use super::settings::{ServerSettings, StdioSettings, Transport};
-use super::stdio::{self, Child, LineCap, Output, Overflow, SpawnError};
+use super::stdio::{self, Child, LineCap, Mark, Messages, Output, Overflow, SpawnError};
+use super::subscription;
+use super::task::Told;
 
 /// How long the exit status of a child is waited for once its connection broke.
 const POST_MORTEM: Duration = Duration::from_millis(500);
@@ -26,8 +35,15 @@ pub(super) struct Connection {
     pub(super) listener: Listener,
     /// Where what outlives a request is waited for.
     pub(super) tasks: TaskTracker,
+    /// What was answered to its tasks.
+    pub(super) told: Told,
+    era: Era,
+    tool_headers: ToolHeaders,
+    /// Whether a new agreement is due, so that this connection has no future.
+    outdated: AtomicBool,
     running: Mutex<Option<Running>>,
     process: Option<Process>,
+    _followers: DropGuard,
 }
 
 /// The child behind a stdio connection.
@@ -58,31 +74,110 @@ impl Connection {
         settings: &ServerSettings,
         tasks: &TaskTracker,
         output: &Mutex<Option<Output>>,
+        memory: &Memory,
     ) -> Result<Self, ConnectError> {
-        let listener = Listener::default();
-        let (running, process) = match &settings.transport {
+        let (terms, tool_headers) = (Terms::of(settings, memory), ToolHeaders::default());
+        match &settings.transport {
             Transport::Stdio(stdio) => {
-                let (running, process) = open_stdio(stdio, listener.clone(), tasks, output).await?;
-                (running, Some(process))
+                let open = || spawn(stdio, tasks, output);
+                let (agreed, transport, process) = match agree(&terms, open).await {
+                    Ok(established) => (established.agreed, established.transport, established.keeper),
+                    Err(Failed::NoTransport(error)) => return Err(error.into()),
+                    Err(Failed::Disagreed(why, process)) => return Err(process.refused(why).await),
+                };
+                Ok(Self::begin(agreed, transport, settings, tasks, tool_headers, Some(process)).await)
             }
             Transport::Http(http) => {
-                let transport = http::transport(http, settings.max_concurrency)?;
-                let running = era::handshake(listener.clone(), transport).await.map_err(refused_over_http)?;
-                (running, None)
+                let open = || Ok((http::transport(http, settings.max_concurrency, tool_headers.clone())?, ()));
+                let (agreed, transport) = match agree(&terms, open).await {
+                    Ok(established) => (established.agreed, established.transport),
+                    Err(Failed::NoTransport(error)) => return Err(ConnectError::Http(error)),
+                    Err(Failed::Disagreed(why, ())) => return Err(refused_over_http(why)),
+                };
+                Ok(Self::begin(agreed, transport, settings, tasks, tool_headers, None).await)
             }
-        };
+        }
+    }
+
+    /// Hands an agreed transport to the SDK.
+    async fn begin<T: SdkTransport<RoleClient> + 'static>(
+        agreed: Agreed,
+        transport: T,
+        settings: &ServerSettings,
+        tasks: &TaskTracker,
+        tool_headers: ToolHeaders,
+        process: Option<Process>,
+    ) -> Self {
+        let Agreed { era, peer: itself } = agreed;
+        let follows = era == Era::Modern
+            && itself.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true));
+        let listener = Listener::new(era::introduction(era, settings.elicitation));
+        let running = serve_directly(listener.clone(), transport, Some(itself));
         let peer = running.peer().clone();
-        Ok(Self { peer, running: Mutex::new(Some(running)), listener, process, tasks: tasks.clone() })
+        peer.set_response_cache_config(ClientCacheConfig::disabled()).await;
+        let over = CancellationToken::new();
+        if follows {
+            let following = subscription::follow(peer.clone(), listener.tools_changed().clone());
+            tasks.spawn(over.clone().run_until_cancelled_owned(following));
+        }
+        Self {
+            peer,
+            listener,
+            tasks: tasks.clone(),
+            told: Told::default(),
+            era,
+            tool_headers,
+            outdated: AtomicBool::new(false),
+            running: Mutex::new(Some(running)),
+            process,
+            _followers: over.drop_guard(),
+        }
     }
 
     /// Whether a request has a chance.
     pub(super) fn is_alive(&self) -> bool {
-        !self.peer.is_transport_closed() && self.process.as_ref().is_none_or(|process| !process.child.has_exited())
+        !self.outdated.load(Ordering::Acquire)
+            && !self.peer.is_transport_closed()
+            && self.process.as_ref().is_none_or(|process| !process.child.has_exited())
     }
 
     /// What the other side said of itself.
     pub(super) fn peer_info(&self) -> Option<Arc<ServerPeerInfo>> {
         self.peer.peer_info()
+    }
+
+    /// The era it speaks. The revision is in [`peer_info`](Self::peer_info).
+    pub(super) fn era(&self) -> Era {
+        self.era
+    }
+
+    /// The server no longer holds to what was agreed: the next request needs a new connection.
+    pub(super) fn outdate(&self) {
+        self.outdated.store(true, Ordering::Release);
+    }
+
+    /// Counts how often the server said that its tools changed.
+    pub(super) fn tools_changed(&self) -> watch::Receiver<u64> {
+        self.listener.tools_changed().subscribe()
+    }
+
+    /// Heeds what listed tools want of a call, and leaves out those that can never be called. Over stdio there are no
+    /// headers, so that nothing can be wrong with them.
+    pub(super) fn take_up(&self, listing: &mut Listing) {
+        if self.era == Era::Modern && self.process.is_none() {
+            self.tool_headers.take_up(&mut listing.tools, &mut listing.left_out);
+        }
+    }
+
+    /// Where a child is now in what it writes to stderr.
+    pub(super) fn mark(&self) -> Option<Mark> {
+        self.process.as_ref().map(|process| process.child.output().mark())
+    }
+
+    /// What it wrote to stderr since then, as far as it is kept.
+    pub(super) fn said_since(&self, mark: Option<Mark>) -> Vec<String> {
+        let said = self.process.as_ref().zip(mark).map(|(process, mark)| process.child.output().stderr_since(mark));
+        said.unwrap_or_default()
     }
 
     /// Whether the other side is a child of ours.
@@ -116,6 +211,13 @@ impl Connection {
 }
 
 impl Process {
+    async fn refused(&self, why: Disagreement) -> ConnectError {
+        match why {
+            Disagreement::Refused(words) => ConnectError::Handshake(words + &self.child.output().quoted()),
+            Disagreement::Broken(_) => ConnectError::Died(self.last_words().await),
+        }
+    }
+
     async fn last_words(&self) -> String {
         if self.overflow.happened() {
             let longest = Overflow::MAX_LINE / (1024 * 1024);
@@ -129,38 +231,27 @@ impl Process {
     }
 }
 
-async fn open_stdio(
+type StdioTransport = AsyncRwTransport<RoleClient, LineCap<Messages<ChildStdout>>, ChildStdin>;
+
+/// A fresh child.
+fn spawn(
     settings: &StdioSettings,
-    listener: Listener,
     tasks: &TaskTracker,
     output: &Mutex<Option<Output>>,
-) -> Result<(Running, Process), ConnectError> {
+) -> Result<(StdioTransport, Process), SpawnError> {
     let (child, stdout, stdin) = stdio::spawn(settings, tasks)?;
     *output.lock().unwrap_or_else(PoisonError::into_inner) = Some(child.output().clone());
     let process = Process { child, overflow: Overflow::default() };
     let stdout = LineCap::new(stdout, process.overflow.clone());
-    let transport = AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(usize::MAX);
-    match era::handshake(listener, transport).await {
-        Ok(running) => Ok((running, process)),
-        Err(ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }) => {
-            Err(ConnectError::Died(process.last_words().await))
+    Ok((AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(usize::MAX), process))
+}
+
+fn refused_over_http(why: Disagreement) -> ConnectError {
+    match why {
+        Disagreement::Refused(words) => ConnectError::Handshake(words),
+        Disagreement::Broken(Broken::Unsendable(error)) => ConnectError::Unreachable(http::explain(&error)),
+        Disagreement::Broken(Broken::Ended) => {
+            ConnectError::Unreachable("the stream ended before the answer to the handshake".into())
         }
-        Err(other) => Err(ConnectError::Handshake(refusal(&other) + &process.child.output().quoted())),
     }
-}
-
-fn refused_over_http(error: ClientInitializeError) -> ConnectError {
-    if let ClientInitializeError::TransportError { error, .. } = &error {
-        return ConnectError::Unreachable(http::explain(error));
-    }
-    ConnectError::Handshake(refusal(&error))
-}
-
-/// What is wrong with an answer to the handshake. The SDK's own words hold the whole answer.
-fn refusal(error: &ClientInitializeError) -> String {
-    const LONGEST: usize = 300;
-    if let ClientInitializeError::JsonRpcError(error) = error {
-        return format!("{} (JSON-RPC error {})", error.message, error.code.0);
-    }
-    error.to_string().chars().take(LONGEST).collect()
 }

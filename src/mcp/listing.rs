@@ -11,6 +11,7 @@ use super::answer::excerpt;
 use super::connection::Connection;
 use super::exchange::Limits;
 use super::fault::Fault;
+use super::freshness::Freshness;
 use crate::core::tool::{Annotations, McpTool};
 
 /// No server has that many pages; one that says so repeats itself.
@@ -29,10 +30,18 @@ pub(super) struct Listing {
     pub(super) tools: Vec<McpTool>,
     /// What cannot be used: the tool's name, if it has one, and the reason.
     pub(super) left_out: Vec<(Option<String>, String)>,
+    /// For how long it may be kept, and for whom.
+    pub(super) freshness: Freshness,
 }
 
-/// Asks for all pages.
+/// Asks for all pages, and takes up what the tools want of a call.
 pub(super) async fn list(connection: &Connection, meta: &Map<String, Value>, limits: Limits) -> Result<Listing, Fault> {
+    let mut listing = pages(connection, meta, limits).await?;
+    connection.take_up(&mut listing);
+    Ok(listing)
+}
+
+async fn pages(connection: &Connection, meta: &Map<String, Value>, limits: Limits) -> Result<Listing, Fault> {
     let mut listing = Listing::default();
     let mut cursor = None;
     let mut seen = HashSet::new();
@@ -40,6 +49,8 @@ pub(super) async fn list(connection: &Connection, meta: &Map<String, Value>, lim
         let params = PaginatedRequestParams::default().with_cursor(cursor.take());
         let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
         let page = connection.exchange(request, meta.clone(), limits, &|_| {}).await?;
+        let fresh = Freshness::of(&page);
+        listing.freshness = if seen.is_empty() { fresh } else { listing.freshness.and(fresh) };
         let Some(next) = listing.add_page(page)? else {
             return Ok(listing);
         };

@@ -10,11 +10,17 @@
 
 mod answer;
 mod call;
+pub mod conformance;
 mod connection;
+mod content;
 pub mod demo;
+mod dialogue;
+mod elicitation;
 mod era;
 mod exchange;
 mod fault;
+mod freshness;
+mod headers;
 mod http;
 mod listener;
 mod listing;
@@ -23,7 +29,9 @@ mod servers;
 mod settings;
 mod status;
 mod stdio;
+mod subscription;
+mod task;
 
 pub use servers::Servers;
-pub use settings::{HttpSettings, ServerSettings, StdioSettings, Transport};
+pub use settings::{EraChoice, HttpSettings, ServerSettings, StdioSettings, Transport};
 pub use status::{ServerState, ServerStatus, StdoutNoise};

@@ -18,11 +18,11 @@ use super::fault::Fault;
 use super::settings::ServerSettings;
 use super::status::{ServerState, ServerStatus};
 use super::stdio::Output;
-use super::{call, listing};
+use super::{call, era, listing, task};
 use crate::core::id::ServerId;
 use crate::core::tool::{CallReply, FailureKind, LeftOut, Outcome, ServerTools};
 use crate::core::trace::SpanContext;
-use crate::ports::{McpCall, Progress};
+use crate::ports::{McpCall, McpTask, Progress};
 
 /// A server and what is known of it.
 pub(super) struct Server {
@@ -32,6 +32,8 @@ pub(super) struct Server {
     state: Mutex<State>,
     /// What the newest child says besides the protocol, kept beyond its end.
     output: Mutex<Option<Output>>,
+    /// Which era of the protocol it was found to speak.
+    eras: era::Memory,
     /// Held while connecting, so that everybody waits for the same attempt.
     gate: Arc<tokio::sync::Mutex<()>>,
     attempts: AtomicU64,
@@ -56,6 +58,7 @@ impl Server {
             settings,
             state: Mutex::new(State::Idle),
             output: Mutex::default(),
+            eras: era::Memory::default(),
             gate: Arc::default(),
             attempts: AtomicU64::new(0),
             tasks: TaskTracker::new(),
@@ -102,7 +105,15 @@ impl Server {
         };
         let made = call::make(&connection, &call, limits, progress).await;
         drop(slot);
-        made.unwrap_or_else(|fault| fault.into_outcome(self.id.as_str()).into())
+        made
+    }
+
+    /// Asks about a task. The error says why it could not be asked now.
+    pub(super) async fn task(self: &Arc<Self>, task: &McpTask<'_>) -> Result<CallReply, String> {
+        let limits = Limits::new(self.settings.call_timeout, self.settings.call_timeout);
+        let connection = self.connection().await?;
+        let asked = task::ask(&connection, task, call::trace_meta(task.trace), limits).await;
+        asked.map_err(|fault| format!("the MCP server `{}` {fault}", self.id))
     }
 
     /// What can be said of it now.
@@ -181,7 +192,7 @@ impl Server {
         drop(lost);
         let budget = self.settings.start_timeout;
         let opened = tokio::select! {
-            opened = timeout(budget, Connection::open(&self.settings, &self.tasks, &self.output)) => opened,
+            opened = timeout(budget, Connection::open(&self.settings, &self.tasks, &self.output, &self.eras)) => opened,
             () = self.closing.cancelled() => {
                 return Err(format!("the MCP server `{}` was shut down while it was starting", self.id));
             }

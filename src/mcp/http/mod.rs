@@ -3,6 +3,7 @@
 mod client;
 mod explain;
 mod traced;
+mod verdict;
 
 use std::collections::HashMap;
 
@@ -13,7 +14,9 @@ use secrecy::ExposeSecret;
 
 pub(super) use explain::{explain, send_fault};
 use traced::Traced;
+pub(super) use verdict::{session_is_over, was_answered};
 
+use super::headers::ToolHeaders;
 use super::settings::HttpSettings;
 
 /// What is wrong with the settings of a server, found before it is dialled.
@@ -31,6 +34,7 @@ pub(in crate::mcp) enum SettingsError {
 pub(super) fn transport(
     settings: &HttpSettings,
     max_concurrency: usize,
+    tools: ToolHeaders,
 ) -> Result<StreamableHttpClientTransport<Traced>, SettingsError> {
     let is_http = reqwest::Url::parse(&settings.url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
     if !is_http {
@@ -40,7 +44,7 @@ pub(super) fn transport(
         .max_concurrent_requests(max_concurrency)
         .max_sse_event_size(super::stdio::Overflow::MAX_LINE)
         .custom_headers(headers(settings)?);
-    Ok(StreamableHttpClientTransport::with_client(Traced(client::pooled()?), config))
+    Ok(StreamableHttpClientTransport::with_client(Traced::over(client::pooled()?, tools), config))
 }
 
 fn headers(settings: &HttpSettings) -> Result<HashMap<HeaderName, HeaderValue>, SettingsError> {

@@ -13,4 +13,5 @@ mod watchdog;
 
 pub(super) use child::{Child, SpawnError, spawn};
 pub(super) use line_cap::{LineCap, Overflow};
+pub(super) use messages::Messages;
 pub(super) use output::{Mark, Output};

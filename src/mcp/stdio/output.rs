@@ -49,6 +49,11 @@ impl Output {
         Mark(self.stderr.finished())
     }
 
+    /// What it wrote to stderr since the mark, as far as it is kept.
+    pub(in crate::mcp) fn stderr_since(&self, mark: Mark) -> Vec<String> {
+        self.stderr.since(mark.0)
+    }
+
     /// The end of a message about a child that failed: noise on stdout, and the last of stderr.
     pub(in crate::mcp) fn quoted(&self) -> String {
         let stderr = match self.stderr.lines() {
