@@ -225,6 +225,7 @@ fn reached(server: &config::ServerSettings) -> mcp::ServerSettings {
         total_timeout: server.total_timeout,
         trusted: server.trusted,
         max_concurrency: server.max_concurrency,
+        start: mcp::Start::default(),
         era: match server.era {
             config::McpEra::Auto => mcp::EraChoice::Auto,
             config::McpEra::Legacy => mcp::EraChoice::Legacy,

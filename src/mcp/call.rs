@@ -25,24 +25,16 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Addresses have to be visited before the call is made again.
 const VISITS_REQUIRED: i32 = -32042;
 
-/// Makes the call, or goes on with it where it was put aside. What goes wrong is an outcome.
+/// Makes the call, or goes on with it where it was put aside.
 pub(super) async fn make(
     connection: &Connection,
     call: &McpCall<'_>,
     limits: Limits,
     progress: &(dyn Fn(Progress) + Send + Sync),
-) -> CallReply {
-    let before = connection.mark();
-    let reply = match call.answered.and_then(|answered| Some((answered, answered.needed.task.as_ref()?))) {
+) -> Result<CallReply, Fault> {
+    match call.answered.and_then(|answered| Some((answered, answered.needed.task.as_ref()?))) {
         Some((answered, task)) => task::tell(connection, task, answered, trace_meta(call.trace), limits).await,
         None => send(connection, call, limits, progress).await,
-    };
-    let reply = reply.unwrap_or_else(|fault| fault.into_outcome(call.server.as_str()).into());
-    match reply {
-        CallReply::Ended { outcome, .. } if !has_succeeded(&outcome) => {
-            CallReply::Ended { stderr: connection.said_since(before), outcome }
-        }
-        CallReply::Ended { .. } | CallReply::NeedsInput(_) | CallReply::Task(_) => reply,
     }
 }
 
@@ -136,13 +128,6 @@ fn visits_required(
         return Ok(Outcome::failed(FailureKind::Refused, told).into());
     }
     Ok(CallReply::NeedsInput(dialogue.put_aside(questions)))
-}
-
-fn has_succeeded(outcome: &Outcome) -> bool {
-    match outcome {
-        Outcome::Returned(output) => !output.is_error,
-        Outcome::Failed(_) | Outcome::Unknown => false,
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! One live connection: how it comes about, what is known of the other side, and its end.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use rmcp::service::{ClientCacheConfig, Peer, serve_directly};
 use rmcp::transport::Transport as SdkTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::process::{ChildStdin, ChildStdout};
-use tokio::sync::watch;
+use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
@@ -20,7 +19,8 @@ use super::http;
 use super::listener::Listener;
 use super::listing::Listing;
 use super::settings::{ServerSettings, StdioSettings, Transport};
-use super::stdio::{self, Child, LineCap, Mark, Messages, Output, Overflow, SpawnError};
+use super::signals::Signals;
+use super::stdio::{self, Child, LineCap, Messages, Output, Overflow, SpawnError};
 use super::subscription;
 use super::task::Told;
 
@@ -33,17 +33,18 @@ const GOODBYE: Duration = Duration::from_secs(2);
 pub(super) struct Connection {
     pub(super) peer: Peer<RoleClient>,
     pub(super) listener: Listener,
+    /// What the supervisor hears.
+    pub(super) signals: Signals,
     /// Where what outlives a request is waited for.
     pub(super) tasks: TaskTracker,
     /// What was answered to its tasks.
     pub(super) told: Told,
     era: Era,
     tool_headers: ToolHeaders,
-    /// Whether a new agreement is due, so that this connection has no future.
-    outdated: AtomicBool,
-    running: Mutex<Option<Running>>,
+    /// Dropping it ends the connection as well, without waiting.
+    goodbye: CancellationToken,
+    _when_dropped: DropGuard,
     process: Option<Process>,
-    _followers: DropGuard,
 }
 
 /// The child behind a stdio connection.
@@ -79,22 +80,23 @@ impl Connection {
         let (terms, tool_headers) = (Terms::of(settings, memory), ToolHeaders::default());
         match &settings.transport {
             Transport::Stdio(stdio) => {
-                let open = || spawn(stdio, tasks, output);
-                let (agreed, transport, process) = match agree(&terms, open).await {
-                    Ok(established) => (established.agreed, established.transport, established.keeper),
+                let established = match agree(&terms, || spawn(stdio, tasks, output)).await {
+                    Ok(established) => established,
                     Err(Failed::NoTransport(error)) => return Err(error.into()),
                     Err(Failed::Disagreed(why, process)) => return Err(process.refused(why).await),
                 };
-                Ok(Self::begin(agreed, transport, settings, tasks, tool_headers, Some(process)).await)
+                let begun = Self::begin(established.agreed, established.transport, settings, tasks);
+                Ok(Self { process: Some(established.keeper), ..begun.await })
             }
             Transport::Http(http) => {
                 let open = || Ok((http::transport(http, settings.max_concurrency, tool_headers.clone())?, ()));
-                let (agreed, transport) = match agree(&terms, open).await {
-                    Ok(established) => (established.agreed, established.transport),
+                let established = match agree(&terms, open).await {
+                    Ok(established) => established,
                     Err(Failed::NoTransport(error)) => return Err(ConnectError::Http(error)),
                     Err(Failed::Disagreed(why, ())) => return Err(refused_over_http(why)),
                 };
-                Ok(Self::begin(agreed, transport, settings, tasks, tool_headers, None).await)
+                let begun = Self::begin(established.agreed, established.transport, settings, tasks);
+                Ok(Self { tool_headers: tool_headers.clone(), ..begun.await })
             }
         }
     }
@@ -105,45 +107,56 @@ impl Connection {
         transport: T,
         settings: &ServerSettings,
         tasks: &TaskTracker,
-        tool_headers: ToolHeaders,
-        process: Option<Process>,
     ) -> Self {
         let Agreed { era, peer: itself } = agreed;
-        let follows = era == Era::Modern
-            && itself.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true));
-        let listener = Listener::new(era::introduction(era, settings.elicitation));
+        let signals = Signals::default();
+        let listener = Listener::new(era::introduction(era, settings.elicitation), signals.clone());
         let running = serve_directly(listener.clone(), transport, Some(itself));
-        let peer = running.peer().clone();
+        let (peer, goodbye) = (running.peer().clone(), CancellationToken::new());
         peer.set_response_cache_config(ClientCacheConfig::disabled()).await;
-        let over = CancellationToken::new();
-        if follows {
-            let following = subscription::follow(peer.clone(), listener.tools_changed().clone());
-            tasks.spawn(over.clone().run_until_cancelled_owned(following));
-        }
-        Self {
+        tasks.spawn(see_to_the_end(running, goodbye.clone(), signals.lost.clone()));
+        let connection = Self {
             peer,
             listener,
+            signals,
             tasks: tasks.clone(),
             told: Told::default(),
             era,
-            tool_headers,
-            outdated: AtomicBool::new(false),
-            running: Mutex::new(Some(running)),
-            process,
-            _followers: over.drop_guard(),
+            tool_headers: ToolHeaders::default(),
+            _when_dropped: goodbye.clone().drop_guard(),
+            goodbye,
+            process: None,
+        };
+        if era == Era::Modern && connection.promises_changes() {
+            let following = subscription::follow(connection.peer.clone(), connection.signals.clone());
+            tasks.spawn(connection.signals.lost.clone().run_until_cancelled_owned(following));
+        }
+        connection
+    }
+
+    /// Waits until it is of no more use. What a child started itself may hold its stdout open when it is gone.
+    pub(super) async fn lost(&self) {
+        let ended = async {
+            match &self.process {
+                Some(process) => process.child.ended().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.signals.lost.cancelled() => {}
+            () = ended => self.signals.lost.cancel(),
         }
     }
 
-    /// Whether a request has a chance.
-    pub(super) fn is_alive(&self) -> bool {
-        !self.outdated.load(Ordering::Acquire)
-            && !self.peer.is_transport_closed()
-            && self.process.as_ref().is_none_or(|process| !process.child.has_exited())
+    /// Whether the server promised to say when its tools change, and can be heard. Over HTTP that takes a stream which
+    /// many servers do not have, and the stateless revision says so to subscribers only.
+    pub(super) fn announces_changes(&self) -> bool {
+        self.is_child() && self.era == Era::Legacy && self.promises_changes()
     }
 
-    /// What the other side said of itself.
-    pub(super) fn peer_info(&self) -> Option<Arc<ServerPeerInfo>> {
-        self.peer.peer_info()
+    fn promises_changes(&self) -> bool {
+        self.peer_info()
+            .is_some_and(|peer| peer.capabilities.tools.as_ref().and_then(|tools| tools.list_changed) == Some(true))
     }
 
     /// The era it speaks. The revision is in [`peer_info`](Self::peer_info).
@@ -151,33 +164,17 @@ impl Connection {
         self.era
     }
 
-    /// The server no longer holds to what was agreed: the next request needs a new connection.
-    pub(super) fn outdate(&self) {
-        self.outdated.store(true, Ordering::Release);
-    }
-
-    /// Counts how often the server said that its tools changed.
-    pub(super) fn tools_changed(&self) -> watch::Receiver<u64> {
-        self.listener.tools_changed().subscribe()
-    }
-
     /// Heeds what listed tools want of a call, and leaves out those that can never be called. Over stdio there are no
     /// headers, so that nothing can be wrong with them.
     pub(super) fn take_up(&self, listing: &mut Listing) {
-        if self.era == Era::Modern && self.process.is_none() {
+        if self.era == Era::Modern && !self.is_child() {
             self.tool_headers.take_up(&mut listing.tools, &mut listing.left_out);
         }
     }
 
-    /// Where a child is now in what it writes to stderr.
-    pub(super) fn mark(&self) -> Option<Mark> {
-        self.process.as_ref().map(|process| process.child.output().mark())
-    }
-
-    /// What it wrote to stderr since then, as far as it is kept.
-    pub(super) fn said_since(&self, mark: Option<Mark>) -> Vec<String> {
-        let said = self.process.as_ref().zip(mark).map(|(process, mark)| process.child.output().stderr_since(mark));
-        said.unwrap_or_default()
+    /// What the other side said of itself.
+    pub(super) fn peer_info(&self) -> Option<Arc<ServerPeerInfo>> {
+        self.peer.peer_info()
     }
 
     /// Whether the other side is a child of ours.
@@ -192,10 +189,8 @@ impl Connection {
 
     /// Says goodbye and waits until nothing is left.
     pub(super) async fn close(&self) {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(mut running) = running {
-            let _ = running.close_with_timeout(GOODBYE).await;
-        }
+        self.goodbye.cancel();
+        let _ = timeout(GOODBYE, self.signals.lost.cancelled()).await;
         if let Some(process) = &self.process {
             process.child.shut_down().await;
         }
@@ -206,6 +201,16 @@ impl Connection {
         match &self.process {
             Some(process) => process.last_words().await,
             None => "the stream ended before the answer".into(),
+        }
+    }
+}
+
+impl ConnectError {
+    /// Whether another try may help without anybody changing anything.
+    pub(super) fn may_pass(&self) -> bool {
+        match self {
+            Self::Spawn(_) | Self::Http(_) => false,
+            Self::Died(_) | Self::Unreachable(_) | Self::Handshake(_) => true,
         }
     }
 }
@@ -229,6 +234,21 @@ impl Process {
         };
         what + &self.child.output().quoted()
     }
+}
+
+/// Waits until nothing is exchanged any more, by our wish or by itself, and says so.
+async fn see_to_the_end(running: Running, goodbye: CancellationToken, lost: CancellationToken) {
+    let stop = running.cancellation_token();
+    let over = running.waiting();
+    tokio::pin!(over);
+    tokio::select! {
+        _ = &mut over => {}
+        () = goodbye.cancelled() => {
+            stop.cancel();
+            let _ = over.await;
+        }
+    }
+    lost.cancel();
 }
 
 type StdioTransport = AsyncRwTransport<RoleClient, LineCap<Messages<ChildStdout>>, ChildStdin>;

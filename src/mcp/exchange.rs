@@ -117,7 +117,7 @@ impl Connection {
     async fn fault(&self, error: ServiceError) -> Fault {
         if let ServiceError::McpError(error) = error {
             if error.code.0 == UNSUPPORTED_REVISION {
-                self.outdate();
+                self.signals.lost.cancel();
                 return Fault::NotSent(format!(
                     "no longer speaks the revision agreed on: {}; the next request agrees anew",
                     error.message
@@ -127,7 +127,7 @@ impl Connection {
         }
         if let (ServiceError::TransportSend(error), false) = (&error, self.is_child()) {
             if http::session_is_over(error) {
-                self.outdate();
+                self.signals.lost.cancel();
                 let why = http::explain(error);
                 return Fault::NotSent(format!("ended its session: {why}; the next request begins a new one"));
             }

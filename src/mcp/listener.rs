@@ -14,10 +14,11 @@ use rmcp::model::{
 use rmcp::service::{InboundStreamOrigin, NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
 use serde_json::Value;
-use tokio::sync::{Mutex, MutexGuard, mpsc, watch};
+use tokio::sync::{Mutex, MutexGuard, mpsc};
 
 use super::dialogue::Desk;
 use super::elicitation;
+use super::signals::Signals;
 use crate::ports::Progress;
 
 /// How much unread progress is kept per call. More is dropped: it is a courtesy, not a fact.
@@ -29,7 +30,7 @@ pub(super) struct Listener {
     introduction: ClientConfig,
     routes: Arc<Mutex<Routes>>,
     desk: Desk,
-    tools_changed: watch::Sender<u64>,
+    signals: Signals,
 }
 
 /// Who waits for progress under which token.
@@ -37,10 +38,9 @@ pub(super) struct Listener {
 pub(super) struct Routes(HashMap<ProgressToken, mpsc::Sender<Progress>>);
 
 impl Listener {
-    /// That introduces itself so.
-    pub(super) fn new(introduction: ClientConfig) -> Self {
-        let tools_changed = watch::Sender::new(0);
-        Self { introduction, routes: Arc::default(), desk: Desk::default(), tools_changed }
+    /// That introduces itself so, of a connection with these signals.
+    pub(super) fn new(introduction: ClientConfig, signals: Signals) -> Self {
+        Self { introduction, routes: Arc::default(), desk: Desk::default(), signals }
     }
 
     /// Holds progress and questions back until the guard is dropped, so that none overtakes the registration of its
@@ -52,11 +52,6 @@ impl Listener {
     /// Where calls are asked about.
     pub(super) fn desk(&self) -> &Desk {
         &self.desk
-    }
-
-    /// Counts the changes of the server's tools.
-    pub(super) fn tools_changed(&self) -> &watch::Sender<u64> {
-        &self.tools_changed
     }
 
     async fn asked(&self, params: &Value, extensions: &Extensions) -> Result<Value, ErrorData> {
@@ -98,7 +93,7 @@ impl ClientHandler for Listener {
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.tools_changed.send_modify(|changes| *changes += 1);
+        self.signals.tools_changed.notify_one();
     }
 
     async fn create_elicitation(

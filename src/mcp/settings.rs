@@ -22,6 +22,8 @@ pub struct ServerSettings {
     pub trusted: bool,
     /// How many calls it gets at a time; default 16. The others wait.
     pub max_concurrency: usize,
+    /// When it is started; default with all others.
+    pub start: Start,
     /// Which era of the protocol it is spoken to in; default: what it speaks.
     pub era: EraChoice,
     /// Whether it is told that it may ask something in the middle of a call; default yes.
@@ -38,6 +40,16 @@ pub enum EraChoice {
     Legacy,
     /// The stateless revision 2026-07-28.
     Modern,
+}
+
+/// When a server is started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Start {
+    /// By [`Servers::start`](super::Servers::start), with all others; without that when it is first needed.
+    #[default]
+    Eager,
+    /// When its tools are first asked for, or a call is made.
+    Lazy,
 }
 
 /// The two ways to reach a server.
@@ -83,6 +95,7 @@ impl ServerSettings {
             total_timeout: Duration::from_secs(600),
             trusted: false,
             max_concurrency: 16,
+            start: Start::default(),
             era: EraChoice::Auto,
             elicitation: true,
         }

@@ -6,22 +6,23 @@ use std::time::Duration;
 use rmcp::RoleClient;
 use rmcp::model::{ErrorCode, ServerNotification, SubscriptionFilter};
 use rmcp::service::{Peer, ServiceError, Subscription};
-use tokio::sync::watch;
+
+use super::signals::Signals;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Counts the changes of the server's tools until the connection is closed, or the server has no such streams.
-pub(super) async fn follow(peer: Peer<RoleClient>, changes: watch::Sender<u64>) {
+/// Rings whenever the tools changed, until the connection is closed or the server turns out to have no such streams.
+pub(super) async fn follow(peer: Peer<RoleClient>, signals: Signals) {
     let mut pause = FIRST_PAUSE;
     while !peer.is_transport_closed() {
         let filter = SubscriptionFilter::builder().tools_list_changed().build();
         match peer.listen(filter).await {
             Ok(subscription) => {
                 pause = FIRST_PAUSE;
-                listen(subscription, &changes).await;
+                listen(subscription, &signals).await;
                 // Whatever changed before the next stream begins is told by nobody.
-                changes.send_modify(|changes| *changes += 1);
+                signals.tools_changed.notify_one();
             }
             Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => return,
             Err(error) => tracing::debug!(%error, "an MCP server offers no stream of changes now"),
@@ -31,10 +32,10 @@ pub(super) async fn follow(peer: Peer<RoleClient>, changes: watch::Sender<u64>) 
     }
 }
 
-async fn listen(mut subscription: Subscription, changes: &watch::Sender<u64>) {
+async fn listen(mut subscription: Subscription, signals: &Signals) {
     while let Ok(Some(said)) = subscription.next().await {
         if let ServerNotification::ToolListChangedNotification(_) = said {
-            changes.send_modify(|changes| *changes += 1);
+            signals.tools_changed.notify_one();
         }
     }
 }

@@ -2,9 +2,12 @@
 
 mod calls;
 mod demo;
+mod faults;
 mod http;
 mod lifetime;
 mod listing;
 mod orphans;
 mod peers;
+mod sessions;
+mod supervision;
 mod support;

@@ -19,9 +19,17 @@ pub struct ToolFilter {
 impl ToolFilter {
     /// Whether the name passes. A pattern that is no valid glob matches only itself, literally.
     pub fn admits(&self, name: &ToolName) -> bool {
-        let any = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, name.as_str()));
-        (self.allow.is_empty() || any(&self.allow)) && !any(&self.deny)
+        (self.allow.is_empty() || any(&self.allow, name)) && !self.denies(name)
     }
+
+    /// Whether the name is on the deny list.
+    pub fn denies(&self, name: &ToolName) -> bool {
+        any(&self.deny, name)
+    }
+}
+
+fn any(patterns: &[String], name: &ToolName) -> bool {
+    patterns.iter().any(|pattern| matches(pattern, name.as_str()))
 }
 
 fn matches(pattern: &str, name: &str) -> bool {

@@ -1,6 +1,7 @@
 //! Servers that are child processes: how one is spawned, watched and brought down.
 
 mod child;
+mod envelope;
 mod environment;
 mod group;
 mod line_cap;
@@ -14,4 +15,4 @@ mod watchdog;
 pub(super) use child::{Child, SpawnError, spawn};
 pub(super) use line_cap::{LineCap, Overflow};
 pub(super) use messages::Messages;
-pub(super) use output::{Mark, Output};
+pub(super) use output::Output;
