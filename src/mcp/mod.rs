@@ -9,6 +9,7 @@
 //! whether a call may be made again (`core::run`).
 
 mod answer;
+pub mod auth;
 mod call;
 pub mod conformance;
 mod connection;
@@ -35,6 +36,7 @@ mod supervisor;
 mod tally;
 mod task;
 
+pub use http::egress::Egress;
 pub use servers::Servers;
 pub use settings::{EraChoice, HttpSettings, ServerSettings, Start, StdioSettings, Transport};
 pub use status::{LastError, ServerState, ServerStatus, StdoutNoise};

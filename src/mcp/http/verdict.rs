@@ -12,7 +12,9 @@ pub(in crate::mcp) fn was_answered(error: &DynamicTransportError) -> bool {
     #[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK")]
     match error {
         StreamableHttpError::Client(client) => !client.is_connect(),
-        StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_) => false,
+        StreamableHttpError::AuthRequired(_)
+        | StreamableHttpError::InsufficientScope(_)
+        | StreamableHttpError::Auth(_) => false,
         _ => true,
     }
 }
