@@ -22,9 +22,10 @@ Examples:
   toolgate blobs save media://sha256-2c26… -o cat.png
   toolgate blobs save media://sha256-2c26… -o - | magick - cat.jpg
 
-Handles are at the end of a run that produced media, and in `toolgate runs show`.";
+Handles are at the end of a run that produced media, and in `toolgate runs show`, with those of results that were too
+large to be shown whole.";
 
-/// Save media that models produced
+/// Save media and large results
 #[derive(Args, Debug)]
 pub(super) struct Blobs {
     #[command(subcommand)]
@@ -102,7 +103,7 @@ async fn blob(app: &App, handle: &BlobHandle) -> Result<Blob, CliError> {
     };
     found.ok_or_else(|| {
         let message = format!("there is no {handle} in the store of this configuration");
-        CliError::not_found(message).with_remedy("`toolgate runs show` names the media of a run; check --config")
+        CliError::not_found(message).with_remedy("`toolgate runs show` names what is kept of a run; check --config")
     })
 }
 

@@ -14,6 +14,7 @@ use crate::core::chat::Price;
 use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::policy::Policy;
 use crate::core::run::{Candidate, InDoubt, Limits, OnDeny};
+use crate::core::tool::result::ResultCheck;
 use crate::core::tool::{ExternalTool, TierMode, ToolFilter};
 
 /// Everything a gateway is told. Secrets show themselves as redacted.
@@ -226,6 +227,10 @@ pub struct ServerSettings {
     pub total_timeout: Duration,
     /// Calls at the same time; at least 1.
     pub max_concurrency: usize,
+    /// Bytes of text that one of its results brings into the conversation; `None` for the agent's limit.
+    pub max_result_bytes: Option<u64>,
+    /// What becomes of a structured result that does not fit the tool's output schema.
+    pub check_results: ResultCheck,
 }
 
 /// How an MCP server is reached.

@@ -15,6 +15,8 @@ mod pending;
 mod plain;
 mod racing;
 mod refusing;
+mod results;
+mod showing;
 mod tiers;
 mod watching;
 mod world;

@@ -8,6 +8,7 @@ use crate::config::scope::Scope;
 use crate::config::settings::{ServerSettings, TransportSettings};
 use crate::config::written::{Http, Server, Stdio};
 use crate::core::id::ServerId;
+use crate::core::tool::result::ResultCheck;
 
 const START_SECONDS: u64 = 60;
 const CALL_SECONDS: u64 = 60;
@@ -51,6 +52,8 @@ fn settings(placed: &Placed<Server>, scope: &mut Scope<'_>) -> Option<ServerSett
         call_timeout: scope.seconds(written.call_timeout_s.as_ref(), CALL_SECONDS),
         total_timeout: scope.seconds(written.total_timeout_s.as_ref(), TOTAL_SECONDS),
         max_concurrency: scope.at_least_one(written.max_concurrency.as_ref(), CONCURRENCY),
+        max_result_bytes: written.max_result_bytes.as_ref().map(|bytes| scope.result_bytes(bytes)),
+        check_results: written.check_results.unwrap_or_default(),
         ..ServerSettings::new(transport)
     })
 }
@@ -89,6 +92,8 @@ impl ServerSettings {
             call_timeout: seconds(CALL_SECONDS),
             total_timeout: seconds(TOTAL_SECONDS),
             max_concurrency: CONCURRENCY,
+            max_result_bytes: None,
+            check_results: ResultCheck::default(),
         }
     }
 }

@@ -22,6 +22,11 @@ impl ToolFilter {
         let any = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, name.as_str()));
         (self.allow.is_empty() || any(&self.allow)) && !any(&self.deny)
     }
+
+    /// Whether the deny list speaks of it. That is all that speaks of toolgate's own tools, which nobody lists.
+    pub fn denies(&self, name: &ToolName) -> bool {
+        self.deny.iter().any(|pattern| matches(pattern, name.as_str()))
+    }
 }
 
 fn matches(pattern: &str, name: &str) -> bool {
