@@ -22,8 +22,7 @@ Examples:
   toolgate blobs save media://sha256-2c26… -o cat.png
   toolgate blobs save media://sha256-2c26… -o - | magick - cat.jpg
 
-Handles are at the end of a run that produced media, and in `toolgate runs show`, with those of results that were too
-large to be shown whole.";
+Handles are at the end of a run that produced media, and in `toolgate runs show`.";
 
 /// Save media and large results
 #[derive(Args, Debug)]

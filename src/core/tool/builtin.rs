@@ -66,7 +66,7 @@ impl Builtin {
         match self {
             Self::ResultRead => {
                 "Reads a part of an earlier tool result that was too large to be shown whole. Such a result names its \
-                 handle (media://sha256-...). Choose the part by `line` and `lines`, by `offset` and `length` in \
+                 handle (media://...). Choose the part by `line` and `lines`, by `offset` and `length` in \
                  bytes, by a JSON `pointer` if it is JSON, or look for a text with `search`. Without any of them it \
                  reads from the beginning. Each answer says where it goes on."
             }
@@ -78,7 +78,7 @@ impl Builtin {
             Self::ResultRead => json!({
                 "type": "object",
                 "properties": {
-                    "handle": {"type": "string", "description": "What to read: media://sha256-..., as the result named it."},
+                    "handle": {"type": "string", "description": "What to read: the handle, media://..., as the result named it."},
                     "line": {"type": "integer", "description": "The first line to read, from 1."},
                     "lines": {"type": "integer", "description": "How many lines to read."},
                     "offset": {"type": "integer", "description": "The first byte to read, from 0."},
