@@ -27,6 +27,7 @@ fn started() -> Arc<Started> {
             cooldown_s: 0,
             system: String::new(),
             servers: vec!["files".into()],
+            injected: Vec::new(),
             external_tools: Vec::new(),
             tools: Default::default(),
             tiers: Default::default(),

@@ -86,7 +86,8 @@ fn toolset() -> Toolset {
         output_schema: None,
         annotations: Annotations::default(),
     };
-    let server = ServerTools { server: "calculator".into(), trusted: true, tools: vec![add], left_out: Vec::new() };
+    let server =
+        ServerTools { server: "calculator".into(), trusted: true, tools: vec![add], left_out: Vec::new(), stale: None };
     let rules = ToolsetRules { policy: Arc::new(Policy::allow_always()), ..ToolsetRules::default() };
     Toolset::assemble(&[], &[server], &rules)
 }
@@ -100,6 +101,7 @@ fn started(question: &str) -> Started {
             cooldown_s: 0,
             system: String::new(),
             servers: Vec::new(),
+            injected: Vec::new(),
             external_tools: Vec::new(),
             tools: ToolFilter::default(),
             tiers: TierMode::default(),

@@ -7,7 +7,7 @@ use futures::future::join_all;
 use toolgate::core::chat::{Message, Part, Role};
 use toolgate::core::id::RunId;
 use toolgate::core::run::Offer;
-use toolgate::core::tool::{Origin, ToolCall, Toolset, ToolsetRules};
+use toolgate::core::tool::{CallReply, Origin, ToolCall, Toolset, ToolsetRules};
 use toolgate::core::trace::{SpanContext, Trace, TraceId};
 use toolgate::ports::{McpCall, McpServers, Model, ModelRequest};
 
@@ -48,8 +48,10 @@ async fn call(servers: &dyn McpServers, tools: &Toolset, run: &RunId, asked: &To
         unreachable!("the fake has no external tools");
     };
     let arguments = asked.arguments.as_object().expect("the fake writes objects");
-    let request = McpCall { run, call: &asked.id, server, tool, arguments, trace, deadline: None };
-    let outcome = servers.call(request, &|_| {}).await;
+    let request = McpCall { run, call: &asked.id, server, tool, arguments, trace, deadline: None, answered: None };
+    let CallReply::Ended { outcome, .. } = servers.call(request, &|_| {}).await else {
+        unreachable!("these servers put nothing aside")
+    };
     Part::ToolResult { tool_use_id: asked.id.clone(), content: outcome.content(), is_error: outcome.is_error() }
 }
 

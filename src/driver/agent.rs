@@ -108,6 +108,7 @@ impl Agent {
             cooldown_s: self.cooldown_s,
             system: self.instructions.clone(),
             servers: self.servers.clone(),
+            injected: Vec::new(),
             external_tools: self.external_tools.clone(),
             tools: ToolFilter::default(),
             tiers: self.tiers,
@@ -128,6 +129,7 @@ impl Agent {
             policy: self.policy.clone(),
             pass_through: self.pass_through && spec.servers.len() == 1,
             pins: pins.clone(),
+            welcome: spec.injected.clone(),
         }
     }
 }

@@ -25,7 +25,7 @@ pub struct ServerResults {
 
 impl Ports {
     /// The reply with a result that is fit to be recorded. What it names is durable when this returns.
-    pub(super) async fn fit(&self, run: &RunId, limits: &Limits, tool: &Tool, reply: CallReply) -> CallReply {
+    pub(crate) async fn fit(&self, run: &RunId, limits: &Limits, tool: &Tool, reply: CallReply) -> CallReply {
         match reply {
             CallReply::Ended { outcome, stderr } => {
                 CallReply::Ended { outcome: self.fit_outcome(run, limits, tool, outcome).await, stderr }

@@ -1,35 +1,39 @@
 //! One live connection: how it comes about, what is known of the other side, and its end.
 
-use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::ServerPeerInfo;
+use rmcp::model::{ProtocolVersion, ServerPeerInfo};
 use rmcp::service::{ClientInitializeError, Peer};
 use rmcp::transport::async_rw::AsyncRwTransport;
+use tokio::time::timeout;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::era::{self, Running};
 use super::http;
 use super::listener::Listener;
 use super::settings::{ServerSettings, StdioSettings, Transport};
-use super::stdio::{self, Child, LineCap, Overflow, SpawnError, StderrTail};
+use super::signals::Signals;
+use super::stdio::{self, Child, LineCap, Output, Overflow, SpawnError};
 
 /// How long the exit status of a child is waited for once its connection broke.
 const POST_MORTEM: Duration = Duration::from_millis(500);
 /// How long an orderly goodbye may take, before the process is dealt with.
 const GOODBYE: Duration = Duration::from_secs(2);
-/// How much of stderr is quoted in a message.
-const QUOTED_LINES: usize = 12;
 
 /// A server that has shaken hands.
 pub(super) struct Connection {
     pub(super) peer: Peer<RoleClient>,
     pub(super) listener: Listener,
+    /// What the supervisor hears.
+    pub(super) signals: Signals,
     /// Where what outlives a request is waited for.
     pub(super) tasks: TaskTracker,
-    running: Mutex<Option<Running>>,
+    /// Dropping it ends the connection as well, without waiting.
+    goodbye: CancellationToken,
+    _when_dropped: DropGuard,
     process: Option<Process>,
 }
 
@@ -55,17 +59,18 @@ pub(super) enum ConnectError {
 }
 
 impl Connection {
-    /// Connects and shakes hands. The `stderr` of a child is handed out as soon as there is one, so that whoever gives
-    /// up waiting can still read it.
+    /// Connects and shakes hands. What a child says besides the protocol is handed out as soon as there is one, so that
+    /// whoever gives up waiting can still read it.
     pub(super) async fn open(
         settings: &ServerSettings,
         tasks: &TaskTracker,
-        stderr: &Mutex<Option<StderrTail>>,
+        output: &Mutex<Option<Output>>,
     ) -> Result<Self, ConnectError> {
-        let listener = Listener::default();
+        let signals = Signals::default();
+        let listener = Listener::new(signals.clone());
         let (running, process) = match &settings.transport {
             Transport::Stdio(stdio) => {
-                let (running, process) = open_stdio(stdio, listener.clone(), tasks, stderr).await?;
+                let (running, process) = open_stdio(stdio, listener.clone(), tasks, output).await?;
                 (running, Some(process))
             }
             Transport::Http(http) => {
@@ -74,13 +79,34 @@ impl Connection {
                 (running, None)
             }
         };
-        let peer = running.peer().clone();
-        Ok(Self { peer, running: Mutex::new(Some(running)), listener, process, tasks: tasks.clone() })
+        let (peer, goodbye) = (running.peer().clone(), CancellationToken::new());
+        tasks.spawn(see_to_the_end(running, goodbye.clone(), signals.lost.clone()));
+        let _when_dropped = goodbye.clone().drop_guard();
+        Ok(Self { peer, listener, signals, goodbye, _when_dropped, process, tasks: tasks.clone() })
     }
 
-    /// Whether a request has a chance.
-    pub(super) fn is_alive(&self) -> bool {
-        !self.peer.is_transport_closed() && self.process.as_ref().is_none_or(|process| !process.child.has_exited())
+    /// Waits until it is of no more use. What a child started itself may hold its stdout open when it is gone.
+    pub(super) async fn lost(&self) {
+        let ended = async {
+            match &self.process {
+                Some(process) => process.child.ended().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.signals.lost.cancelled() => {}
+            () = ended => self.signals.lost.cancel(),
+        }
+    }
+
+    /// Whether the server promised to say when its tools change, and can be heard. Over HTTP that takes a stream which
+    /// many servers do not have, and the stateless revision says so to subscribers only.
+    pub(super) fn announces_changes(&self) -> bool {
+        self.is_child()
+            && self.peer_info().is_some_and(|peer| {
+                let promises = peer.capabilities.tools.as_ref().and_then(|tools| tools.list_changed);
+                promises == Some(true) && peer.protocol_version <= ProtocolVersion::LATEST_WITH_INITIALIZE
+            })
     }
 
     /// What the other side said of itself.
@@ -100,10 +126,8 @@ impl Connection {
 
     /// Says goodbye and waits until nothing is left.
     pub(super) async fn close(&self) {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(mut running) = running {
-            let _ = running.close_with_timeout(GOODBYE).await;
-        }
+        self.goodbye.cancel();
+        let _ = timeout(GOODBYE, self.signals.lost.cancelled()).await;
         if let Some(process) = &self.process {
             process.child.shut_down().await;
         }
@@ -118,6 +142,16 @@ impl Connection {
     }
 }
 
+impl ConnectError {
+    /// Whether another try may help without anybody changing anything.
+    pub(super) fn may_pass(&self) -> bool {
+        match self {
+            Self::Spawn(_) | Self::Http(_) => false,
+            Self::Died(_) | Self::Unreachable(_) | Self::Handshake(_) => true,
+        }
+    }
+}
+
 impl Process {
     async fn last_words(&self) -> String {
         if self.overflow.happened() {
@@ -128,31 +162,33 @@ impl Process {
             Some(status) => format!("its process ended with {status}"),
             None => "it closed its stdout".into(),
         };
-        what + &quoted(self.child.stderr())
+        what + &self.child.output().quoted()
     }
 }
 
-/// The end of stderr, as it is quoted in messages.
-pub(super) fn quoted(stderr: &StderrTail) -> String {
-    let lines = stderr.lines();
-    let mut quote = String::new();
-    for line in lines.iter().skip(lines.len().saturating_sub(QUOTED_LINES)) {
-        let _ = write!(quote, "\n  {line}");
+/// Waits until nothing is exchanged any more, by our wish or by itself, and says so.
+async fn see_to_the_end(running: Running, goodbye: CancellationToken, lost: CancellationToken) {
+    let stop = running.cancellation_token();
+    let over = running.waiting();
+    tokio::pin!(over);
+    tokio::select! {
+        _ = &mut over => {}
+        () = goodbye.cancelled() => {
+            stop.cancel();
+            let _ = over.await;
+        }
     }
-    match quote.is_empty() {
-        true => "; it wrote nothing to stderr".into(),
-        false => format!("; last on its stderr:{quote}"),
-    }
+    lost.cancel();
 }
 
 async fn open_stdio(
     settings: &StdioSettings,
     listener: Listener,
     tasks: &TaskTracker,
-    stderr: &Mutex<Option<StderrTail>>,
+    output: &Mutex<Option<Output>>,
 ) -> Result<(Running, Process), ConnectError> {
     let (child, stdout, stdin) = stdio::spawn(settings, tasks)?;
-    *stderr.lock().unwrap_or_else(PoisonError::into_inner) = Some(child.stderr().clone());
+    *output.lock().unwrap_or_else(PoisonError::into_inner) = Some(child.output().clone());
     let process = Process { child, overflow: Overflow::default() };
     let stdout = LineCap::new(stdout, process.overflow.clone());
     let transport = AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(usize::MAX);
@@ -161,7 +197,7 @@ async fn open_stdio(
         Err(ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }) => {
             Err(ConnectError::Died(process.last_words().await))
         }
-        Err(other) => Err(ConnectError::Handshake(refusal(&other) + &quoted(process.child.stderr()))),
+        Err(other) => Err(ConnectError::Handshake(refusal(&other) + &process.child.output().quoted())),
     }
 }
 

@@ -80,7 +80,7 @@ pub trait McpServers: Send + Sync {
     /// that is dead, slow or broken is answered with the reason and never delays the others beyond its own deadline.
     async fn list(&self, servers: &[ServerId], trace: &SpanContext) -> Vec<ServerTools>;
 
-    /// A number that differs from what it was when [`list`](Self::list) may say something else by now. Asks nobody.
+    /// A number that has grown when [`list`](Self::list) may say something else by now. Asks nobody.
     /// Servers whose offer never changes need not say.
     fn generation(&self, _servers: &[ServerId]) -> u64 {
         0

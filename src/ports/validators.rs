@@ -26,6 +26,9 @@ pub trait ToolInputValidator: Send + Sync {
 
     /// Checks an external tool's result against its declared result schema.
     async fn check_result(&self, tool: &Tool, result: &Value) -> InputFindings;
+
+    /// Checks a form that a person filled in for a server against the schema it came with.
+    async fn check_form(&self, schema: &Value, form: &Value) -> InputFindings;
 }
 
 /// Checks a final answer.

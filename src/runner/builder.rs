@@ -10,6 +10,7 @@ use tokio_util::task::TaskTracker;
 
 use super::context::Transcript;
 use super::driving::Driving;
+use super::injected::Injections;
 use super::system::{SystemClock, UuidIds};
 use super::watch::Hub;
 use super::{Agent, AgentRunner, Inner, RunnerError};
@@ -165,7 +166,16 @@ impl Builder {
             poll: self.poll.unwrap_or(Duration::from_millis(500)),
         };
         let sampler = self.sampler.unwrap_or_else(|| Arc::new(|_, parent| parent.unwrap_or(true)));
-        let inner = Inner { ports, ids, sampler, agents, hub, driving: Driving::default(), tasks: TaskTracker::new() };
+        let inner = Inner {
+            ports,
+            ids,
+            sampler,
+            agents,
+            hub,
+            driving: Driving::default(),
+            injections: Injections::default(),
+            tasks: TaskTracker::new(),
+        };
         let runner = AgentRunner { inner: Arc::new(inner) };
         Ok(runner)
     }
@@ -223,6 +233,10 @@ impl ToolInputValidator for Nothing {
     }
 
     async fn check_result(&self, _tool: &Tool, _result: &Value) -> InputFindings {
+        InputFindings::Valid
+    }
+
+    async fn check_form(&self, _schema: &Value, _form: &Value) -> InputFindings {
         InputFindings::Valid
     }
 }

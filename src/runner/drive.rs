@@ -56,6 +56,7 @@ impl AgentRunner {
         };
         let ports = &self.inner.ports;
         let first = Event::Started(started.into());
+        self.inject(&id, request.injected);
         let journal = Journal::begin(id, first, ports.store.clone(), ports.clock.clone(), ports.sinks.clone())?;
         self.launch(journal, &[], agent).await
     }
@@ -64,6 +65,18 @@ impl AgentRunner {
     /// process that died is simply driven on. A run that is driven here already hears what is given, and its execution
     /// is joined.
     pub async fn take_up(&self, run: &RunId, input: Input, trace: Option<Trace>) -> Result<Execution, RunnerError> {
+        self.take_up_with(run, input, None, trace).await
+    }
+
+    /// Takes the run up with what is given and with what the servers of its tasks say, or are known to have said. News that
+    /// is none any more is dropped.
+    pub(super) async fn take_up_with(
+        &self,
+        run: &RunId,
+        input: Input,
+        mut known: Option<Vec<Event>>,
+        trace: Option<Trace>,
+    ) -> Result<Execution, RunnerError> {
         loop {
             let (mut journal, history) = self.open(run).await?;
             let agent = self.agent(&journal.run().started().spec.agent)?;
@@ -74,10 +87,15 @@ impl AgentRunner {
             let events = journal.run().accept(&input).map_err(RunnerError::Refused)?;
             let grants = grants(&journal, &events);
             let waits = !journal.run().pending().is_empty() || journal.run().ending().is_some();
-            if events.is_empty() && waits {
+            let news = match known.take() {
+                Some(news) => news,
+                None => self.news_of_tasks(&journal).await.events,
+            };
+            let news: Vec<Event> = news.into_iter().filter(|event| journal.run().admit(event).is_ok()).collect();
+            if events.is_empty() && news.is_empty() && waits {
                 return Ok(at_rest(&journal));
             }
-            require_servers(run, &journal, &agent)?;
+            require_servers(&journal, &agent, &self.inner.injections.of(run))?;
             self.keep(run, wholes).await?;
             let seat = match self.sit(run)? {
                 Ok(seat) => seat,
@@ -95,6 +113,8 @@ impl AgentRunner {
             };
             journal.stage(self.resumed(trace.clone()))?;
             journal.stage_all(events)?;
+            journal.stage_all(news.clone())?;
+            known = Some(news);
             let updates = self.watch(run);
             match journal.take(&history).await {
                 Ok(Progress::Committed) => {}
@@ -240,11 +260,14 @@ impl AgentRunner {
         let (run, rest) = (journal.id().clone(), seat.driven.rest.clone());
         let runner = self.clone();
         self.inner.tasks.spawn(async move {
-            let ports = &runner.inner.ports;
+            let ports = &runner.ports_of(journal.id());
             let mut driver = Driver::new(ports, &agent, &seat.driven.hint);
             let driven = AssertUnwindSafe(driver.drive(&mut journal)).catch_unwind().await;
             let run = journal.id().clone();
             ports.servers.release(&run).await;
+            if journal.run().ending().is_some() {
+                runner.inner.injections.forget(&run);
+            }
             let now = ports.clock.now();
             ports.sinks.iter().for_each(|sink| sink.laid_down(&run, now));
             seat.leave(match driven {

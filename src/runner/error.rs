@@ -35,6 +35,17 @@ pub enum RunnerError {
         /// The server that was asked for.
         server: ServerId,
     },
+    /// The run was started with a server that was not brought along now.
+    #[error(
+        "run `{run}` was started with an MCP server `{server}` of the host application; nothing was taken. Bring it again \
+         (`AgentRunner::inject`) before the run is taken up"
+    )]
+    InjectionMissing {
+        /// The run.
+        run: RunId,
+        /// The server.
+        server: ServerId,
+    },
     /// The run uses a server that its agent does not have here.
     #[error(
         "run `{run}` uses MCP server `{server}`, which agent `{agent}` does not have here; nothing was taken. Configure \
@@ -48,6 +59,9 @@ pub enum RunnerError {
         /// The server it uses.
         server: ServerId,
     },
+    /// A server that a run brings along has the name of one it has already.
+    #[error("MCP server `{0}` is configured already; bring a server along under a name of its own")]
+    ServerTwice(ServerId),
     /// Two external tools of a run have one name.
     #[error("external tool `{0}` is declared twice")]
     DuplicateTool(String),
@@ -95,9 +109,14 @@ impl RunnerError {
     /// The closed code of the error.
     pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Incomplete(_) | Self::ModelTwice { .. } | Self::ServerMissing { .. } => ErrorCode::Configuration,
+            Self::Incomplete(_)
+            | Self::ModelTwice { .. }
+            | Self::ServerMissing { .. }
+            | Self::InjectionMissing { .. } => ErrorCode::Configuration,
             Self::NoSuchAgent { .. } | Self::NoSuchRun(_) | Self::NoSuchPosition { .. } => ErrorCode::NotFound,
-            Self::NoSuchServer { .. } | Self::DuplicateTool(_) | Self::EmptyMessage => ErrorCode::Validation,
+            Self::NoSuchServer { .. } | Self::ServerTwice(_) | Self::DuplicateTool(_) | Self::EmptyMessage => {
+                ErrorCode::Validation
+            }
             Self::Refused(refusals) => refusals.first().map_or(ErrorCode::InvalidRequest, refusal_code),
             Self::DrivenElsewhere { .. } | Self::Closed | Self::Drive(DriveError::Owned(_)) => ErrorCode::Conflict,
             Self::Drive(DriveError::Store(crate::ports::StoreError::Unavailable(_))) => ErrorCode::StoreUnavailable,

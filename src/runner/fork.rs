@@ -21,7 +21,7 @@ impl AgentRunner {
             return Err(RunnerError::NoSuchPosition { run: run.clone(), length, at });
         }
         source.truncate(usize::try_from(at).unwrap_or(usize::MAX));
-        source.truncate(first_unspent_approval(&source).unwrap_or(source.len()));
+        source.truncate(first_unspent(&source).unwrap_or(source.len()));
         let at = source.len() as u64;
         let mut events = source.into_iter().map(|recorded| recorded.event);
         let Some(Event::Started(first)) = events.next() else { return Err(RunnerError::NoSuchRun(run.clone())) };
@@ -47,14 +47,34 @@ impl AgentRunner {
     }
 }
 
-/// The position of the first yes whose call was neither sent nor answered.
-fn first_unspent_approval(events: &[Recorded]) -> Option<usize> {
+/// The position of the first yes, or answer to a server, after which its call was neither sent nor answered.
+fn first_unspent(events: &[Recorded]) -> Option<usize> {
     let spends = |recorded: &Recorded, call: &CallId| {
         matches!(&recorded.event, Event::CallsStarted { calls } if calls.contains(call))
             || matches!(&recorded.event, Event::CallCompleted { call: completed, .. } if completed == call)
     };
-    events.iter().position(|recorded| {
-        let Event::ApprovalDecided { call, decision } = &recorded.event else { return false };
-        decision.answer == Answer::Approve && !events.iter().any(|later| spends(later, call))
-    })
+    let is_unspent = |(index, recorded): (usize, &Recorded)| {
+        let spent_by = match &recorded.event {
+            Event::ApprovalDecided { call, decision } => (decision.answer == Answer::Approve).then_some(call),
+            Event::InputGiven { call, .. } => Some(call),
+            Event::Started(_)
+            | Event::Resumed { .. }
+            | Event::ToolsListed { .. }
+            | Event::ApprovalsResolved { .. }
+            | Event::ModelCalled { .. }
+            | Event::ModelReplied { .. }
+            | Event::ModelFailed { .. }
+            | Event::OutputValidated { .. }
+            | Event::TierSelected { .. }
+            | Event::CallChecked { .. }
+            | Event::CallsStarted { .. }
+            | Event::CallCompleted { .. }
+            | Event::InputRequired { .. }
+            | Event::TaskStarted { .. }
+            | Event::MessageAdded { .. }
+            | Event::Ended { .. } => None,
+        };
+        spent_by.is_some_and(|call| !events.iter().skip(index + 1).any(|later| spends(later, call)))
+    };
+    events.iter().enumerate().position(is_unspent)
 }

@@ -1,15 +1,17 @@
 //! What is looked at before a run takes what it is given, and what is kept of it beside the run.
 
+use super::injected::Injected;
 use super::{AgentRunner, RunnerError};
-use crate::core::id::{CallId, RunId};
-use crate::core::run::{Answer, Event, Input, Refusal, Resume, Scope};
+use crate::core::id::{CallId, RunId, ServerId};
+use crate::core::run::{Answer, CallState, Event, Input, Refusal, Resume, Scope};
 use crate::core::tool::result::{Whole, bounded, bounded_message};
-use crate::core::tool::{Arguments, Outcome, Problem};
+use crate::core::tool::{Action, Arguments, Outcome, Problem, Question};
 use crate::driver::{Agent, DriveError, Journal};
 use crate::ports::{ApprovalKey, BlobError, Grant, InputFindings, StoreError};
 
 impl AgentRunner {
-    /// Results have to fit their tool's result schema, edited arguments the tool's input schema.
+    /// Results have to fit their tool's result schema, edited arguments the tool's input schema, answers to a server the
+    /// schema of its form.
     pub(super) async fn check(&self, journal: &Journal, resume: &Resume) -> Result<(), RunnerError> {
         let run = journal.run();
         let mut refusals = Vec::new();
@@ -34,6 +36,19 @@ impl AgentRunner {
                 },
             };
             refusals.push(invalid(id, "the edited arguments", &problems));
+        }
+        for (id, given) in &resume.inputs {
+            let Some(CallState::NeedsInput(needed)) = run.call(id).map(|call| &call.state) else { continue };
+            for (key, question) in &needed.questions {
+                let (Question::Form { schema, .. }, Some(reaction)) = (question, given.reactions.get(key)) else {
+                    continue;
+                };
+                let Some(form) = question.with_defaults(reaction.clone()).content else { continue };
+                let findings = self.inner.ports.inputs.check_form(schema, &form.into()).await;
+                if let (InputFindings::Invalid(problems), Action::Accept) = (findings, reaction.action) {
+                    refusals.push(invalid(id, &format!("the answer to `{key}`"), &problems));
+                }
+            }
         }
         if refusals.is_empty() { Ok(()) } else { Err(RunnerError::Refused(refusals)) }
     }
@@ -84,10 +99,14 @@ impl AgentRunner {
 }
 
 /// A run whose servers are not configured here would go on without its tools.
-pub(super) fn require_servers(run: &RunId, journal: &Journal, agent: &Agent) -> Result<(), RunnerError> {
-    let mut used = journal.run().started().spec.servers.iter();
-    match used.find(|server| !agent.servers.contains(server)) {
+pub(super) fn require_servers(journal: &Journal, agent: &Agent, brought: &Injected) -> Result<(), RunnerError> {
+    let (run, spec) = (journal.id(), &journal.run().started().spec);
+    let is_here = |server: &ServerId| agent.servers.contains(server) || brought.ids().any(|id| id == server);
+    match spec.servers.iter().find(|server| !is_here(server)) {
         None => Ok(()),
+        Some(server) if spec.injected.contains(server) => {
+            Err(RunnerError::InjectionMissing { run: run.clone(), server: server.clone() })
+        }
         Some(server) => {
             Err(RunnerError::ServerMissing { run: run.clone(), agent: agent.name.clone(), server: server.clone() })
         }
@@ -97,7 +116,9 @@ pub(super) fn require_servers(run: &RunId, journal: &Journal, agent: &Agent) -> 
 /// Whether the input brings something to write.
 pub(super) fn gives(input: &Input) -> bool {
     match input {
-        Input::Resume(resume) => !resume.results.is_empty() || !resume.decisions.is_empty(),
+        Input::Resume(resume) => {
+            !resume.results.is_empty() || !resume.decisions.is_empty() || !resume.inputs.is_empty()
+        }
         Input::Message(_) | Input::Cancel { .. } => true,
     }
 }

@@ -10,10 +10,12 @@ mod driving;
 mod error;
 mod fork;
 mod given;
+mod injected;
 mod lease;
 mod report;
 mod request;
 mod system;
+mod tasks;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -25,9 +27,11 @@ pub use builder::{Builder, Sampler};
 pub use context::Transcript;
 pub use drive::Execution;
 pub use error::RunnerError;
+pub use injected::Injected;
 pub use report::Report;
 pub use request::{Request, ResultFor};
 pub use system::{SystemClock, UuidIds};
+pub use tasks::{Polled, TaskSaid};
 pub use watch::Watch;
 
 pub use crate::core::run::Resume;
@@ -41,6 +45,7 @@ use crate::core::trace::Trace;
 use crate::driver::{DriveError, Journal, Ports, Progress};
 use crate::ports::{BlobStore, EventSink, Ids, RunFilter, RunRow};
 use driving::Driving;
+use injected::Injections;
 use watch::Hub;
 
 /// Runs agents. Cheap to clone; clones share everything.
@@ -56,6 +61,7 @@ struct Inner {
     agents: BTreeMap<AgentName, Arc<Agent>>,
     hub: Arc<Hub>,
     driving: Driving,
+    injections: Injections,
     tasks: TaskTracker,
 }
 
@@ -159,6 +165,7 @@ impl AgentRunner {
         loop {
             let mut journal = self.open(run).await?.0;
             let events = journal.run().accept(input).map_err(RunnerError::Refused)?;
+            let before = journal.run().clone();
             // A driver that is at work tells the watchers, in order; one that is about to rest looks no more.
             let is_running = journal.run().status() == Status::Running;
             let driven_here = self.inner.driving.driven(run).filter(|_| is_running);
@@ -169,6 +176,7 @@ impl AgentRunner {
             if journal.post().await? == Progress::CaughtUp {
                 continue;
             }
+            self.stop_tasks(&before, journal.run(), run);
             match driven_here {
                 Some(driven) => driven.hint.wake(),
                 None if journal.run().ending().is_some() => {

@@ -1,15 +1,18 @@
 //! What a caller asks for: a fresh run of an agent, narrowed to what this caller wants.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::injected::{Injected, free_names};
 use super::{Agent, RunnerError};
 use crate::core::chat::Message;
 use crate::core::id::{AgentName, CallId, ServerId, SessionId};
 use crate::core::run::{Limits, Spec};
 use crate::core::tool::{CallFailure, ExternalTool, FailureKind, Outcome, ToolFilter, ToolOutput};
 use crate::core::trace::Trace;
+use crate::ports::McpServers;
 
 /// A request for a fresh run.
 #[derive(Clone, Debug)]
@@ -26,6 +29,8 @@ pub struct Request {
     pub external_tools: Vec<ExternalTool>,
     /// Only these of the agent's servers.
     pub servers: Option<Vec<ServerId>>,
+    /// Servers that only this run has, under names of their own. Their tools need not be on an allow list.
+    pub injected: Injected,
     /// Which of the agent's tools may be used; narrows, never widens.
     pub tools: ToolFilter,
     /// JSON Schema of the answer, instead of the agent's.
@@ -48,6 +53,7 @@ impl Request {
             session: None,
             external_tools: Vec::new(),
             servers: None,
+            injected: Injected::new(),
             tools: ToolFilter::default(),
             output_schema: None,
             limits: None,
@@ -63,6 +69,13 @@ impl Request {
         self
     }
 
+    /// The same request with a server that only this run has.
+    #[must_use]
+    pub fn inject(mut self, id: impl Into<ServerId>, servers: Arc<dyn McpServers>) -> Self {
+        self.injected = self.injected.and(id, servers);
+        self
+    }
+
     /// What the run is to be, within what its agent allows.
     pub(super) fn spec(&self, agent: &Agent) -> Result<Spec, RunnerError> {
         if self.input.is_blank() {
@@ -75,6 +88,9 @@ impl Request {
             }
             spec.servers.clone_from(servers);
         }
+        free_names(&agent.servers, &self.injected)?;
+        spec.injected = self.injected.ids().cloned().collect();
+        spec.servers.extend(spec.injected.iter().cloned());
         spec.external_tools.extend(self.external_tools.iter().cloned());
         let mut names = BTreeSet::new();
         if let Some(twice) = spec.external_tools.iter().find(|tool| !names.insert(&tool.name)) {

@@ -71,6 +71,10 @@ impl ToolInputValidator for SchemaValidator {
             Some(schema) => self.findings(&result_key(tool), schema, result),
         }
     }
+
+    async fn check_form(&self, schema: &Value, form: &Value) -> InputFindings {
+        self.findings(&json::hash(schema), schema, form)
+    }
 }
 
 #[async_trait]

@@ -3,6 +3,7 @@
 mod approving;
 mod budgets;
 mod cancelling;
+mod changing;
 mod crashing;
 mod failing_model;
 mod failing_store;
@@ -13,6 +14,7 @@ mod media;
 mod mending;
 mod pending;
 mod plain;
+mod put_aside;
 mod racing;
 mod refusing;
 mod results;

@@ -115,6 +115,7 @@ pub(crate) fn spec(limits: Limits) -> Spec {
         cooldown_s: 60,
         system: String::new(),
         servers: vec!["files".into(), "web".into()],
+        injected: Vec::new(),
         external_tools: externals(),
         tools: Default::default(),
         tiers: TierMode::Defer,

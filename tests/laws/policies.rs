@@ -37,6 +37,21 @@ proptest! {
     }
 
     #[test]
+    fn a_tool_that_changed_under_a_run_never_runs_unasked_unless_its_server_is_trusted(
+        verdict in any_verdict(),
+        fallback in any_verdict(),
+        trusted in any::<bool>(),
+    ) {
+        let policy = Policy { rules: vec![rule("r", verdict, "mcp_web_*")], fallback, ..Policy::ask_always() };
+        for name in ["mcp_web_fetch", "mcp_files_read"] {
+            let before = Tool { trusted, ..Tool::clone(&tool(name)) };
+            let changed = Tool { changed: true, ..before.clone() };
+            let floor = if trusted { Verdict::Allow } else { Verdict::Ask };
+            prop_assert_eq!(judge(&policy, &changed), judge(&policy, &before).max(floor));
+        }
+    }
+
+    #[test]
     fn the_hints_of_an_untrusted_server_only_tighten(
         verdict in any_verdict(),
         read_only in any::<Option<bool>>(),

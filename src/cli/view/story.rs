@@ -93,9 +93,11 @@ impl Story {
             Fact::Resumed { .. } => {
                 vec![format!("{} {}", paint.bold("run"), paint.bold(format!("{} goes on", event.run_id)))]
             }
-            Fact::ToolsListed { tools, left_out } => {
+            Fact::ToolsListed { tools, left_out, changed } => {
                 let mut lines = vec![paint.dim(format!("{} on offer", count(tools.len(), "tool")))];
                 lines.extend(left_out.iter().map(|left| self.left_out(left)));
+                let differs = |tool| paint.yellow(format!("  ! {tool} is not what it was when the run began"));
+                lines.extend(changed.iter().map(differs));
                 lines
             }
             Fact::ApprovalsResolved { granted } if granted.is_empty() => Vec::new(),

@@ -70,7 +70,11 @@ fn busy_turn() -> Vec<Fact> {
             trace_id: TraceId([1; 16]),
             input: Some("Sort it out,\nplease.".into()),
         },
-        Fact::ToolsListed { tools: vec![ToolName::parse("mcp_shop_find").unwrap()], left_out: vec![left_out] },
+        Fact::ToolsListed {
+            tools: vec![ToolName::parse("mcp_shop_find").unwrap()],
+            left_out: vec![left_out],
+            changed: Vec::new(),
+        },
         asked(1),
         Fact::ModelFailed {
             model: "auto".into(),

@@ -66,6 +66,9 @@ pub struct Spec {
     /// The MCP servers whose tools it may use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<ServerId>,
+    /// Those of them that the caller brought along for this run. Their tools need not be on an allow list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub injected: Vec<ServerId>,
     /// The tools the caller runs itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub external_tools: Vec<ExternalTool>,

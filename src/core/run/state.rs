@@ -14,7 +14,7 @@ use crate::core::chat::{Message, Part, Reply, Stop};
 use crate::core::error::Failure;
 use crate::core::id::{CallId, ModelName};
 use crate::core::json;
-use crate::core::tool::{Outcome, Pins, Tool, ToolName, Toolset};
+use crate::core::tool::{Origin, Outcome, Pins, TaskHandle, Tool, ToolName, Toolset};
 use crate::core::trace::{SpanContext, Trace};
 
 /// A run as its journal tells it. Built by [`Run::replay`], advanced by [`Run::apply`], asked by [`Run::next`].
@@ -197,6 +197,23 @@ impl Run {
         self.has_cut_results
     }
 
+    /// The calls of the open turn that their servers go on with by themselves.
+    pub fn tasks(&self) -> impl Iterator<Item = (&CallId, &Origin, &TaskHandle)> {
+        let calls = match &self.phase {
+            Phase::Working { turn, .. } => turn.calls.as_slice(),
+            Phase::Ready { .. }
+            | Phase::Asking(_)
+            | Phase::Stumbled { .. }
+            | Phase::Answered { .. }
+            | Phase::Accepted { .. }
+            | Phase::Ended(_) => &[],
+        };
+        calls.iter().filter_map(|call| match (&call.state, &call.tool) {
+            (CallState::Task(task), Some(tool)) => Some((&call.asked.id, &tool.origin, &**task)),
+            _ => None,
+        })
+    }
+
     /// Whether a tool was granted for this turn by an earlier approval.
     pub fn is_granted(&self, tool: &ToolName) -> bool {
         self.granted.contains(tool)
@@ -227,7 +244,8 @@ impl Run {
 
     /// The trace context of a call's span.
     pub fn call_context(&self, call: &CallId) -> SpanContext {
-        self.execution.1.context(&super::labels::tool_call(call))
+        let round = self.call(call).map_or(0, |call| call.round);
+        self.execution.1.context(&super::labels::tool_call(call, round))
     }
 
     /// The reply with ids that are unique in this run: providers repeat ids from turn to turn, or leave them out. An id

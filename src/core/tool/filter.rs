@@ -19,14 +19,17 @@ pub struct ToolFilter {
 impl ToolFilter {
     /// Whether the name passes. A pattern that is no valid glob matches only itself, literally.
     pub fn admits(&self, name: &ToolName) -> bool {
-        let any = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, name.as_str()));
-        (self.allow.is_empty() || any(&self.allow)) && !any(&self.deny)
+        (self.allow.is_empty() || any(&self.allow, name)) && !self.denies(name)
     }
 
-    /// Whether the deny list speaks of it. That is all that speaks of toolgate's own tools, which nobody lists.
+    /// Whether the name is on the deny list. That is all that speaks of toolgate's own tools, which nobody lists.
     pub fn denies(&self, name: &ToolName) -> bool {
-        self.deny.iter().any(|pattern| matches(pattern, name.as_str()))
+        any(&self.deny, name)
     }
+}
+
+fn any(patterns: &[String], name: &ToolName) -> bool {
+    patterns.iter().any(|pattern| matches(pattern, name.as_str()))
 }
 
 fn matches(pattern: &str, name: &str) -> bool {

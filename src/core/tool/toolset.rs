@@ -59,6 +59,8 @@ pub struct ToolsetRules {
     pub pass_through: bool,
     /// The hash that each tool had when the run was first shown it.
     pub pins: Pins,
+    /// Servers whose tools need not be on an allow list: whoever started the run brought them along.
+    pub welcome: Vec<ServerId>,
 }
 
 /// The tools the model is shown, in a byte-stable order.
@@ -90,7 +92,7 @@ impl Toolset {
             list.sort_by(|a, b| place(a).cmp(&place(b)));
         }
         offers.append(&mut from_servers);
-        offers.retain(|tool| rules.filters.iter().all(|filter| filter.admits(&tool.name)));
+        offers.retain(|tool| rules.admits(tool));
 
         let mut tools: Vec<Arc<Tool>> = Vec::with_capacity(offers.len());
         for tool in Self::unique_names(offers, &mut left_out) {
@@ -254,6 +256,14 @@ impl ToolsetRules {
         let tool = builtin.tool();
         let priority = self.priority(&tool.name).unwrap_or(tool.priority);
         self.judged(Tool { priority, ..tool })
+    }
+
+    fn admits(&self, tool: &Tool) -> bool {
+        let is_welcome = tool.server().is_some_and(|server| self.welcome.contains(server));
+        self.filters.iter().all(|filter| match is_welcome {
+            true => !filter.denies(&tool.name),
+            false => filter.admits(&tool.name),
+        })
     }
 
     fn judged(&self, mut tool: Tool) -> Tool {

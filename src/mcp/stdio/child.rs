@@ -12,8 +12,11 @@ use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use super::environment;
 use super::group::Group;
-use super::{StderrTail, environment};
+use super::messages::Messages;
+use super::output::Output;
+use super::watchdog::Watched;
 use crate::mcp::settings::StdioSettings;
 
 /// How long a child may take to end by itself after its stdin was closed, and again after SIGTERM.
@@ -25,7 +28,7 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub(in crate::mcp) struct Child {
     pid: u32,
-    stderr: StderrTail,
+    output: Output,
     exit: watch::Receiver<Option<ExitStatus>>,
     wind_down: CancellationToken,
     _when_dropped: DropGuard,
@@ -47,11 +50,12 @@ pub(in crate::mcp) enum SpawnError {
     Failed { command: String, source: io::Error },
 }
 
-/// Starts the process in a group of its own. Its keeper runs on `tasks`: when these are done, nothing is left of it.
+/// Starts the process in a group of its own and hands out its messages and its ear. Its keeper runs on `tasks`: when
+/// these are done, nothing is left of it.
 pub(in crate::mcp) fn spawn(
     settings: &StdioSettings,
     tasks: &TaskTracker,
-) -> Result<(Child, ChildStdout, ChildStdin), SpawnError> {
+) -> Result<(Child, Messages<ChildStdout>, ChildStdin), SpawnError> {
     let mut command = Command::new(&settings.command);
     command.args(&settings.args).kill_on_drop(true);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -66,6 +70,7 @@ pub(in crate::mcp) fn spawn(
     }
 
     let name = || settings.command.clone();
+    let mut watched = Watched::reserve();
     let mut process = command.spawn().map_err(|source| {
         // A script whose interpreter is missing is "not found" as well.
         let not_found = source.kind() == io::ErrorKind::NotFound && !Path::new(&settings.command).exists();
@@ -79,13 +84,16 @@ pub(in crate::mcp) fn spawn(
         return Err(SpawnError::Failed { command: name(), source: io::Error::other("it has no pipes") });
     };
 
-    let tail = StderrTail::without(settings.env.values());
+    watched.over(pid);
+
+    let output = Output::of(settings);
+    let messages = Messages::among(stdout, output.noise().clone());
     let (exited, exit) = watch::channel(None);
     let wind_down = CancellationToken::new();
-    let keeper = Keeper { process, group: Group::led_by(pid), stderr: tail.clone(), exited };
+    let keeper = Keeper { process, group: Group::led_by(pid), _watched: watched, output: output.clone(), exited };
     tasks.spawn(keeper.keep(stderr, wind_down.clone()));
-    let child = Child { pid, stderr: tail, exit, _when_dropped: wind_down.clone().drop_guard(), wind_down };
-    Ok((child, stdout, stdin))
+    let child = Child { pid, output, exit, _when_dropped: wind_down.clone().drop_guard(), wind_down };
+    Ok((child, messages, stdin))
 }
 
 impl Child {
@@ -94,14 +102,14 @@ impl Child {
         self.pid
     }
 
-    /// What it wrote to stderr last.
-    pub(in crate::mcp) fn stderr(&self) -> &StderrTail {
-        &self.stderr
+    /// What it says besides the protocol.
+    pub(in crate::mcp) fn output(&self) -> &Output {
+        &self.output
     }
 
-    /// Whether the process is over.
-    pub(in crate::mcp) fn has_exited(&self) -> bool {
-        self.exit.borrow().is_some()
+    /// Waits for the end of the process.
+    pub(in crate::mcp) async fn ended(&self) {
+        let _ = self.exit.clone().wait_for(Option::is_some).await;
     }
 
     /// How it ended, if it does within the time; its stderr is complete by then.
@@ -119,21 +127,25 @@ impl Child {
     }
 }
 
+/// Fields are dropped in this order: a group is under watch until it is over.
 struct Keeper {
     process: tokio::process::Child,
     group: Group,
-    stderr: StderrTail,
+    _watched: Watched,
+    output: Output,
     exited: watch::Sender<Option<ExitStatus>>,
 }
 
 impl Keeper {
     async fn keep(mut self, stderr: ChildStderr, wind_down: CancellationToken) {
         let mut reading = JoinSet::new();
-        reading.spawn(self.stderr.clone().fill_from(stderr));
+        reading.spawn(self.output.stderr().clone().fill_from(stderr));
         let status = tokio::select! {
             status = self.process.wait() => status.ok(),
             () = wind_down.cancelled() => self.wind_down().await,
         };
+        // What it started itself has no business without it, and may hold its stderr open.
+        self.group.kill();
         let _ = tokio::time::timeout(LAST_WORDS, reading.join_next()).await;
         self.exited.send_replace(status);
     }

@@ -5,32 +5,33 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use secrecy::{ExposeSecret, SecretString};
 use tokio::io::{AsyncRead, AsyncReadExt};
+
+use super::secrets::Secrets;
 
 const MAX_LINES: usize = 64;
 const MAX_BYTES: usize = 8 * 1024;
-const SHORTEST_SECRET: usize = 8;
 
 /// The last lines, shared between the task that reads and those who explain.
 #[derive(Clone, Debug, Default)]
 pub(in crate::mcp) struct StderrTail {
     tail: Arc<Mutex<Tail>>,
-    secrets: Arc<[SecretString]>,
+    secrets: Secrets,
 }
 
 #[derive(Debug, Default)]
 struct Tail {
     lines: VecDeque<String>,
+    /// How many lines there were, those included that are not kept.
+    finished: u64,
     bytes: usize,
     unfinished: Vec<u8>,
 }
 
 impl StderrTail {
-    /// Of a child that was given these values. Those that are too short to be secrets (`1`, `debug`) are shown.
-    pub(super) fn without<'a>(secrets: impl IntoIterator<Item = &'a SecretString>) -> Self {
-        let is_secret = |value: &&SecretString| value.expose_secret().len() >= SHORTEST_SECRET;
-        Self { secrets: secrets.into_iter().filter(is_secret).cloned().collect(), tail: Arc::default() }
+    /// Of a child that was given these secrets.
+    pub(super) fn without(secrets: Secrets) -> Self {
+        Self { secrets, tail: Arc::default() }
     }
 
     /// Reads to the end of the stream.
@@ -43,14 +44,22 @@ impl StderrTail {
 
     /// The last lines, an unfinished one included.
     pub(in crate::mcp) fn lines(&self) -> Vec<String> {
-        self.with(|tail| {
-            let unfinished = (!tail.unfinished.is_empty()).then(|| text(&tail.unfinished));
-            tail.lines.iter().cloned().chain(unfinished).map(|line| self.redacted(line)).collect()
-        })
+        self.since(0)
     }
 
-    fn redacted(&self, line: String) -> String {
-        self.secrets.iter().fold(line, |line, secret| line.replace(secret.expose_secret(), "[redacted]"))
+    /// How many lines it finished so far.
+    pub(super) fn finished(&self) -> u64 {
+        self.with(|tail| tail.finished)
+    }
+
+    /// Of the last lines those that were finished after so many, an unfinished one included.
+    pub(super) fn since(&self, finished: u64) -> Vec<String> {
+        self.with(|tail| {
+            let newer = usize::try_from(tail.finished.saturating_sub(finished)).unwrap_or(usize::MAX);
+            let unfinished = (!tail.unfinished.is_empty()).then(|| text(&tail.unfinished));
+            let lines = tail.lines.iter().skip(tail.lines.len().saturating_sub(newer)).cloned();
+            lines.chain(unfinished).map(|line| self.secrets.redacted(line)).collect()
+        })
     }
 
     fn with<T>(&self, look: impl FnOnce(&mut Tail) -> T) -> T {
@@ -75,6 +84,7 @@ impl Tail {
     fn finish_line(&mut self) {
         let line = text(&std::mem::take(&mut self.unfinished));
         self.bytes += line.len();
+        self.finished += 1;
         self.lines.push_back(line);
         while self.lines.len() > MAX_LINES || (self.bytes > MAX_BYTES && self.lines.len() > 1) {
             self.bytes -= self.lines.pop_front().map_or(0, |line| line.len());
@@ -88,6 +98,8 @@ fn text(line: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use secrecy::SecretString;
+
     use super::*;
 
     async fn tail_of(bytes: &[u8]) -> Vec<String> {
@@ -104,9 +116,21 @@ mod tests {
     #[tokio::test]
     async fn what_the_child_was_given_in_confidence_is_not_repeated() {
         let given: Vec<SecretString> = ["sk-0123456789", "debug"].map(SecretString::from).into();
-        let tail = StderrTail::without(&given);
+        let tail = StderrTail::without(Secrets::among(&given));
         tail.clone().fill_from(&b"KEY=sk-0123456789 LEVEL=debug\nunfinished sk-0123456789"[..]).await;
         assert_eq!(tail.lines(), ["KEY=[redacted] LEVEL=debug", "unfinished [redacted]"]);
+    }
+
+    #[tokio::test]
+    async fn what_was_written_since_a_mark_can_be_told_from_what_was_there_before() {
+        let tail = StderrTail::default();
+        tail.clone().fill_from(&b"banner\nready\n"[..]).await;
+        let mark = tail.finished();
+        assert_eq!(tail.since(mark), [""; 0]);
+        tail.clone().fill_from(&b"oops\nagain"[..]).await;
+        assert_eq!(tail.since(mark), ["oops", "again"]);
+        tail.clone().fill_from("x\n".repeat(2 * MAX_LINES).as_bytes()).await;
+        assert_eq!(tail.since(mark).len(), MAX_LINES, "no more than is kept");
     }
 
     #[tokio::test]

@@ -89,7 +89,13 @@ pub enum Fact {
     ContextBuildSuccess,
     /// What the model is offered from now on.
     #[serde(rename = "tools.listed")]
-    ToolsListed { tools: Vec<ToolName>, left_out: Vec<LeftOut> },
+    ToolsListed {
+        tools: Vec<ToolName>,
+        left_out: Vec<LeftOut>,
+        /// Those whose definition is not what the run was first shown.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        changed: Vec<ToolName>,
+    },
     /// Which guarded tools run without a person.
     #[serde(rename = "approvals.resolved")]
     ApprovalsResolved { granted: Vec<ToolName> },

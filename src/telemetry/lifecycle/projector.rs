@@ -111,6 +111,7 @@ impl Lifecycle {
             Event::ToolsListed { toolset } => vec![Fact::ToolsListed {
                 tools: toolset.iter().map(|tool| tool.name.clone()).collect(),
                 left_out: toolset.left_out().to_vec(),
+                changed: toolset.iter().filter(|tool| tool.changed).map(|tool| tool.name.clone()).collect(),
             }],
             Event::ApprovalsResolved { granted } => vec![Fact::ApprovalsResolved { granted: granted.clone() }],
             Event::ModelCalled { model, attempt, offer } => self.model_called(model, *attempt, *offer),

@@ -61,8 +61,11 @@ fn record(event: &LifecycleEvent) {
             info!(target: "toolgate::run", %run, %agent, %model, "started");
         }
         Fact::Resumed { .. } => info!(target: "toolgate::run", %run, "resumed"),
-        Fact::ToolsListed { tools, left_out } => {
+        Fact::ToolsListed { tools, left_out, changed } => {
             info!(target: "toolgate::run", %run, tools = tools.len(), left_out = left_out.len(), "registration complete");
+            for tool in changed {
+                warn!(target: "toolgate::run", %run, %tool, "its server changed its definition during the run");
+            }
             for left in left_out {
                 let server = left.server.as_ref().map_or("-", |server| server.as_str());
                 let tool = left.tool.as_deref().unwrap_or("*");

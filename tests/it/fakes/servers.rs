@@ -1,16 +1,17 @@
 //! MCP servers that offer what they are told to offer, answer as they are told to answer, and never forgive a call
 //! that is made twice or a tool that is not there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use toolgate::core::id::{CallId, RunId, ServerId};
-use toolgate::core::tool::{Annotations, CallReply, McpTool, Outcome, ServerTools, ToolOutput};
+use toolgate::core::run::Answered;
+use toolgate::core::tool::{Annotations, CallReply, FailureKind, McpTool, Outcome, ServerTools, ToolOutput};
 use toolgate::core::trace::SpanContext;
-use toolgate::ports::{McpCall, McpServers, Progress};
+use toolgate::ports::{McpCall, McpServers, McpTask, Progress, TaskWish};
 
 /// Shared by all runners of a test: they are different processes, the servers are one world.
 #[derive(Default)]
@@ -31,6 +32,12 @@ struct World {
     listings: usize,
     repeatable: BTreeSet<String>,
     violations: Vec<String>,
+    tasks: BTreeMap<String, VecDeque<Result<CallReply, String>>>,
+    told: Vec<Answered>,
+    stopped_tasks: Vec<String>,
+    /// Calls that were put aside, and may be sent again with the answers.
+    put_aside: BTreeSet<(RunId, CallId)>,
+    generation: u64,
 }
 
 #[derive(Clone, Default)]
@@ -46,6 +53,8 @@ enum Ends {
     #[default]
     Well,
     With(Outcome),
+    /// With what is left of this, one reply a call.
+    InTurn(Vec<CallReply>),
     InPanic,
     Never,
 }
@@ -70,6 +79,7 @@ impl FakeServers {
         let served = world.servers.entry(server.into()).or_insert(empty);
         served.tools.retain(|known| known.name != tool.name);
         served.tools.push(tool);
+        world.generation += 1;
     }
 
     /// Offers a tool of a trusted server that says that repeating it is harmless.
@@ -83,7 +93,9 @@ impl FakeServers {
 
     /// Takes a tool off the offer.
     pub(crate) fn withdraw(&self, server: &str, name: &str) {
-        self.world().servers.get_mut(&ServerId::from(server)).unwrap().tools.retain(|tool| tool.name != name);
+        let mut world = self.world();
+        world.servers.get_mut(&ServerId::from(server)).unwrap().tools.retain(|tool| tool.name != name);
+        world.generation += 1;
     }
 
     pub(crate) fn take_ms(&self, tool: &str, milliseconds: u64) {
@@ -96,6 +108,27 @@ impl FakeServers {
 
     pub(crate) fn answer(&self, tool: &str, outcome: Outcome) {
         self.behave(tool, |behaviour| behaviour.ends = Ends::With(outcome));
+    }
+
+    /// What the server makes of the calls of a tool, one after the other: it may put a call aside.
+    pub(crate) fn reply(&self, tool: &str, replies: impl IntoIterator<Item = CallReply>) {
+        let replies = replies.into_iter().collect();
+        self.behave(tool, |behaviour| behaviour.ends = Ends::InTurn(replies));
+    }
+
+    /// What the server says of a task, one answer a question.
+    pub(crate) fn say_of_task(&self, task: &str, news: impl IntoIterator<Item = Result<CallReply, String>>) {
+        self.world().tasks.insert(task.into(), news.into_iter().collect());
+    }
+
+    /// What calls were told of what their server had asked, in order of arrival.
+    pub(crate) fn told(&self) -> Vec<Answered> {
+        self.world().told.clone()
+    }
+
+    /// The tasks that were to be stopped.
+    pub(crate) fn stopped_tasks(&self) -> Vec<String> {
+        self.world().stopped_tasks.clone()
     }
 
     pub(crate) fn panic_in(&self, tool: &str) {
@@ -156,10 +189,20 @@ impl FakeServers {
         self.world.lock().unwrap()
     }
 
+    fn next_reply(&self, call: &McpCall<'_>) -> CallReply {
+        let mut world = self.world();
+        match world.behaviours.get_mut(call.tool).map(|behaviour| &mut behaviour.ends) {
+            Some(Ends::InTurn(replies)) if !replies.is_empty() => replies.remove(0),
+            _ => panic!("nobody told the fake server what to make of another call of {}", call.tool),
+        }
+    }
+
     fn arrived(&self, call: &McpCall<'_>) -> Behaviour {
         let mut world = self.world();
         let key = (call.run.clone(), call.call.clone());
-        if world.made.contains(&key) && !world.repeatable.contains(call.tool) {
+        let goes_on = world.put_aside.remove(&key) && call.answered.is_some();
+        world.told.extend(call.answered.cloned());
+        if world.made.contains(&key) && !goes_on && !world.repeatable.contains(call.tool) {
             world.violations.push(format!("call {}/{} was made twice", call.run, call.call));
         }
         let offers = |served: &ServerTools| served.tools.iter().any(|tool| tool.name == call.tool);
@@ -208,14 +251,41 @@ impl McpServers for FakeServers {
         if !behaviour.latency.is_zero() {
             tokio::time::sleep(behaviour.latency).await;
         }
-        let outcome = match behaviour.ends {
-            Ends::Well => Outcome::Returned(ToolOutput::text(format!("{} done", call.tool))),
-            Ends::With(outcome) => outcome,
+        let reply = match behaviour.ends {
+            Ends::Well => Outcome::Returned(ToolOutput::text(format!("{} done", call.tool))).into(),
+            Ends::With(outcome) => outcome.into(),
+            Ends::InTurn(_) => self.next_reply(&call),
             Ends::InPanic => panic!("the fake server panics on demand"),
             Ends::Never => std::future::pending().await,
         };
         in_flight.answered = true;
-        outcome.into()
+        if matches!(reply, CallReply::NeedsInput(_)) {
+            self.world().put_aside.insert((call.run.clone(), call.call.clone()));
+        }
+        reply
+    }
+
+    fn generation(&self, _servers: &[ServerId]) -> u64 {
+        self.world().generation
+    }
+
+    async fn task(&self, task: McpTask<'_>) -> Result<CallReply, String> {
+        let mut world = self.world();
+        match task.wish {
+            TaskWish::News => {
+                let news = world.tasks.get_mut(&task.task.id).and_then(VecDeque::pop_front);
+                let news =
+                    news.unwrap_or_else(|| panic!("nobody told the fake server what to say of {}", task.task.id));
+                if matches!(news, Ok(CallReply::NeedsInput(_))) {
+                    world.put_aside.insert((task.run.clone(), task.call.clone()));
+                }
+                news
+            }
+            TaskWish::Stop => {
+                world.stopped_tasks.push(task.task.id.clone());
+                Ok(Outcome::failed(FailureKind::Cancelled, "stopped").into())
+            }
+        }
     }
 
     async fn release(&self, run: &RunId) {

@@ -25,6 +25,10 @@ impl ToolInputValidator for StrictInputs {
     async fn check_result(&self, tool: &Tool, result: &Value) -> InputFindings {
         tool.output_schema.as_deref().map_or(InputFindings::Valid, |schema| findings(schema, result))
     }
+
+    async fn check_form(&self, schema: &Value, form: &Value) -> InputFindings {
+        findings(schema, form)
+    }
 }
 
 #[async_trait]
@@ -58,7 +62,7 @@ fn check(schema: &Value, value: &Value, path: &str, problems: &mut Vec<Problem>)
                     }
                 }
             }
-            "properties" => {}
+            "properties" | "default" => {}
             unknown => panic!("the strict validator does not know the keyword {unknown:?}"),
         }
     }

@@ -1,0 +1,44 @@
+//! What a child writes to stdout that is no message. It belongs on stderr: clients that are less patient break on it, and
+//! an answer that is not one is never waited for in vain without somebody being told. The beginning is kept, because the
+//! first such line says what writes them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::secrets::Secrets;
+use crate::mcp::status::StdoutNoise;
+
+const KEPT_LINES: usize = 5;
+const KEPT_CHARS: usize = 200;
+
+/// What was overheard so far, shared between the stream and those who explain.
+#[derive(Clone, Debug, Default)]
+pub(in crate::mcp) struct Noise {
+    heard: Arc<Mutex<StdoutNoise>>,
+    secrets: Secrets,
+}
+
+impl Noise {
+    /// Of a child that was given these secrets.
+    pub(super) fn without(secrets: Secrets) -> Self {
+        Self { secrets, ..Self::default() }
+    }
+
+    /// Notes a line, of which the beginning suffices.
+    pub(super) fn note(&self, line: &[u8]) {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.lines += 1;
+        if heard.first.len() < KEPT_LINES {
+            // Redacted before it is cut: half a secret is one too.
+            let line = self.secrets.redacted(String::from_utf8_lossy(line).trim().to_owned());
+            heard.first.push(match line.char_indices().nth(KEPT_CHARS) {
+                Some((end, _)) => format!("{}...", line.get(..end).unwrap_or_default()),
+                None => line,
+            });
+        }
+    }
+
+    /// What was heard.
+    pub(in crate::mcp) fn heard(&self) -> StdoutNoise {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

@@ -1,0 +1,146 @@
+//! MCP servers that a host application adds for one run: its own code in this process, or a server that only this run
+//! has. Nothing of them is journaled but their names, so whoever takes the run up elsewhere has to bring them again.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use futures::future::{join, join_all};
+
+use super::{AgentRunner, RunnerError};
+use crate::core::id::{RunId, ServerId};
+use crate::core::tool::{CallReply, ServerTools};
+use crate::core::trace::SpanContext;
+use crate::driver::Ports;
+use crate::ports::{McpCall, McpServers, McpTask, Progress};
+
+/// Servers beside the configured ones, by the ids under which the run knows them.
+#[derive(Clone, Default)]
+pub struct Injected(BTreeMap<ServerId, Arc<dyn McpServers>>);
+
+impl Injected {
+    /// None yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// With one more.
+    #[must_use]
+    pub fn and(mut self, id: impl Into<ServerId>, servers: Arc<dyn McpServers>) -> Self {
+        self.0.insert(id.into(), servers);
+        self
+    }
+
+    /// Their ids.
+    pub fn ids(&self) -> impl Iterator<Item = &ServerId> {
+        self.0.keys()
+    }
+}
+
+impl fmt::Debug for Injected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// What was brought for which run.
+#[derive(Default)]
+pub(super) struct Injections(Mutex<BTreeMap<RunId, Injected>>);
+
+impl AgentRunner {
+    /// Brings the servers that a run was started with, before it is taken up in this process. They are held until the run
+    /// is over here.
+    pub fn inject(&self, run: &RunId, servers: Injected) {
+        self.inner.injections.bring(run, servers);
+    }
+
+    /// The servers as this run sees them.
+    pub(super) fn servers_of(&self, run: &RunId) -> Arc<dyn McpServers> {
+        let base = self.inner.ports.servers.clone();
+        match self.inner.injections.of(run) {
+            added if added.0.is_empty() => base,
+            added => Arc::new(Together { base, added }),
+        }
+    }
+
+    /// The world as a driver of this run sees it.
+    pub(super) fn ports_of(&self, run: &RunId) -> Ports {
+        Ports { servers: self.servers_of(run), ..self.inner.ports.clone() }
+    }
+}
+
+impl Injections {
+    pub(super) fn bring(&self, run: &RunId, servers: Injected) {
+        if !servers.0.is_empty() {
+            self.lock().entry(run.clone()).or_default().0.extend(servers.0);
+        }
+    }
+
+    pub(super) fn of(&self, run: &RunId) -> Injected {
+        self.lock().get(run).cloned().unwrap_or_default()
+    }
+
+    pub(super) fn forget(&self, run: &RunId) {
+        self.lock().remove(run);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<RunId, Injected>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A name leads to one server.
+pub(super) fn free_names(configured: &[ServerId], injected: &Injected) -> Result<(), RunnerError> {
+    match injected.ids().find(|id| configured.contains(id)) {
+        Some(taken) => Err(RunnerError::ServerTwice(taken.clone())),
+        None => Ok(()),
+    }
+}
+
+/// The configured servers and those of one run.
+struct Together {
+    base: Arc<dyn McpServers>,
+    added: Injected,
+}
+
+impl Together {
+    fn with(&self, server: &ServerId) -> &Arc<dyn McpServers> {
+        self.added.0.get(server).unwrap_or(&self.base)
+    }
+}
+
+#[async_trait]
+impl McpServers for Together {
+    async fn list(&self, servers: &[ServerId], trace: &SpanContext) -> Vec<ServerTools> {
+        let (added, configured): (Vec<_>, Vec<_>) =
+            servers.iter().cloned().partition(|server| self.added.0.contains_key(server));
+        let asked = added.iter().map(|server| self.with(server).list(std::slice::from_ref(server), trace));
+        let (configured, added) = join(self.base.list(&configured, trace), join_all(asked)).await;
+        let mut found: BTreeMap<ServerId, ServerTools> = configured
+            .into_iter()
+            .chain(added.into_iter().flatten())
+            .map(|tools| (tools.server.clone(), tools))
+            .collect();
+        servers.iter().filter_map(|server| found.remove(server)).collect()
+    }
+
+    fn generation(&self, servers: &[ServerId]) -> u64 {
+        let each = servers.iter().map(|server| self.with(server).generation(std::slice::from_ref(server)));
+        // Generations only ever grow, so that their sum changes when one of them does.
+        each.fold(0, u64::wrapping_add)
+    }
+
+    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> CallReply {
+        self.with(call.server).call(call, progress).await
+    }
+
+    async fn task(&self, task: McpTask<'_>) -> Result<CallReply, String> {
+        self.with(task.server).task(task).await
+    }
+
+    async fn release(&self, run: &RunId) {
+        self.base.release(run).await;
+        join_all(self.added.0.values().map(|servers| servers.release(run))).await;
+    }
+}

@@ -1,0 +1,133 @@
+//! Calls that became tasks at their servers: the run waits, no connection does, and the servers are asked now and then.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+
+use super::{AgentRunner, Execution, Report, RunnerError};
+use crate::core::id::{CallId, RunId};
+use crate::core::run::{Ending, Event, Input, Resume, Run};
+use crate::core::tool::{CallReply, Origin, TaskHandle};
+use crate::driver::Journal;
+use crate::ports::{McpTask, TaskWish};
+
+/// How long to wait before a server that does not say is asked again.
+const POLL: Duration = Duration::from_secs(2);
+/// The bounds of what a server may say. It must not make us a nuisance, nor let a run sleep for ever.
+const POLL_BOUNDS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(300));
+
+/// What became of a run when the servers of its tasks were asked.
+#[derive(Debug)]
+pub enum Polled {
+    /// There was news, and the run goes on.
+    GoesOn(Execution),
+    /// There is none yet.
+    StillWaits {
+        /// What the tasks are at, as far as their servers say.
+        said: Vec<TaskSaid>,
+        /// When it is time to ask again.
+        again_in: Duration,
+    },
+    /// The run waits for no task.
+    NoTasks(Box<Report>),
+}
+
+/// What is known of a task that is still under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskSaid {
+    /// The call that became the task.
+    pub call: CallId,
+    /// What its server says, or why it could not be asked.
+    pub message: Option<String>,
+}
+
+/// What the servers of a run's tasks say.
+#[derive(Debug, Default)]
+pub(super) struct TaskNews {
+    /// What happened. Empty when all tasks are under way.
+    pub(super) events: Vec<Event>,
+    said: Vec<TaskSaid>,
+    again_in: Option<Duration>,
+}
+
+impl AgentRunner {
+    /// Asks the servers of a run's tasks, once, and drives the run on if there is news. [`resume`](Self::resume) does the
+    /// same; this also tells how the tasks are doing.
+    pub async fn poll_tasks(&self, run: &RunId) -> Result<Polled, RunnerError> {
+        let (journal, _) = self.open(run).await?;
+        if journal.run().tasks().next().is_none() {
+            return Ok(Polled::NoTasks(Report::of(run.clone(), journal.run()).into()));
+        }
+        let news = self.news_of_tasks(&journal).await;
+        if news.events.is_empty() {
+            return Ok(Polled::StillWaits { said: news.said, again_in: news.again_in.unwrap_or(POLL) });
+        }
+        let nothing = Input::Resume(Resume::default());
+        Ok(Polled::GoesOn(self.take_up_with(run, nothing, Some(news.events), None).await?))
+    }
+
+    /// What the servers say. Those that cannot be asked now are asked again later: the task may be fine.
+    pub(super) async fn news_of_tasks(&self, journal: &Journal) -> TaskNews {
+        let run = journal.run();
+        let servers = self.servers_of(journal.id());
+        let asked = run.tasks().map(|(call, origin, task)| {
+            let (servers, trace) = (&servers, run.call_context(call));
+            async move {
+                let Origin::Mcp { server, tool } = origin else { return None };
+                let question =
+                    McpTask { run: journal.id(), call, server, tool, task, trace: &trace, wish: TaskWish::News };
+                Some((call.clone(), task.clone(), servers.task(question).await))
+            }
+        });
+        let mut news = TaskNews::default();
+        for (call, before, reply) in join_all(asked).await.into_iter().flatten() {
+            let reply = match (reply, run.call(&call).and_then(|call| call.tool.as_deref())) {
+                (Ok(reply), Some(tool)) => {
+                    Ok(self.inner.ports.fit(journal.id(), &run.started().spec.limits, tool, reply).await)
+                }
+                (reply, _) => reply,
+            };
+            news.take(call, before, reply);
+        }
+        news
+    }
+
+    /// Tells the servers of the tasks of a cancelled run to stop. Nobody waits for that, and it may fail.
+    pub(super) fn stop_tasks(&self, before: &Run, after: &Run, id: &RunId) {
+        if !matches!(after.ending(), Some(Ending::Cancelled { .. })) {
+            return;
+        }
+        let servers = self.servers_of(id);
+        for (call, origin, task) in before.tasks() {
+            let (call, origin, task) = (call.clone(), origin.clone(), task.clone());
+            let (servers, id, trace) = (servers.clone(), id.clone(), before.call_context(&call));
+            self.inner.tasks.spawn(async move {
+                let Origin::Mcp { server, tool } = &origin else { return };
+                let wish =
+                    McpTask { run: &id, call: &call, server, tool, task: &task, trace: &trace, wish: TaskWish::Stop };
+                if let Err(reason) = servers.task(wish).await {
+                    tracing::info!(run = %id, %call, %reason, "a task of a cancelled run could not be stopped");
+                }
+            });
+        }
+    }
+}
+
+impl TaskNews {
+    fn take(&mut self, call: CallId, before: TaskHandle, reply: Result<CallReply, String>) {
+        let (message, poll_ms) = match reply {
+            Ok(CallReply::Task(task)) => (task.message, task.poll_ms.or(before.poll_ms)),
+            Err(reason) => (Some(reason), before.poll_ms),
+            Ok(CallReply::Ended { outcome, stderr }) => {
+                return self.events.push(Event::CallCompleted { call, outcome: outcome.into(), stderr });
+            }
+            Ok(CallReply::NeedsInput(needed)) => {
+                return self.events.push(Event::InputRequired { call, needed: needed.into() });
+            }
+        };
+        let (shortest, longest) = POLL_BOUNDS;
+        let again = poll_ms.map_or(POLL, Duration::from_millis).clamp(shortest, longest);
+        self.again_in = Some(self.again_in.map_or(again, |earlier| earlier.min(again)));
+        self.said.push(TaskSaid { call, message });
+    }
+}
