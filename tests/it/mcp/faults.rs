@@ -2,6 +2,7 @@
 //! scenario the tool `count` is the witness: it tells how many calls were really executed.
 
 mod call;
+mod changes;
 mod http;
 mod list;
 mod neighbours;
