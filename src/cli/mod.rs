@@ -16,6 +16,7 @@ mod find;
 mod follow;
 mod init;
 mod interrupt;
+mod mcp;
 mod models;
 mod output;
 mod paint;
@@ -68,6 +69,7 @@ enum Command {
     Runs(runs::Runs),
     Blobs(blobs::Blobs),
     Tools(tools::Tools),
+    Mcp(mcp::Mcp),
     Models(models::Models),
     Config(config::Config),
     Completions(completions::Completions),
@@ -113,6 +115,7 @@ impl Command {
             Self::Runs(command) => command.execute(out).await,
             Self::Blobs(command) => command.execute(out).await,
             Self::Tools(command) => command.execute(out).await,
+            Self::Mcp(command) => command.execute(out).await,
             Self::Models(command) => command.execute(out).await,
             Self::Config(command) => command.execute(out),
             Self::Completions(command) => command.execute(out),
@@ -127,6 +130,7 @@ impl Command {
             Self::Run(command) => command.json,
             Self::Resume(command) => command.json,
             Self::Runs(command) => command.ends_with_result(),
+            Self::Mcp(command) => command.ends_with_result(),
             Self::Demo(_)
             | Self::Init(_)
             | Self::Blobs(_)

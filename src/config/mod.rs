@@ -4,6 +4,7 @@
 //! checks every reference, and reports all that is wrong with file, line and remedy. Nothing here opens a connection,
 //! starts a program or reads the process's environment by itself: variables come from the function that is handed in.
 
+mod access;
 mod error;
 mod expand;
 mod external;
@@ -23,6 +24,7 @@ mod yaml;
 
 use std::path::{Path, PathBuf};
 
+pub use access::{AuthSettings, ClientProof, ClientSettings, SigningAlgorithm};
 pub use error::{ConfigError, Fault};
 pub use external::external_tools_file;
 pub use mcp_file::mcp_servers_file;

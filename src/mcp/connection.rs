@@ -4,15 +4,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::ServerPeerInfo;
+use rmcp::model::{ProtocolVersion, ServerPeerInfo};
 use rmcp::service::{ClientInitializeError, Peer};
 use rmcp::transport::async_rw::AsyncRwTransport;
+use tokio::time::timeout;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::era::{self, Running};
 use super::http;
 use super::listener::Listener;
 use super::settings::{ServerSettings, StdioSettings, Transport};
+use super::signals::Signals;
 use super::stdio::{self, Child, LineCap, Output, Overflow, SpawnError};
 
 /// How long the exit status of a child is waited for once its connection broke.
@@ -24,9 +27,13 @@ const GOODBYE: Duration = Duration::from_secs(2);
 pub(super) struct Connection {
     pub(super) peer: Peer<RoleClient>,
     pub(super) listener: Listener,
+    /// What the supervisor hears.
+    pub(super) signals: Signals,
     /// Where what outlives a request is waited for.
     pub(super) tasks: TaskTracker,
-    running: Mutex<Option<Running>>,
+    /// Dropping it ends the connection as well, without waiting.
+    goodbye: CancellationToken,
+    _when_dropped: DropGuard,
     process: Option<Process>,
 }
 
@@ -59,7 +66,8 @@ impl Connection {
         tasks: &TaskTracker,
         output: &Mutex<Option<Output>>,
     ) -> Result<Self, ConnectError> {
-        let listener = Listener::default();
+        let signals = Signals::default();
+        let listener = Listener::new(signals.clone());
         let (running, process) = match &settings.transport {
             Transport::Stdio(stdio) => {
                 let (running, process) = open_stdio(stdio, listener.clone(), tasks, output).await?;
@@ -71,13 +79,34 @@ impl Connection {
                 (running, None)
             }
         };
-        let peer = running.peer().clone();
-        Ok(Self { peer, running: Mutex::new(Some(running)), listener, process, tasks: tasks.clone() })
+        let (peer, goodbye) = (running.peer().clone(), CancellationToken::new());
+        tasks.spawn(see_to_the_end(running, goodbye.clone(), signals.lost.clone()));
+        let _when_dropped = goodbye.clone().drop_guard();
+        Ok(Self { peer, listener, signals, goodbye, _when_dropped, process, tasks: tasks.clone() })
     }
 
-    /// Whether a request has a chance.
-    pub(super) fn is_alive(&self) -> bool {
-        !self.peer.is_transport_closed() && self.process.as_ref().is_none_or(|process| !process.child.has_exited())
+    /// Waits until it is of no more use. What a child started itself may hold its stdout open when it is gone.
+    pub(super) async fn lost(&self) {
+        let ended = async {
+            match &self.process {
+                Some(process) => process.child.ended().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.signals.lost.cancelled() => {}
+            () = ended => self.signals.lost.cancel(),
+        }
+    }
+
+    /// Whether the server promised to say when its tools change, and can be heard. Over HTTP that takes a stream which
+    /// many servers do not have, and the stateless revision says so to subscribers only.
+    pub(super) fn announces_changes(&self) -> bool {
+        self.is_child()
+            && self.peer_info().is_some_and(|peer| {
+                let promises = peer.capabilities.tools.as_ref().and_then(|tools| tools.list_changed);
+                promises == Some(true) && peer.protocol_version <= ProtocolVersion::LATEST_WITH_INITIALIZE
+            })
     }
 
     /// What the other side said of itself.
@@ -97,10 +126,8 @@ impl Connection {
 
     /// Says goodbye and waits until nothing is left.
     pub(super) async fn close(&self) {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(mut running) = running {
-            let _ = running.close_with_timeout(GOODBYE).await;
-        }
+        self.goodbye.cancel();
+        let _ = timeout(GOODBYE, self.signals.lost.cancelled()).await;
         if let Some(process) = &self.process {
             process.child.shut_down().await;
         }
@@ -111,6 +138,16 @@ impl Connection {
         match &self.process {
             Some(process) => process.last_words().await,
             None => "the stream ended before the answer".into(),
+        }
+    }
+}
+
+impl ConnectError {
+    /// Whether another try may help without anybody changing anything.
+    pub(super) fn may_pass(&self) -> bool {
+        match self {
+            Self::Spawn(_) | Self::Http(_) => false,
+            Self::Died(_) | Self::Unreachable(_) | Self::Handshake(_) => true,
         }
     }
 }
@@ -127,6 +164,21 @@ impl Process {
         };
         what + &self.child.output().quoted()
     }
+}
+
+/// Waits until nothing is exchanged any more, by our wish or by itself, and says so.
+async fn see_to_the_end(running: Running, goodbye: CancellationToken, lost: CancellationToken) {
+    let stop = running.cancellation_token();
+    let over = running.waiting();
+    tokio::pin!(over);
+    tokio::select! {
+        _ = &mut over => {}
+        () = goodbye.cancelled() => {
+            stop.cancel();
+            let _ = over.await;
+        }
+    }
+    lost.cancel();
 }
 
 async fn open_stdio(

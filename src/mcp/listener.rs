@@ -12,15 +12,17 @@ use rmcp::{ClientHandler, RoleClient};
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 
 use super::era;
+use super::signals::Signals;
 use crate::ports::Progress;
 
 /// How much unread progress is kept per call. More is dropped: it is a courtesy, not a fact.
 const UNREAD: usize = 64;
 
 /// The client's side of a connection.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Listener {
     routes: Arc<Mutex<Routes>>,
+    signals: Signals,
 }
 
 /// Who waits for progress under which token.
@@ -28,6 +30,11 @@ pub(super) struct Listener {
 pub(super) struct Routes(HashMap<ProgressToken, mpsc::Sender<Progress>>);
 
 impl Listener {
+    /// Of a connection with these signals.
+    pub(super) fn new(signals: Signals) -> Self {
+        Self { routes: Arc::default(), signals }
+    }
+
     /// Holds progress back until the guard is dropped, so that none overtakes the registration of its call.
     pub(super) async fn hold(&self) -> MutexGuard<'_, Routes> {
         self.routes.lock().await
@@ -50,6 +57,10 @@ impl ClientHandler for Listener {
             let progress = Progress { progress: said.progress, total: said.total, message: said.message };
             let _ = route.try_send(progress);
         }
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.signals.tools_changed.notify_one();
     }
 
     /// An empty list would be an answer, and would be taken for "you may use no directory".

@@ -2,6 +2,7 @@
 //! passed on as they are.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
 use serde::Deserialize;
@@ -25,14 +26,22 @@ const MAX_DESCRIPTION: usize = 64 * 1024;
 /// What a server listed.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Listing {
-    /// The tools that can be used, in the server's order.
+    /// The tools that can be used, by name; those of one name in the server's order.
     pub(super) tools: Vec<McpTool>,
     /// What cannot be used: the tool's name, if it has one, and the reason.
     pub(super) left_out: Vec<(Option<String>, String)>,
+    /// How long the server says that this holds (`ttlMs`): the shortest time of its pages.
+    pub(super) time_to_live: Option<Duration>,
 }
 
-/// Asks for all pages.
+/// Asks for all pages. The order does not depend on the server's mood: prompts and comparisons live on that.
 pub(super) async fn list(connection: &Connection, meta: &Map<String, Value>, limits: Limits) -> Result<Listing, Fault> {
+    let mut listing = all_pages(connection, meta, limits).await?;
+    listing.tools.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(listing)
+}
+
+async fn all_pages(connection: &Connection, meta: &Map<String, Value>, limits: Limits) -> Result<Listing, Fault> {
     let mut listing = Listing::default();
     let mut cursor = None;
     let mut seen = HashSet::new();
@@ -66,6 +75,9 @@ impl Listing {
         let Some(Value::Array(tools)) = page.remove("tools") else {
             return Err(Fault::Unreadable(format!("`tools` is no list in {}", excerpt(&Value::Object(page)))));
         };
+        if let Some(time_to_live) = page.get("ttlMs").and_then(Value::as_u64).map(Duration::from_millis) {
+            self.time_to_live = Some(self.time_to_live.map_or(time_to_live, |shortest| shortest.min(time_to_live)));
+        }
         for tool in tools {
             if self.is_full() {
                 self.overflowed();
@@ -163,6 +175,17 @@ mod tests {
         let left_out: Vec<Option<&str>> = listing.left_out.iter().map(|(name, _)| name.as_deref()).collect();
         assert_eq!(left_out, [Some("bare"), Some("permissive"), Some("#4"), Some("odd")]);
         assert!(listing.left_out[1].1.contains("`inputSchema` is true, not an object"), "{:?}", listing.left_out);
+    }
+
+    #[test]
+    fn a_list_lives_as_long_as_the_shortest_of_its_pages() {
+        let mut listing = Listing::default();
+        for (time_to_live, expected) in
+            [(json!(null), None), (json!(5000), Some(5)), (json!(9000), Some(5)), (json!(-1), Some(5))]
+        {
+            listing.add_page(json!({"tools": [], "ttlMs": time_to_live})).expect("a page");
+            assert_eq!(listing.time_to_live, expected.map(Duration::from_secs));
+        }
     }
 
     #[test]

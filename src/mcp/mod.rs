@@ -9,6 +9,7 @@
 //! whether a call may be made again (`core::run`).
 
 mod answer;
+pub mod auth;
 mod call;
 mod connection;
 pub mod demo;
@@ -16,14 +17,20 @@ mod era;
 mod exchange;
 mod fault;
 mod http;
+mod line;
 mod listener;
 mod listing;
 mod server;
 mod servers;
 mod settings;
+mod signals;
 mod status;
 mod stdio;
+mod supervisor;
+mod tally;
 
+pub use http::egress::Egress;
 pub use servers::Servers;
-pub use settings::{HttpSettings, ServerSettings, StdioSettings, Transport};
-pub use status::{ServerState, ServerStatus, StdoutNoise};
+pub use settings::{HttpSettings, ServerSettings, Start, StdioSettings, Transport};
+pub use status::{LastError, ServerState, ServerStatus, StdoutNoise};
+pub use tally::{CallStats, Latency};

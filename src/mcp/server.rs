@@ -1,26 +1,23 @@
-//! One configured server: connected when first needed, and again whenever the connection was lost.
-//!
-//! This is the simple form. The supervisor that restarts with backoff and follows `list_changed` replaces
-//! [`Server::connection`]; the rest of the room asks for a connection and does not care how it came about.
+//! One configured server, as requests see it: its tools, its calls with their limits and their turn, how it stands.
+//! Whether it is there, and what is done about it if not, is its supervisor's business.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use tokio::sync::Semaphore;
-use tokio::time::{timeout, timeout_at};
-use tokio_util::sync::CancellationToken;
+use tokio::time::timeout_at;
 use tokio_util::task::TaskTracker;
 
+use super::call;
 use super::connection::Connection;
 use super::exchange::Limits;
 use super::fault::Fault;
-use super::settings::ServerSettings;
-use super::status::{ServerState, ServerStatus};
-use super::stdio::Output;
-use super::{call, listing};
+use super::line::Line;
+use super::settings::{ServerSettings, Start};
+use super::status::ServerStatus;
+use super::supervisor::Supervisor;
+use super::tally::Tally;
 use crate::core::id::ServerId;
-use crate::core::tool::{CallReply, FailureKind, LeftOut, Outcome, ServerTools};
+use crate::core::tool::{CallReply, FailureKind, Outcome, ServerTools};
 use crate::core::trace::SpanContext;
 use crate::ports::{McpCall, Progress};
 
@@ -29,211 +26,116 @@ pub(super) struct Server {
     id: ServerId,
     settings: ServerSettings,
     slots: Semaphore,
-    state: Mutex<State>,
-    /// What the newest child says besides the protocol, kept beyond its end.
-    output: Mutex<Option<Output>>,
-    /// Held while connecting, so that everybody waits for the same attempt.
-    gate: Arc<tokio::sync::Mutex<()>>,
-    attempts: AtomicU64,
-    tasks: TaskTracker,
-    closing: CancellationToken,
-}
-
-enum State {
-    Idle,
-    Starting,
-    Ready(Arc<Connection>),
-    Failed(String),
-    Closed,
+    tally: Tally,
+    supervisor: Arc<Supervisor<Line>>,
 }
 
 impl Server {
     /// A server that nobody needed yet.
-    pub(super) fn new(id: ServerId, settings: ServerSettings) -> Arc<Self> {
-        Arc::new(Self {
-            id,
+    pub(super) fn new(id: ServerId, settings: ServerSettings) -> Self {
+        let tasks = TaskTracker::new();
+        let line = Line::new(settings.clone(), tasks.clone());
+        Self {
+            supervisor: Supervisor::new(id.clone(), line, settings.start_timeout, tasks),
             slots: Semaphore::new(settings.max_concurrency.clamp(1, Semaphore::MAX_PERMITS)),
+            tally: Tally::default(),
+            id,
             settings,
-            state: Mutex::new(State::Idle),
-            output: Mutex::default(),
-            gate: Arc::default(),
-            attempts: AtomicU64::new(0),
-            tasks: TaskTracker::new(),
-            closing: CancellationToken::new(),
-        })
+        }
+    }
+
+    /// Starts it now, unless it is to be started when it is needed.
+    pub(super) fn start(&self) {
+        match self.settings.start {
+            Start::Eager => self.supervisor.start(),
+            Start::Lazy => {}
+        }
     }
 
     /// Its tools, or why there are none, within the start budget.
-    pub(super) async fn list(self: &Arc<Self>, trace: &SpanContext) -> ServerTools {
-        let limits = Limits::new(self.settings.start_timeout, self.settings.start_timeout);
-        let listed = match self.connection().await {
-            Ok(connection) => {
-                let listed = listing::list(&connection, &call::trace_meta(trace), limits).await;
-                listed.map_err(|fault| format!("the MCP server `{}` {fault}", self.id))
-            }
-            Err(reason) => Err(reason),
-        };
-        let (tools, left_out) = match listed {
-            Ok(listing) => (listing.tools, listing.left_out),
-            Err(reason) => (Vec::new(), vec![(None, reason)]),
-        };
-        let left_out = left_out
-            .into_iter()
-            .map(|(tool, reason)| LeftOut { server: Some(self.id.clone()), tool, reason })
-            .collect();
-        ServerTools { server: self.id.clone(), trusted: self.settings.trusted, tools, left_out, stale: None }
+    pub(super) async fn list(&self, trace: &SpanContext) -> ServerTools {
+        self.supervisor.offer(call::trace_meta(trace), self.settings.trusted).await
+    }
+
+    /// A number that changes when [`list`](Self::list) may say something else.
+    pub(super) fn generation(&self) -> u64 {
+        self.supervisor.generation()
     }
 
     /// Makes a call when it is its turn.
-    pub(super) async fn call(
-        self: &Arc<Self>,
-        call: McpCall<'_>,
-        progress: &(dyn Fn(Progress) + Send + Sync),
-    ) -> CallReply {
+    pub(super) async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> CallReply {
         let total = call.deadline.map_or(self.settings.total_timeout, |own| own.min(self.settings.total_timeout));
         let limits = Limits::new(self.settings.call_timeout, total);
-        let Ok(slot) = timeout_at(limits.deadline, self.slots.acquire()).await else {
-            return self.never_sent(total, "was busy with other calls").into();
+        let waiting = self.tally.wait();
+        let Ok(_slot) = timeout_at(limits.deadline, self.slots.acquire()).await else {
+            return self.never_sent(limits, "was busy with other calls").into();
         };
-        let connection = match timeout_at(limits.deadline, self.connection()).await {
+        let connection = match timeout_at(limits.deadline, self.supervisor.link(limits.deadline)).await {
             Ok(Ok(connection)) => connection,
             Ok(Err(reason)) => return Outcome::failed(FailureKind::Unavailable, reason).into(),
-            Err(_) => return self.never_sent(total, "was still starting").into(),
+            Err(_) => return self.never_sent(limits, "was still starting").into(),
         };
-        let made = call::make(&connection, &call, limits, progress).await;
-        drop(slot);
-        made.unwrap_or_else(|fault| fault.into_outcome(self.id.as_str()).into())
+        let said = self.supervisor.dial().output().map(|output| (output.mark(), output));
+        let flight = waiting.sent();
+        let mut reply = match call::make(&connection, &call, limits, progress).await {
+            Ok(reply) => {
+                flight.answered();
+                reply
+            }
+            Err(fault) => {
+                flight.failed();
+                self.failed(fault, &connection).into()
+            }
+        };
+        if let (CallReply::Ended { outcome, stderr }, Some((mark, output))) = (&mut reply, said)
+            && outcome.is_error()
+        {
+            *stderr = output.stderr_since(mark).await;
+        }
+        reply
+    }
+
+    fn failed(&self, fault: Fault, connection: &Connection) -> Outcome {
+        let noise = match fault {
+            Fault::NotSent(_) => {
+                // Nobody is there: the supervisor has to look for another connection.
+                connection.signals.lost.cancel();
+                None
+            }
+            // What a child said last is part of this one, and has nothing to do with that one.
+            Fault::Disconnected(_) | Fault::Refused { .. } => None,
+            // The answer may have been among it.
+            Fault::Silent(_) | Fault::Late(_) | Fault::Unreadable(_) => {
+                self.supervisor.dial().output().and_then(|output| output.stdout_noise().told())
+            }
+        };
+        match (fault.into_outcome(self.id.as_str()), noise) {
+            (Outcome::Failed(failure), Some(noise)) => {
+                Outcome::failed(failure.kind, format!("{}; {noise}", failure.message))
+            }
+            (outcome, _) => outcome,
+        }
     }
 
     /// What can be said of it now.
     pub(super) fn status(&self) -> ServerStatus {
-        let (state, connection, last_error) = match &*self.state() {
-            State::Idle => (ServerState::Idle, None, None),
-            State::Starting => (ServerState::Starting, None, None),
-            State::Ready(connection) if connection.is_alive() => (ServerState::Ready, Some(connection.clone()), None),
-            State::Ready(connection) => {
-                let lost = "the connection was lost; the next request connects again";
-                (ServerState::Disconnected, Some(connection.clone()), Some(lost.to_owned()))
-            }
-            State::Failed(reason) => (ServerState::Failed, None, Some(reason.clone())),
-            State::Closed => (ServerState::Closed, None, None),
-        };
-        let peer = connection.as_ref().and_then(|connection| connection.peer_info());
-        let itself = peer.as_ref().and_then(|peer| peer.server_info.as_ref());
-        ServerStatus {
-            id: self.id.clone(),
-            state,
-            name: itself.map(|itself| itself.name.clone()),
-            version: itself.map(|itself| itself.version.clone()),
-            protocol_version: peer.as_ref().map(|peer| peer.protocol_version.to_string()),
-            last_error,
-            stderr: self.output().map(|output| output.stderr().lines()).unwrap_or_default(),
-            stdout_noise: self.output().map(|output| output.stdout_noise()).unwrap_or_default(),
-            pid: connection.as_ref().and_then(|connection| connection.pid()),
-        }
+        let said = self.supervisor.dial().output();
+        ServerStatus::of(&self.id, &self.supervisor, said, self.tally.stats())
     }
 
-    /// Ends an attempt that is under way, and refuses all later ones.
+    /// Ends a start that is under way, and refuses all later requests.
     pub(super) fn abandon(&self) {
-        self.closing.cancel();
+        self.supervisor.abandon();
     }
 
     /// Shuts it down for good and waits until nothing is left of it.
     pub(super) async fn close(&self) {
-        self.abandon();
-        let _gate = self.gate.lock().await;
-        let last = std::mem::replace(&mut *self.state(), State::Closed);
-        if let State::Ready(connection) = last {
-            connection.close().await;
-        }
-        self.tasks.close();
-        self.tasks.wait().await;
+        self.supervisor.close().await;
     }
 
-    /// The live connection, made if need be. An attempt belongs to the server, not to whoever asked first: it goes on
-    /// when the run that wanted it is gone, and a slow start is not begun twice.
-    async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, String> {
-        if let Some(ready) = self.ready() {
-            return Ok(ready);
-        }
-        let before = self.attempts.load(Ordering::Acquire);
-        let gate = self.gate.clone().lock_owned().await;
-        if let Some(ready) = self.ready() {
-            return Ok(ready);
-        }
-        if self.closing.is_cancelled() {
-            return Err(format!("the MCP server `{}` was shut down, because toolgate is ending", self.id));
-        }
-        if let (true, State::Failed(reason)) = (self.attempts.load(Ordering::Acquire) != before, &*self.state()) {
-            return Err(reason.clone());
-        }
-        let server = self.clone();
-        let attempt = self.tasks.spawn(async move {
-            let outcome = server.attempt().await;
-            drop(gate);
-            outcome
-        });
-        attempt.await.unwrap_or_else(|_| Err(format!("connecting to the MCP server `{}` panicked", self.id)))
-    }
-
-    async fn attempt(&self) -> Result<Arc<Connection>, String> {
-        let lost = std::mem::replace(&mut *self.state(), State::Starting);
-        drop(lost);
-        let budget = self.settings.start_timeout;
-        let opened = tokio::select! {
-            opened = timeout(budget, Connection::open(&self.settings, &self.tasks, &self.output)) => opened,
-            () = self.closing.cancelled() => {
-                return Err(format!("the MCP server `{}` was shut down while it was starting", self.id));
-            }
-        };
-        let (state, outcome) = match opened {
-            Ok(Ok(connection)) => {
-                let connection = Arc::new(connection);
-                (State::Ready(connection.clone()), Ok(connection))
-            }
-            Ok(Err(error)) => self.failed(format!("the MCP server `{}` {error}", self.id)),
-            Err(_) => self.failed(self.too_slow(budget)),
-        };
-        *self.state() = state;
-        self.attempts.fetch_add(1, Ordering::Release);
-        outcome
-    }
-
-    fn failed(&self, reason: String) -> (State, Result<Arc<Connection>, String>) {
-        tracing::warn!(server = %self.id, %reason, "MCP server is not available");
-        (State::Failed(reason.clone()), Err(reason))
-    }
-
-    fn too_slow(&self, budget: Duration) -> String {
-        let output = self.output().map(|output| output.quoted()).unwrap_or_default();
-        format!(
-            "the MCP server `{}` did not answer the handshake within {} s; is it still installing? Install it \
-             beforehand, or raise its `start_timeout_s`{output}",
-            self.id,
-            budget.as_secs_f64()
-        )
-    }
-
-    fn never_sent(&self, total: Duration, why: &str) -> Outcome {
-        let fault = Fault::NotSent(format!("{why} for {} s; the call was not made", total.as_secs_f64()));
-        match fault.into_outcome(self.id.as_str()) {
-            Outcome::Failed(failure) => Outcome::failed(FailureKind::Timeout, failure.message),
-            other @ (Outcome::Returned(_) | Outcome::Unknown) => other,
-        }
-    }
-
-    fn ready(&self) -> Option<Arc<Connection>> {
-        match &*self.state() {
-            State::Ready(connection) if connection.is_alive() => Some(connection.clone()),
-            State::Ready(_) | State::Idle | State::Starting | State::Failed(_) | State::Closed => None,
-        }
-    }
-
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn output(&self) -> Option<Output> {
-        self.output.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn never_sent(&self, limits: Limits, why: &str) -> Outcome {
+        let (id, total) = (&self.id, limits.total.as_secs_f64());
+        let message = format!("the MCP server `{id}` {why} for {total} s; the call was not made");
+        Outcome::failed(FailureKind::Timeout, message)
     }
 }

@@ -1,7 +1,6 @@
 //! All configured servers, as the port the driver calls.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::future::join_all;
@@ -16,7 +15,7 @@ use crate::ports::{McpCall, McpServers, McpTask, Progress};
 
 /// The configured servers. Call [`close`](Self::close) before the runtime ends, so that nothing is left behind.
 pub struct Servers {
-    servers: BTreeMap<ServerId, Arc<Server>>,
+    servers: BTreeMap<ServerId, Server>,
 }
 
 impl Servers {
@@ -24,6 +23,12 @@ impl Servers {
     pub fn new(settings: impl IntoIterator<Item = (ServerId, ServerSettings)>) -> Self {
         let servers = settings.into_iter().map(|(id, settings)| (id.clone(), Server::new(id, settings))).collect();
         Self { servers }
+    }
+
+    /// Starts all servers at once that are not to be started when they are needed, and waits for none. Without this each
+    /// is started when it is needed.
+    pub fn start(&self) {
+        self.servers.values().for_each(Server::start);
     }
 
     /// How every server stands, in the order of their ids.
@@ -70,8 +75,9 @@ impl McpServers for Servers {
         join_all(lists).await
     }
 
-    fn generation(&self, _servers: &[ServerId]) -> u64 {
-        0
+    /// The sum: each of them only grows.
+    fn generation(&self, servers: &[ServerId]) -> u64 {
+        servers.iter().filter_map(|id| self.servers.get(id)).map(Server::generation).sum()
     }
 
     async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> CallReply {

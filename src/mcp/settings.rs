@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
+use super::auth::OAuthSettings;
+use super::http::egress::Egress;
+
 /// One configured server.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
@@ -22,6 +25,18 @@ pub struct ServerSettings {
     pub trusted: bool,
     /// How many calls it gets at a time; default 16. The others wait.
     pub max_concurrency: usize,
+    /// When it is started; default with all others.
+    pub start: Start,
+}
+
+/// When a server is started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Start {
+    /// By [`Servers::start`](super::Servers::start), with all others; without that when it is first needed.
+    #[default]
+    Eager,
+    /// When its tools are first asked for, or a call is made.
+    Lazy,
 }
 
 /// The two ways to reach a server.
@@ -55,6 +70,10 @@ pub struct HttpSettings {
     pub url: String,
     /// Headers of every request.
     pub headers: BTreeMap<String, SecretString>,
+    /// How access is granted, where the headers do not grant it.
+    pub oauth: Option<OAuthSettings>,
+    /// Who stands behind the address; default the operator, who may place a server anywhere.
+    pub egress: Egress,
 }
 
 impl ServerSettings {
@@ -67,6 +86,7 @@ impl ServerSettings {
             total_timeout: Duration::from_secs(600),
             trusted: false,
             max_concurrency: 16,
+            start: Start::default(),
         }
     }
 

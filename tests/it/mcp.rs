@@ -1,11 +1,15 @@
 //! MCP servers as real processes and real HTTP endpoints: good ones, bad ones, and other people's.
 
+mod auth;
 mod calls;
 mod demo;
+mod egress;
 mod faults;
 mod http;
 mod lifetime;
 mod listing;
 mod orphans;
 mod peers;
+mod sessions;
+mod supervision;
 mod support;

@@ -107,9 +107,9 @@ impl Child {
         &self.output
     }
 
-    /// Whether the process is over.
-    pub(in crate::mcp) fn has_exited(&self) -> bool {
-        self.exit.borrow().is_some()
+    /// Waits for the end of the process.
+    pub(in crate::mcp) async fn ended(&self) {
+        let _ = self.exit.clone().wait_for(Option::is_some).await;
     }
 
     /// How it ended, if it does within the time; its stderr is complete by then.

@@ -14,4 +14,4 @@ mod watchdog;
 
 pub(super) use child::{Child, SpawnError, spawn};
 pub(super) use line_cap::{LineCap, Overflow};
-pub(super) use output::{Mark, Output};
+pub(super) use output::Output;

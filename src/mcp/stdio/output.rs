@@ -1,6 +1,7 @@
 //! Everything a child says besides the protocol, as it is quoted when something goes wrong.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use super::noise::Noise;
 use super::secrets::Secrets;
@@ -10,6 +11,8 @@ use crate::mcp::status::StdoutNoise;
 
 /// How much of stderr is quoted in a message.
 const QUOTED_LINES: usize = 12;
+/// How long stderr may lag behind stdout.
+const SETTLES: Duration = Duration::from_millis(5);
 
 /// What a child said, kept beyond its end.
 #[derive(Clone, Debug, Default)]
@@ -51,34 +54,18 @@ impl Output {
 
     /// The end of a message about a child that failed: noise on stdout, and the last of stderr.
     pub(in crate::mcp) fn quoted(&self) -> String {
-        let stderr = match self.stderr.lines() {
-            lines if lines.is_empty() => "; it wrote nothing to stderr".into(),
-            lines => format!("; last on its stderr:{}", listed(&lines)),
-        };
-        self.noise_told() + &stderr
-    }
-
-    /// The end of a message about what failed since the mark. Nothing, if it was quiet.
-    pub(in crate::mcp) fn quoted_since(&self, mark: Mark) -> String {
-        let stderr = match self.stderr.since(mark.0) {
-            lines if lines.is_empty() => String::new(),
-            lines => format!("; meanwhile on its stderr:{}", listed(&lines)),
-        };
-        self.noise_told() + &stderr
-    }
-
-    fn noise_told(&self) -> String {
-        match self.noise.heard().told() {
-            Some(told) => format!("; {told}"),
-            None => String::new(),
+        let mut quote = self.noise.heard().told().map(|told| format!("; {told}")).unwrap_or_default();
+        let lines = self.stderr.lines();
+        quote.push_str(if lines.is_empty() { "; it wrote nothing to stderr" } else { "; last on its stderr:" });
+        for line in lines.iter().skip(lines.len().saturating_sub(QUOTED_LINES)) {
+            let _ = write!(quote, "\n  {line}");
         }
+        quote
     }
-}
 
-fn listed(lines: &[String]) -> String {
-    let mut quote = String::new();
-    for line in lines.iter().skip(lines.len().saturating_sub(QUOTED_LINES)) {
-        let _ = write!(quote, "\n  {line}");
+    /// What it wrote to stderr since the mark. Answers come by another pipe, so it is given a moment to catch up.
+    pub(in crate::mcp) async fn stderr_since(&self, mark: Mark) -> Vec<String> {
+        tokio::time::sleep(SETTLES).await;
+        self.stderr.since(mark.0)
     }
-    quote
 }

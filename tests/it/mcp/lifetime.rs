@@ -70,18 +70,36 @@ async fn a_start_outlives_whoever_asked_for_it_but_not_the_servers() {
 }
 
 #[tokio::test]
-async fn a_server_that_was_killed_is_started_again_when_next_needed() {
+async fn a_server_that_was_killed_comes_back_by_itself() {
     let servers = servers([("worker", python("worker.py", &[]))]);
     list(&servers, &["worker"]).await;
     let first = status(&servers, "worker").pid.expect("a process");
-    kill_process(Pid::from_raw(first.try_into().expect("a process id")).expect("not zero"), Signal::KILL)
-        .expect("killed");
-    eventually("the loss is noticed", async || status(&servers, "worker").state == ServerState::Disconnected).await;
-
-    assert_eq!(list(&servers, &["worker"]).await[0].tools.len(), 8);
-    let second = status(&servers, "worker");
-    assert_eq!(second.state, ServerState::Ready);
-    assert_ne!(second.pid, Some(first));
+    kill(first);
+    eventually("it is back", async || status(&servers, "worker").pid.is_some_and(|pid| pid != first)).await;
+    let back = status(&servers, "worker");
+    assert_eq!((back.state, back.restarts), (ServerState::Ready, 1));
+    let lost = back.last_error.expect("it was lost").message;
+    assert!(
+        lost.starts_with("the MCP server `worker` lost its connection: its process ended with signal: 9"),
+        "{lost}"
+    );
+    assert!(!is_running(first), "and it was reaped");
     servers.close().await;
     assert_eq!(failed(call(&servers, "worker", "report", json!({})).await).0, FailureKind::Unavailable);
+}
+
+#[tokio::test]
+async fn a_call_right_after_a_crash_waits_for_the_next_start() {
+    let servers = servers([("worker", python("worker.py", &[]))]);
+    list(&servers, &["worker"]).await;
+    kill(status(&servers, "worker").pid.expect("a process"));
+    eventually("the loss is noticed", async || status(&servers, "worker").pid.is_none()).await;
+    report(&servers, "worker").await;
+    assert_eq!(list(&servers, &["worker"]).await[0].tools.len(), 8);
+    servers.close().await;
+}
+
+fn kill(pid: u32) {
+    let pid = Pid::from_raw(pid.try_into().expect("a process id")).expect("not zero");
+    kill_process(pid, Signal::KILL).expect("killed");
 }

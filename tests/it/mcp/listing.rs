@@ -36,7 +36,7 @@ async fn all_pages_are_read_and_an_endless_list_is_cut_with_a_reason() {
     assert_eq!(names(&servers, "paged").await, ["tool-0", "tool-1", "tool-2"]);
     let endless = list(&servers, &["endless"]).await.remove(0);
     let kept: Vec<&str> = endless.tools.iter().map(|tool| tool.name.as_str()).collect();
-    assert_eq!(kept, ["page-first", "page-again"]);
+    assert_eq!(kept, ["page-again", "page-first"], "by name");
     assert_eq!(endless.left_out.len(), 1);
     assert!(endless.left_out[0].reason.contains("it gave the cursor `again` twice"), "{:?}", endless.left_out);
     servers.close().await;
@@ -75,7 +75,8 @@ async fn a_server_that_dies_at_start_is_missing_with_its_exit_status_and_last_wo
          stderr:\n  reading configuration\n  fatal: SHOP_TOKEN is not set"
     );
     let failed = status(&servers, "shop");
-    assert_eq!(failed.state, ServerState::Failed);
+    assert!(matches!(failed.state, ServerState::BackingOff { failures: 1.., .. }), "{failed:?}");
+    assert!(failed.last_error.expect("it failed").message.contains("its process ended with exit status: 3"));
     assert_eq!(failed.stderr, ["reading configuration", "fatal: SHOP_TOKEN is not set"]);
     servers.close().await;
 }

@@ -88,6 +88,18 @@ pub(super) async fn call_with(
     deadline: Option<Duration>,
     progress: &(dyn Fn(Progress) + Send + Sync),
 ) -> Outcome {
+    ended(servers, server, tool, arguments, deadline, progress).await.0
+}
+
+/// Calls a tool. Returns how that ended, and what the server wrote to stderr if it failed.
+pub(super) async fn ended(
+    servers: &Servers,
+    server: &str,
+    tool: &str,
+    arguments: Value,
+    deadline: Option<Duration>,
+    progress: &(dyn Fn(Progress) + Send + Sync),
+) -> (Outcome, Vec<String>) {
     let Value::Object(arguments): Value = arguments else { panic!("arguments are an object") };
     let (run, call) = (RunId::from("run_1"), CallId::from("call_1"));
     let (server, trace) = (ServerId::from(server), trace());
@@ -102,7 +114,7 @@ pub(super) async fn call_with(
         answered: None,
     };
     match servers.call(call, progress).await {
-        CallReply::Ended { outcome, .. } => outcome,
+        CallReply::Ended { outcome, stderr } => (outcome, stderr),
         other => panic!("expected the end of the call, got {other:?}"),
     }
 }

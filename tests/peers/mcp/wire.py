@@ -25,14 +25,14 @@ def say(request, progress, message=None):
     send({"method": "notifications/progress", "params": params})
 
 
-def messages(shake_hands=True):
+def messages(shake_hands=True, tools=None):
     """What the client sends, the handshake answered along the way."""
     for line in sys.stdin:
         message = json.loads(line)
         if shake_hands and message.get("method") == "initialize":
             answer(message, {
                 "protocolVersion": message["params"]["protocolVersion"],
-                "capabilities": {"tools": {}},
+                "capabilities": {"tools": tools or {}},
                 "serverInfo": {"name": "fixture", "version": "0"},
             })
         yield message

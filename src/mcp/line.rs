@@ -1,0 +1,83 @@
+//! One server as its supervisor sees it: dialled over MCP, kept by its [`Connection`].
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
+
+use super::connection::Connection;
+use super::exchange::Limits;
+use super::listing::{self, Listing};
+use super::settings::ServerSettings;
+use super::signals::Signals;
+use super::stdio::Output;
+use super::supervisor::{Dial, Link, NotOpened};
+
+/// Everything that is needed to reach a server.
+pub(super) struct Line {
+    settings: ServerSettings,
+    tasks: TaskTracker,
+    /// What the newest child says besides the protocol, kept beyond its end.
+    output: Mutex<Option<Output>>,
+}
+
+impl Line {
+    /// To a server with these settings. What outlives a request runs on `tasks`.
+    pub(super) fn new(settings: ServerSettings, tasks: TaskTracker) -> Self {
+        Self { settings, tasks, output: Mutex::default() }
+    }
+
+    /// What the newest child says besides the protocol.
+    pub(super) fn output(&self) -> Option<Output> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Dial for Line {
+    type Link = Connection;
+
+    async fn open(&self) -> Result<Connection, NotOpened> {
+        let budget = self.settings.start_timeout;
+        match timeout(budget, Connection::open(&self.settings, &self.tasks, &self.output)).await {
+            Ok(Ok(connection)) => Ok(connection),
+            Ok(Err(error)) => Err(NotOpened { reason: error.to_string(), may_pass: error.may_pass() }),
+            Err(_) => {
+                let said = self.output().map(|output| output.quoted()).unwrap_or_default();
+                let reason = format!(
+                    "did not answer the handshake within {} s; is it still installing? Install it beforehand, or raise \
+                     its `start_timeout_s`{said}",
+                    budget.as_secs_f64()
+                );
+                Err(NotOpened { reason, may_pass: true })
+            }
+        }
+    }
+}
+
+impl Link for Connection {
+    fn signals(&self) -> &Signals {
+        &self.signals
+    }
+
+    async fn lost(&self) {
+        self.lost().await;
+    }
+
+    fn announces_changes(&self) -> bool {
+        self.announces_changes()
+    }
+
+    async fn list(&self, meta: &Map<String, Value>, budget: Duration) -> Result<Listing, String> {
+        listing::list(self, meta, Limits::new(budget, budget)).await.map_err(|fault| fault.to_string())
+    }
+
+    async fn last_words(&self) -> String {
+        self.last_words().await
+    }
+
+    async fn close(&self) {
+        self.close().await;
+    }
+}

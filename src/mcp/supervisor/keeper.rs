@@ -1,0 +1,153 @@
+//! The task that keeps a server: the only one that changes its state.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+use super::backoff::{STABLE, delay_after, jitter};
+use super::link::{Dial, Link, NotOpened};
+use super::pace::Pace;
+use super::standing::State;
+use super::{IN_USE, Supervisor, lock};
+
+impl<D: Dial> Supervisor<D> {
+    /// Keeps the server until it is closed.
+    pub(super) async fn keep(self: Arc<Self>) {
+        while !self.closing.is_cancelled() {
+            let begun = Instant::now();
+            self.standing.send_modify(|standing| {
+                standing.starts += 1;
+                standing.enter(State::Starting);
+            });
+            let opened = tokio::select! {
+                biased;
+                () = self.closing.cancelled() => break,
+                opened = self.open() => opened,
+            };
+            let entered = match opened {
+                Ok(link) => self.hold(Arc::new(link), begun).await,
+                Err(not_opened) => {
+                    tracing::warn!(server = %self.server, reason = not_opened.reason, "MCP server is not available");
+                    self.fail(&not_opened.reason, not_opened.may_pass, Fate::Failed)
+                }
+            };
+            let Some(needed) = entered else { break };
+            tokio::select! {
+                biased;
+                () = self.closing.cancelled() => break,
+                () = self.rest(needed) => {}
+            }
+        }
+        self.standing.send_modify(|standing| standing.enter(State::Closed));
+    }
+
+    async fn open(&self) -> Result<D::Link, NotOpened> {
+        let opened = AssertUnwindSafe(self.dial.open()).catch_unwind().await;
+        let panicked = "could not be started: the code that does it panicked; this is a fault of toolgate";
+        opened.unwrap_or_else(|_| Err(NotOpened { reason: panicked.into(), may_pass: false }))
+    }
+
+    /// Keeps a connection until it is lost. Returns how often the server was needed until then, and nothing if it is
+    /// closed.
+    async fn hold(self: &Arc<Self>, link: Arc<D::Link>, begun: Instant) -> Option<u64> {
+        let ready = Instant::now();
+        self.standing.send_modify(|standing| standing.enter(State::Ready(link.clone())));
+        let was_lost = self.follow(&link, begun).await;
+        if !was_lost {
+            link.close().await;
+            return None;
+        }
+        let reason = format!("lost its connection: {}", link.last_words().await);
+        tracing::warn!(server = %self.server, reason, "MCP server was lost");
+        if ready.elapsed() >= STABLE {
+            self.standing.send_modify(|standing| standing.failures = 0);
+        }
+        let entered = self.fail(&reason, true, Fate::Idle);
+        // Two of a kind at a time could fight over a port or a lock.
+        link.close().await;
+        entered
+    }
+
+    /// Follows what the connection says of the tools. True when it is lost, false when the server is to be closed.
+    async fn follow(self: &Arc<Self>, link: &Arc<D::Link>, begun: Instant) -> bool {
+        let mut asking = JoinSet::new();
+        let meta = std::mem::take(&mut *lock(&self.need.meta));
+        let left = self.budget.saturating_sub(begun.elapsed());
+        asking.spawn(self.clone().ask(link.clone(), meta, begun, left));
+        let mut pace = Pace::default();
+        loop {
+            let due = pace.due().filter(|_| asking.is_empty());
+            tokio::select! {
+                biased;
+                () = self.closing.cancelled() => return false,
+                () = link.lost() => return true,
+                () = link.signals().tools_changed.notified() => pace.announced(Instant::now()),
+                Some(_) = asking.join_next() => {}
+                () = until(due) => {
+                    let now = Instant::now();
+                    pace.listed(now);
+                    asking.spawn(self.clone().ask(link.clone(), Default::default(), now, self.budget));
+                }
+            }
+        }
+    }
+
+    /// Notes a failure and enters the state that follows from it. Returns how often the server was needed until then.
+    fn fail(&self, reason: &str, may_pass: bool, unneeded: Fate) -> Option<u64> {
+        self.shelf.trouble(self.sentence(reason), None);
+        let now = Instant::now();
+        let (needed, last) = *lock(&self.need.seen);
+        let is_in_use = last.is_some_and(|last| now < last + IN_USE);
+        self.standing.send_modify(|standing| {
+            standing.fail(reason);
+            let until = now + delay_after(standing.failures, jitter());
+            standing.enter(match (may_pass && is_in_use, unneeded) {
+                (true, _) => State::BackingOff { until },
+                (false, Fate::Failed) => State::Failed { until },
+                (false, Fate::Idle) => State::Idle,
+            });
+        });
+        Some(needed)
+    }
+
+    /// Waits until the server is tried again.
+    async fn rest(&self, needed: u64) {
+        let state = self.standing.borrow().state.clone();
+        match state {
+            State::BackingOff { until } => sleep_until(until).await,
+            State::Failed { until } => {
+                self.needed_more_often_than(needed).await;
+                sleep_until(until).await;
+            }
+            State::Idle => self.needed_more_often_than(needed).await,
+            State::Starting | State::Ready(_) | State::Closed => {}
+        }
+    }
+
+    async fn needed_more_often_than(&self, times: u64) {
+        loop {
+            let rung = self.need.bell.notified();
+            if lock(&self.need.seen).0 > times {
+                return;
+            }
+            rung.await;
+        }
+    }
+}
+
+/// What becomes of a server that nobody needs.
+#[derive(Clone, Copy)]
+enum Fate {
+    Idle,
+    Failed,
+}
+
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}

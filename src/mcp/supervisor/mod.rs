@@ -1,0 +1,264 @@
+//! One supervisor per server: it starts it, keeps it, starts it again when it is lost, and knows its tools meanwhile.
+//!
+//! States: *idle* until somebody needs the server; *starting*; *ready*; *backing off* after a failure, until it is tried
+//! again by itself; *failed* when trying again helps nobody (the command does not exist, or nobody asked for the server
+//! for ten minutes), until it is needed; *closed* for good.
+//!
+//! What a request may count on:
+//! - It waits for a start that is under way, or due within [`PATIENCE`]. Else it is answered at once, with the last
+//!   failure and the time of the next try. The first start of all has its whole budget; for a later one, a request for
+//!   the tools waits no longer than that patience.
+//! - The tools are those of the last good list. They are asked for after every start, when the server says that they
+//!   changed, and when a run begins and nothing is promised about them. While that is impossible the list of before is
+//!   given, marked with the reason.
+//! - Nothing here ever repeats a call. A connection is repaired; what was under way on it is over.
+
+mod backoff;
+mod keeper;
+mod link;
+mod pace;
+mod shelf;
+mod standing;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub(super) use link::{Dial, Link, NotOpened};
+use shelf::{CURRENT, Shelf};
+pub(super) use standing::{Standing, State};
+
+use crate::core::id::ServerId;
+use crate::core::tool::ServerTools;
+
+/// How long a request waits for something that went wrong before.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a server is looked after without anybody asking for it.
+const IN_USE: Duration = Duration::from_secs(600);
+
+/// The supervisor of one server.
+pub(super) struct Supervisor<D: Dial> {
+    server: ServerId,
+    dial: D,
+    /// The time from the beginning of a start to the list of tools, and for every later list.
+    budget: Duration,
+    standing: watch::Sender<Standing<D::Link>>,
+    shelf: Shelf,
+    /// Held while the tools are asked for.
+    asking: tokio::sync::Mutex<()>,
+    need: Need,
+    has_keeper: AtomicBool,
+    tasks: TaskTracker,
+    closing: CancellationToken,
+}
+
+/// Who needs the server.
+struct Need {
+    /// How often somebody did, and when last.
+    seen: Mutex<(u64, Option<Instant>)>,
+    /// What the next list of tools is asked with: the trace of whoever needs it.
+    meta: Mutex<Map<String, Value>>,
+    bell: Notify,
+}
+
+impl<D: Dial> Supervisor<D> {
+    /// Of a server that nobody needed yet. Everything that outlives a request runs on `tasks`.
+    pub(super) fn new(server: ServerId, dial: D, budget: Duration, tasks: TaskTracker) -> Arc<Self> {
+        Arc::new(Self {
+            server,
+            dial,
+            budget,
+            standing: watch::Sender::new(Standing::idle()),
+            shelf: Shelf::default(),
+            asking: tokio::sync::Mutex::default(),
+            need: Need { seen: Mutex::default(), meta: Mutex::default(), bell: Notify::new() },
+            has_keeper: AtomicBool::new(false),
+            tasks,
+            closing: CancellationToken::new(),
+        })
+    }
+
+    /// Sees to it that the server is there, without waiting.
+    pub(super) fn start(self: &Arc<Self>) {
+        {
+            let mut seen = lock(&self.need.seen);
+            *seen = (seen.0 + 1, Some(Instant::now()));
+        }
+        self.need.bell.notify_waiters();
+        if !self.closing.is_cancelled() && !self.has_keeper.swap(true, Ordering::AcqRel) {
+            self.tasks.spawn(self.clone().keep());
+        }
+    }
+
+    /// The live connection, or why there is none. Waits as the rules say; the caller bounds it by a `deadline`.
+    pub(super) async fn link(self: &Arc<Self>, deadline: Instant) -> Result<Arc<D::Link>, String> {
+        let mut standings = self.standing.subscribe();
+        // The start that this request waits for: the one under way, or else the next one.
+        let awaited = {
+            let standing = standings.borrow();
+            standing.starts + u64::from(!matches!(standing.state, State::Starting))
+        };
+        loop {
+            let answer = self.answer(&standings.borrow_and_update(), deadline, awaited);
+            // Said before every wait: the keeper may have gone to rest after it was said last.
+            if answer.as_ref().is_none_or(|_| self.standing().starts < awaited) {
+                self.start();
+            }
+            if let Some(answer) = answer {
+                return answer;
+            }
+            if standings.changed().await.is_err() {
+                return Err(self.closed());
+            }
+        }
+    }
+
+    /// What a request is told that finds the server like this, or nothing if it has to wait.
+    fn answer(
+        &self,
+        standing: &Standing<D::Link>,
+        deadline: Instant,
+        awaited: u64,
+    ) -> Option<Result<Arc<D::Link>, String>> {
+        if let Some(link) = standing.link() {
+            return Some(Ok(link));
+        }
+        let patience = (Instant::now() + PATIENCE).min(deadline);
+        match &standing.state {
+            State::Starting => None,
+            State::Closed if standing.starts >= awaited => {
+                Some(Err(self.sentence("was shut down while it was starting")))
+            }
+            State::Closed => Some(Err(self.closed())),
+            // Not begun yet, or its end is just being noticed.
+            State::Idle | State::Ready(_) => {
+                let will_not_begin = self.closing.is_cancelled() && !self.has_keeper.load(Ordering::Acquire);
+                will_not_begin.then(|| Err(self.closed()))
+            }
+            State::BackingOff { .. } | State::Failed { .. } if standing.starts >= awaited => {
+                Some(Err(self.sentence(standing.reason())))
+            }
+            State::BackingOff { until } if *until > patience => {
+                Some(Err(self.not_now(standing, "is tried again", *until)))
+            }
+            State::Failed { until } if *until > patience => {
+                Some(Err(self.not_now(standing, "can be tried again", *until)))
+            }
+            State::BackingOff { .. } | State::Failed { .. } => None,
+        }
+    }
+
+    /// The tools, asked for anew where that may tell something new. Never fails: what is wrong is part of the offer.
+    pub(super) async fn offer(self: &Arc<Self>, meta: Map<String, Value>, trusted: bool) -> ServerTools {
+        let begun = Instant::now();
+        lock(&self.need.meta).clone_from(&meta);
+        // The first start of all may be an installation.
+        let is_first = !self.shelf.has_any() && self.standing.borrow().failures == 0;
+        let longest = if is_first { 2 * self.budget } else { PATIENCE };
+        let trouble = match timeout(longest, self.ask_if_need_be(begun, meta)).await {
+            Ok(asked) => asked.err(),
+            Err(_) => Some(self.still_waiting(longest)),
+        };
+        self.shelf.offer(&self.server, trusted, trouble)
+    }
+
+    async fn ask_if_need_be(self: &Arc<Self>, begun: Instant, meta: Map<String, Value>) -> Result<(), String> {
+        let link = self.link(begun + self.budget).await?;
+        if self.shelf.is_current() {
+            return Ok(());
+        }
+        // The question belongs to the server, not to whoever asked first.
+        let not_before = begun.checked_sub(CURRENT).unwrap_or(begun);
+        let asking = self.tasks.spawn(self.clone().ask(link, meta, not_before, self.budget));
+        asking.await.map_err(|_| format!("asking the MCP server `{}` for its tools panicked", self.server))
+    }
+
+    /// Asks for the tools, unless somebody did since `not_before`.
+    async fn ask(self: Arc<Self>, link: Arc<D::Link>, meta: Map<String, Value>, not_before: Instant, budget: Duration) {
+        let _turn = self.asking.lock().await;
+        if self.shelf.was_asked_since(not_before) {
+            return;
+        }
+        let asked = Instant::now();
+        match link.list(&meta, budget).await {
+            Ok(listing) => self.shelf.keep(&self.server, listing, asked, link.announces_changes()),
+            Err(reason) => self.shelf.trouble(self.sentence(&reason), Some(asked)),
+        }
+    }
+
+    /// Who dials.
+    pub(super) fn dial(&self) -> &D {
+        &self.dial
+    }
+
+    /// How it stands now.
+    pub(super) fn standing(&self) -> watch::Ref<'_, Standing<D::Link>> {
+        self.standing.borrow()
+    }
+
+    /// How many tools are known, and why they are those of before.
+    pub(super) fn tools(&self) -> (Option<usize>, Option<String>) {
+        self.shelf.summary()
+    }
+
+    /// A number that changes when [`offer`](Self::offer) may say something else.
+    pub(super) fn generation(&self) -> u64 {
+        self.shelf.generation()
+    }
+
+    /// Ends a start that is under way and the connection, and refuses all later requests.
+    pub(super) fn abandon(&self) {
+        self.closing.cancel();
+    }
+
+    /// Shuts the server down for good and waits until nothing is left of it.
+    pub(super) async fn close(&self) {
+        self.abandon();
+        if !self.has_keeper.load(Ordering::Acquire) {
+            self.standing.send_modify(|standing| standing.enter(State::Closed));
+        }
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    fn sentence(&self, reason: &str) -> String {
+        format!("the MCP server `{}` {reason}", self.server)
+    }
+
+    fn closed(&self) -> String {
+        self.sentence("was shut down, because toolgate is ending")
+    }
+
+    fn not_now(&self, standing: &Standing<D::Link>, again: &str, until: Instant) -> String {
+        let wait = until.saturating_duration_since(Instant::now()).as_secs_f64().ceil();
+        let (failures, reason) = (standing.failures, standing.reason());
+        self.sentence(&format!("failed {failures} times in a row and {again} in {wait} s; the last time it {reason}"))
+    }
+
+    fn still_waiting(&self, waited: Duration) -> String {
+        let standing = self.standing.borrow();
+        let doing = match standing.state {
+            State::Ready(_) => "did not list its tools",
+            State::Idle | State::Starting | State::BackingOff { .. } | State::Failed { .. } | State::Closed => {
+                "was not there again"
+            }
+        };
+        let before = match standing.reason() {
+            "" => String::new(),
+            reason => format!("; before that it {reason}"),
+        };
+        self.sentence(&format!("{doing} within {} s{before}", waited.as_secs_f64()))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

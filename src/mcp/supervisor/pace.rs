@@ -1,0 +1,95 @@
+//! When a list of tools is asked for again after the server said that it changed. Servers say so in bursts (one of the
+//! reference servers twice within milliseconds of its start), and some say so all the time.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How long it has to be quiet after an announcement.
+const QUIET: Duration = Duration::from_millis(200);
+/// How long an announcement may be put off by others, and how far lists are apart at least.
+const APART: Duration = Duration::from_secs(1);
+
+/// What was announced since the last list.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pace {
+    listed: Option<Instant>,
+    /// The first announcement and the last one.
+    announced: Option<(Instant, Instant)>,
+}
+
+impl Pace {
+    /// The server said that its tools changed.
+    pub(super) fn announced(&mut self, now: Instant) {
+        let first = self.announced.map_or(now, |(first, _)| first);
+        self.announced = Some((first, now));
+    }
+
+    /// The list is being asked for.
+    pub(super) fn listed(&mut self, now: Instant) {
+        *self = Self { listed: Some(now), announced: None };
+    }
+
+    /// When the list has to be asked for, if it has to.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let (first, last) = self.announced?;
+        let due = (last + QUIET).min(first + APART);
+        Some(self.listed.map_or(due, |listed| due.max(listed + APART)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// At which milliseconds a server is asked that announces a change at these.
+    fn asked_at(announcements: &[u64]) -> Vec<u64> {
+        let start = Instant::now();
+        let mut pace = Pace::default();
+        let mut asked = Vec::new();
+        for now in 0..announcements.last().map_or(0, |last| last + 5_000) {
+            let at = start + Duration::from_millis(now);
+            if pace.due().is_some_and(|due| due <= at) {
+                pace.listed(at);
+                asked.push(now);
+            }
+            if announcements.contains(&now) {
+                pace.announced(at);
+            }
+        }
+        asked
+    }
+
+    #[test]
+    fn a_burst_is_one_question_after_it_went_quiet() {
+        assert_eq!(asked_at(&[0, 5, 150, 300]), [500]);
+    }
+
+    #[test]
+    fn a_server_that_never_goes_quiet_is_asked_once_a_second() {
+        let all_the_time: Vec<u64> = (0..40).map(|tick| tick * 100).collect();
+        assert_eq!(asked_at(&all_the_time), [1000, 2000, 3000, 4000]);
+    }
+
+    #[test]
+    fn nothing_announced_is_nothing_asked() {
+        assert_eq!(asked_at(&[]), [0; 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_announcement_is_followed_by_a_question_soon_and_questions_are_apart(
+            mut announcements in proptest::collection::vec(0u64..6_000, 0..40),
+        ) {
+            announcements.sort_unstable();
+            let asked = asked_at(&announcements);
+            prop_assert!(asked.windows(2).all(|pair| pair[1] - pair[0] >= 1000), "{:?}", asked);
+            for announcement in announcements {
+                // The clock of this test ticks once a millisecond.
+                prop_assert!(asked.iter().any(|at| (announcement..=announcement + 2_001).contains(at)), "{announcement}: {asked:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! The last good list of a server's tools. It is kept while the server is away, marked with the reason, so that a run
+//! does not forget its tools because a process is being restarted; and it saves asking again what is known.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::core::id::ServerId;
+use crate::core::tool::{LeftOut, McpTool, ServerTools};
+use crate::mcp::listing::Listing;
+
+/// How long a list is taken for current when the server promises nothing about it. Runs that begin together ask once.
+pub(super) const CURRENT: Duration = Duration::from_secs(1);
+/// How long a list is current at most, whatever the server says of it.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
+/// What is known of a server's tools.
+#[derive(Debug, Default)]
+pub(super) struct Shelf(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    good: Option<Good>,
+    /// Why the server could not be asked last. A whole sentence.
+    trouble: Option<String>,
+    /// When it was asked last, with whatever success.
+    asked: Option<Instant>,
+    generation: u64,
+}
+
+#[derive(Debug)]
+struct Good {
+    listing: Listing,
+    current: Current,
+}
+
+/// How long a list is current.
+#[derive(Clone, Copy, Debug)]
+enum Current {
+    /// Until the server says otherwise, as it promised.
+    UntilTold,
+    /// Until the time that the server set. Then it has to be asked again.
+    Until(Instant),
+    /// Until then nobody asks again. The server promised nothing.
+    Assumed(Instant),
+}
+
+impl Shelf {
+    /// Keeps a list that was asked for at that time.
+    pub(super) fn keep(&self, server: &ServerId, listing: Listing, asked: Instant, is_announced: bool) {
+        let mut kept = self.lock();
+        let current = match listing.time_to_live {
+            Some(time_to_live) => Current::Until(asked + time_to_live.clamp(CURRENT, LONGEST)),
+            None if is_announced => Current::UntilTold,
+            None => Current::Assumed(asked + CURRENT),
+        };
+        let outdated = kept.is_outdated();
+        let is_other = kept.good.as_ref().is_none_or(|good| good.listing != listing);
+        if let (true, Some(good)) = (is_other, &kept.good) {
+            let difference = Difference::between(&good.listing.tools, &listing.tools);
+            tracing::info!(%server, ?difference, "the tools of an MCP server changed");
+        }
+        if is_other || outdated || kept.trouble.is_some() {
+            kept.generation += 1;
+        }
+        kept.good = Some(Good { listing, current });
+        kept.trouble = None;
+        kept.asked = Some(asked);
+    }
+
+    /// Notes that the server could not be asked at that time, or is away, so that whatever was asked before is of no help.
+    pub(super) fn trouble(&self, reason: String, asked: Option<Instant>) {
+        let mut kept = self.lock();
+        if kept.trouble.as_ref() != Some(&reason) {
+            kept.trouble = Some(reason);
+            kept.generation += 1;
+        }
+        kept.asked = asked;
+    }
+
+    /// Whether there is a list to fall back on.
+    pub(super) fn has_any(&self) -> bool {
+        self.lock().good.is_some()
+    }
+
+    /// Whether asking would tell nothing new.
+    pub(super) fn is_current(&self) -> bool {
+        let kept = self.lock();
+        let is_current = |good: &Good| match good.current {
+            Current::UntilTold => true,
+            Current::Until(time) | Current::Assumed(time) => Instant::now() < time,
+        };
+        kept.trouble.is_none() && kept.good.as_ref().is_some_and(is_current)
+    }
+
+    /// Whether the server was asked at that time or later.
+    pub(super) fn was_asked_since(&self, time: Instant) -> bool {
+        self.lock().asked.is_some_and(|asked| asked >= time)
+    }
+
+    /// A number that changes when [`offer`](Self::offer) may say something else.
+    pub(super) fn generation(&self) -> u64 {
+        let kept = self.lock();
+        kept.generation + u64::from(kept.is_outdated())
+    }
+
+    /// What the server offers, as far as it is known. `trouble` is what whoever asks met just now.
+    pub(super) fn offer(&self, server: &ServerId, trusted: bool, trouble: Option<String>) -> ServerTools {
+        let kept = self.lock();
+        let trouble = trouble.or_else(|| kept.trouble.clone());
+        let left_out = |(tool, reason)| LeftOut { server: Some(server.clone()), tool, reason };
+        let (tools, missing, stale) = match (&kept.good, trouble) {
+            (Some(good), trouble) => (good.listing.tools.clone(), good.listing.left_out.clone(), trouble),
+            (None, Some(trouble)) => (Vec::new(), vec![(None, trouble)], None),
+            (None, None) => (Vec::new(), vec![(None, format!("the MCP server `{server}` was not asked yet"))], None),
+        };
+        let left_out = missing.into_iter().map(left_out).collect();
+        ServerTools { server: server.clone(), trusted, tools, left_out, stale }
+    }
+
+    /// How many tools there are, and why they are those of before.
+    pub(super) fn summary(&self) -> (Option<usize>, Option<String>) {
+        let kept = self.lock();
+        let count = kept.good.as_ref().map(|good| good.listing.tools.len());
+        (count, count.and(kept.trouble.clone()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    /// Whether the time is over that the server itself set for its list.
+    fn is_outdated(&self) -> bool {
+        match self.good.as_ref().map(|good| good.current) {
+            Some(Current::Until(time)) => time <= Instant::now(),
+            Some(Current::UntilTold | Current::Assumed(_)) | None => false,
+        }
+    }
+}
+
+/// What became of a list, by name.
+#[derive(Debug, PartialEq, Eq)]
+struct Difference<'a> {
+    added: Vec<&'a str>,
+    removed: Vec<&'a str>,
+    changed: Vec<&'a str>,
+}
+
+impl<'a> Difference<'a> {
+    fn between(before: &'a [McpTool], after: &'a [McpTool]) -> Self {
+        let by_name = |tools: &'a [McpTool]| -> BTreeMap<&'a str, &'a McpTool> {
+            tools.iter().map(|tool| (tool.name.as_str(), tool)).collect()
+        };
+        let (before, after) = (by_name(before), by_name(after));
+        let without = |these: &BTreeMap<&'a str, &McpTool>, those: &BTreeMap<&'a str, &McpTool>| {
+            these.keys().filter(|name| !those.contains_key(*name)).copied().collect()
+        };
+        let differs = |(name, tool): (&&'a str, &&McpTool)| {
+            before.get(name).is_some_and(|earlier| earlier != tool).then_some(*name)
+        };
+        Self {
+            added: without(&after, &before),
+            removed: without(&before, &after),
+            changed: after.iter().filter_map(differs).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::core::tool::Annotations;
+
+    fn tool(name: &str, description: &str) -> McpTool {
+        McpTool {
+            name: name.into(),
+            description: description.into(),
+            input_schema: json!({}),
+            output_schema: None,
+            annotations: Annotations::default(),
+        }
+    }
+
+    fn listing(names: &[&str], time_to_live: Option<Duration>) -> Listing {
+        Listing { tools: names.iter().map(|name| tool(name, "")).collect(), time_to_live, ..Listing::default() }
+    }
+
+    fn keep(shelf: &Shelf, listing: Listing, is_announced: bool) {
+        shelf.keep(&ServerId::from("shop"), listing, Instant::now(), is_announced);
+    }
+
+    #[test]
+    fn a_difference_names_what_came_went_and_changed() {
+        let before = [tool("gone", ""), tool("kept", ""), tool("other", "once")];
+        let after = [tool("kept", ""), tool("new", ""), tool("other", "now")];
+        let expected = Difference { added: vec!["new"], removed: vec!["gone"], changed: vec!["other"] };
+        assert_eq!(Difference::between(&before, &after), expected);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_generation_moves_with_the_offer_and_only_with_it() {
+        let shelf = Shelf::default();
+        let mut seen = vec![shelf.generation()];
+        let mut moved = |what: &str, expected: bool| {
+            let now = shelf.generation();
+            assert_eq!(Some(&now) != seen.last(), expected, "{what}");
+            assert!(seen.iter().all(|before| *before <= now), "it never goes back");
+            seen.push(now);
+        };
+        keep(&shelf, listing(&["a"], None), true);
+        moved("the first list", true);
+        keep(&shelf, listing(&["a"], None), true);
+        moved("the same list", false);
+        keep(&shelf, listing(&["a", "b"], None), true);
+        moved("another list", true);
+        shelf.trouble("away".into(), None);
+        moved("it is away", true);
+        shelf.trouble("away".into(), None);
+        moved("it is still away", false);
+        keep(&shelf, listing(&["a", "b"], None), true);
+        moved("it is back", true);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_is_current_as_long_as_its_server_says_and_a_moment_if_it_says_nothing() {
+        let shelf = Shelf::default();
+        let minute = Duration::from_secs(60);
+        keep(&shelf, listing(&["a"], None), true);
+        tokio::time::advance(minute).await;
+        assert!(shelf.is_current(), "the server says when it changes");
+
+        keep(&shelf, listing(&["a"], None), false);
+        assert!(shelf.is_current());
+        let before = shelf.generation();
+        tokio::time::advance(CURRENT).await;
+        assert!(!shelf.is_current());
+        assert_eq!(shelf.generation(), before, "nobody has reason to think that it changed");
+
+        keep(&shelf, listing(&["a"], Some(minute)), true);
+        tokio::time::advance(minute / 2).await;
+        assert!(shelf.is_current());
+        let before = shelf.generation();
+        tokio::time::advance(minute / 2).await;
+        assert!(!shelf.is_current(), "its time is over, whatever else was promised");
+        let outdated = shelf.generation();
+        assert!(outdated > before, "so that runs ask again");
+        keep(&shelf, listing(&["a"], Some(minute)), true);
+        assert!(shelf.is_current() && shelf.generation() >= outdated);
+    }
+
+    #[test]
+    fn a_list_is_kept_through_trouble_and_marked() {
+        let (shelf, shop) = (Shelf::default(), ServerId::from("shop"));
+        shelf.trouble("the MCP server `shop` is on fire".into(), None);
+        let offer = shelf.offer(&shop, true, None);
+        assert_eq!((offer.tools.len(), offer.stale), (0, None));
+        assert_eq!(offer.left_out[0].reason, "the MCP server `shop` is on fire");
+        keep(&shelf, listing(&["a"], None), true);
+        assert_eq!(shelf.offer(&shop, true, None).stale, None);
+        shelf.trouble("the MCP server `shop` is on fire".into(), None);
+        let offer = shelf.offer(&shop, true, None);
+        assert_eq!((offer.tools.len(), offer.left_out.len(), offer.trusted), (1, 0, true));
+        assert_eq!(offer.stale.as_deref(), Some("the MCP server `shop` is on fire"));
+    }
+}

@@ -1,0 +1,413 @@
+//! A server that is never there, in a clock that is never waited for.
+
+use std::collections::VecDeque;
+
+use serde_json::json;
+
+use super::*;
+use crate::core::tool::{Annotations, McpTool};
+use crate::mcp::listing::Listing;
+use crate::mcp::signals::Signals;
+
+const BUDGET: Duration = Duration::from_secs(60);
+
+/// What happens at a start.
+enum Opening {
+    /// It takes that many seconds and works.
+    Takes(u64),
+    Fails(&'static str),
+    /// Fails in a way that does not pass by itself.
+    Misconfigured,
+}
+use Opening::{Fails, Misconfigured, Takes};
+
+/// Everything the supervisor did, and what it meets when it does more. A start that nobody planned works at once.
+struct World {
+    begun: Instant,
+    openings: Mutex<VecDeque<Opening>>,
+    /// The tools from now on, or why there is no list; and how long a list takes.
+    tools: Mutex<(Result<Vec<&'static str>, &'static str>, Duration)>,
+    announces: AtomicBool,
+    links: Mutex<Vec<Signals>>,
+    /// What it did, with the second in which it did.
+    log: Mutex<Vec<(u64, &'static str)>>,
+}
+
+struct FakeLink {
+    world: Arc<World>,
+    signals: Signals,
+    closed: AtomicBool,
+}
+
+impl World {
+    fn log(&self, what: &'static str) {
+        lock(&self.log).push((self.begun.elapsed().as_secs(), what));
+    }
+
+    /// In which seconds it did that.
+    fn seconds(&self, what: &str) -> Vec<u64> {
+        lock(&self.log).iter().filter(|(_, did)| *did == what).map(|(second, _)| *second).collect()
+    }
+
+    fn count(&self, what: &str) -> usize {
+        self.seconds(what).len()
+    }
+
+    fn newest(&self) -> Signals {
+        lock(&self.links).last().expect("a connection").clone()
+    }
+
+    fn lists(&self, tools: &[&'static str]) {
+        lock(&self.tools).0 = Ok(tools.to_vec());
+    }
+}
+
+impl Dial for Arc<World> {
+    type Link = FakeLink;
+
+    async fn open(&self) -> Result<FakeLink, NotOpened> {
+        self.log("start");
+        let opening = lock(&self.openings).pop_front().unwrap_or(Takes(0));
+        let failed = |reason: &str, may_pass| Err(NotOpened { reason: reason.into(), may_pass });
+        match opening {
+            Takes(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
+            Fails(reason) => return failed(reason, true),
+            Misconfigured => return failed("could not be started: no such command", false),
+        }
+        let signals = Signals::default();
+        lock(&self.links).push(signals.clone());
+        Ok(FakeLink { world: self.clone(), signals, closed: AtomicBool::new(false) })
+    }
+}
+
+impl Link for FakeLink {
+    fn signals(&self) -> &Signals {
+        &self.signals
+    }
+
+    async fn lost(&self) {
+        self.signals.lost.cancelled().await;
+    }
+
+    fn announces_changes(&self) -> bool {
+        self.world.announces.load(Ordering::Relaxed)
+    }
+
+    async fn list(&self, _meta: &Map<String, Value>, budget: Duration) -> Result<Listing, String> {
+        assert!(!self.closed.load(Ordering::Relaxed), "a closed connection was asked");
+        self.world.log("list");
+        let (tools, takes) = lock(&self.world.tools).clone();
+        tokio::time::sleep(takes.min(budget)).await;
+        let tool = |name: &str| McpTool {
+            name: name.into(),
+            description: String::new(),
+            input_schema: json!({}),
+            output_schema: None,
+            annotations: Annotations::default(),
+        };
+        let tools = if takes > budget { Err("was silent") } else { tools };
+        let tools = tools.map_err(str::to_owned)?;
+        Ok(Listing { tools: tools.into_iter().map(tool).collect(), ..Listing::default() })
+    }
+
+    async fn last_words(&self) -> String {
+        "its process ended".into()
+    }
+
+    async fn close(&self) {
+        assert!(!self.closed.swap(true, Ordering::Relaxed), "it is closed once");
+        self.world.log("close");
+    }
+}
+
+type Fake = Arc<Supervisor<Arc<World>>>;
+
+fn given(openings: impl IntoIterator<Item = Opening>) -> (Fake, Arc<World>) {
+    let world = Arc::new(World {
+        begun: Instant::now(),
+        openings: Mutex::new(openings.into_iter().collect()),
+        tools: Mutex::new((Ok(vec!["tool"]), Duration::ZERO)),
+        announces: AtomicBool::new(true),
+        links: Mutex::default(),
+        log: Mutex::default(),
+    });
+    (Supervisor::new("shop".into(), world.clone(), BUDGET, TaskTracker::new()), world)
+}
+
+async fn seconds(seconds: u64) {
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+}
+
+async fn offer(supervisor: &Fake) -> ServerTools {
+    supervisor.offer(Map::new(), false).await
+}
+
+async fn link(supervisor: &Fake, deadline: u64) -> Result<Arc<FakeLink>, String> {
+    supervisor.link(Instant::now() + Duration::from_secs(deadline)).await
+}
+
+fn names(offer: &ServerTools) -> Vec<&str> {
+    offer.tools.iter().map(|tool| tool.name.as_str()).collect()
+}
+
+/// The one reason why nothing is offered.
+fn missing(offer: ServerTools) -> String {
+    assert_eq!((offer.tools.len(), offer.left_out.len(), &offer.stale), (0, 1, &None), "{offer:?}");
+    offer.left_out[0].reason.clone()
+}
+
+fn state(supervisor: &Fake) -> &'static str {
+    match supervisor.standing().state {
+        State::Idle => "idle",
+        State::Starting => "starting",
+        State::Ready(_) => "ready",
+        State::BackingOff { .. } => "backing off",
+        State::Failed { .. } => "failed",
+        State::Closed => "closed",
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_started_before_it_is_needed_and_then_once_for_all() {
+    let (supervisor, world) = given([Takes(3)]);
+    seconds(100).await;
+    assert_eq!((state(&supervisor), world.count("start")), ("idle", 0));
+    let (one, two, three) = tokio::join!(offer(&supervisor), offer(&supervisor), link(&supervisor, 60));
+    assert_eq!((names(&one), names(&two), three.is_ok()), (vec!["tool"], vec!["tool"], true));
+    assert_eq!((world.count("start"), world.count("list")), (1, 1));
+    assert_eq!(state(&supervisor), "ready");
+    supervisor.close().await;
+    assert_eq!((state(&supervisor), world.count("close")), ("closed", 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_never_starts_is_tried_ever_more_rarely_and_not_for_ever() {
+    let (supervisor, world) = given((0..1000).map(|_| Fails("ended before it was ready")));
+    assert_eq!(missing(offer(&supervisor).await), "the MCP server `shop` ended before it was ready");
+    seconds(3600).await;
+    let starts = world.seconds("start");
+    let gaps: Vec<u64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(gaps.iter().take(6).zip([1, 1, 2, 4, 8, 16]).all(|(gap, most)| *gap <= most), "{gaps:?}");
+    assert!(gaps.iter().skip(6).all(|gap| (14..=30).contains(gap)), "{gaps:?}");
+    assert!((600..=630).contains(starts.last().expect("some")), "nobody needed it for ten minutes: {starts:?}");
+    assert_eq!(state(&supervisor), "failed");
+
+    let before = starts.len();
+    assert_eq!(missing(offer(&supervisor).await), "the MCP server `shop` ended before it was ready");
+    assert_eq!(world.count("start"), before + 1, "it is needed again");
+    supervisor.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_a_server_backs_off_a_request_waits_for_a_try_that_is_near_and_is_told_of_one_that_is_not() {
+    let (supervisor, world) = given((0..20).map(|_| Fails("ended before it was ready")));
+    link(&supervisor, 60).await.err().expect("the first start failed");
+    let begun = Instant::now();
+    let second = link(&supervisor, 60).await.err().expect("the second as well");
+    assert_eq!(second, "the MCP server `shop` ended before it was ready");
+    assert!(begun.elapsed() >= Duration::from_millis(250), "it waited for the second");
+    assert_eq!(world.count("start"), 2);
+
+    while supervisor.standing().failures < 6 {
+        seconds(1).await;
+    }
+    let begun = Instant::now();
+    let told = link(&supervisor, 60).await.err().expect("not there");
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+    assert!(told.starts_with("the MCP server `shop` failed 6 times in a row and is tried again in "), "{told}");
+    assert!(told.ends_with(" s; the last time it ended before it was ready"), "{told}");
+    assert_eq!(missing(offer(&supervisor).await), told);
+
+    seconds(600).await;
+    while !matches!(supervisor.standing().state, State::Ready(_)) {
+        lock(&world.openings).clear();
+        supervisor.start();
+        seconds(1).await;
+    }
+    assert_eq!(names(&offer(&supervisor).await), ["tool"]);
+    supervisor.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_with_little_time_is_told_at_once_of_a_try_that_comes_too_late_for_it() {
+    let (supervisor, _) = given([Fails("x"), Fails("x"), Fails("x"), Fails("died")]);
+    for _ in 0..4 {
+        link(&supervisor, 60).await.err().expect("not there");
+    }
+    let begun = Instant::now();
+    let told = link(&supervisor, 1).await.err().expect("the next try is at least two seconds away");
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+    assert!(told.ends_with("the last time it died"), "{told}");
+    assert!(link(&supervisor, 60).await.is_ok());
+    supervisor.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_pass_by_itself_is_tried_again_only_when_it_is_needed() {
+    let (supervisor, world) = given([Misconfigured]);
+    let reason = "the MCP server `shop` could not be started: no such command";
+    assert_eq!(missing(offer(&supervisor).await), reason);
+    seconds(300).await;
+    assert_eq!((state(&supervisor), world.count("start")), ("failed", 1));
+    assert_eq!(names(&offer(&supervisor).await), ["tool"], "somebody installed it meanwhile");
+    supervisor.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_lost_comes_back_by_itself_and_its_tools_are_kept_meanwhile() {
+    let (supervisor, world) = given([Takes(0), Takes(20)]);
+    offer(&supervisor).await;
+    let fresh = supervisor.generation();
+    seconds(120).await;
+    world.newest().lost.cancel();
+    seconds(1).await;
+    assert_eq!(state(&supervisor), "starting");
+    let away = supervisor.generation();
+    assert!(away > fresh);
+    let begun = Instant::now();
+    let stale = offer(&supervisor).await;
+    assert_eq!(begun.elapsed(), PATIENCE, "it might have come back");
+    assert_eq!(names(&stale), ["tool"]);
+    let reason =
+        "the MCP server `shop` was not there again within 5 s; before that it lost its connection: its process ended";
+    assert_eq!((stale.stale.as_deref(), stale.left_out), (Some(reason), vec![]));
+    world.lists(&["other", "tool"]);
+    seconds(20).await;
+    assert_eq!((state(&supervisor), world.count("start"), world.count("close")), ("ready", 2, 1));
+    assert!(supervisor.generation() > away, "so that runs ask again");
+    let back = offer(&supervisor).await;
+    assert_eq!((names(&back), &back.stale), (vec!["other", "tool"], &None));
+    assert_eq!(world.count("list"), 2, "once after each start");
+    supervisor.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_crashes_after_every_start_is_not_started_in_a_hot_loop() {
+    let (supervisor, world) = given([]);
+    offer(&supervisor).await;
+    for _ in 0..600 {
+        let newest = world.newest();
+        newest.lost.cancel();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert!(world.count("start") <= 10, "{:?}", world.seconds("start"));
+    assert_eq!(world.count("close"), world.count("start") - usize::from(state(&supervisor) == "ready"));
+    supervisor.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_minute_of_peace_makes_good_what_failed_before() {
+    let (supervisor, world) = given([Fails("x"), Fails("x"), Fails("x"), Fails("x"), Takes(0)]);
+    supervisor.start();
+    seconds(20).await;
+    assert_eq!((state(&supervisor), supervisor.standing().failures), ("ready", 4));
+    seconds(60).await;
+    world.newest().lost.cancel();
+    seconds(1).await;
+    assert_eq!((state(&supervisor), supervisor.standing().failures), ("ready", 1));
+    supervisor.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_nobody_used_for_long_is_not_started_again_before_it_is_needed() {
+    let (supervisor, world) = given([]);
+    offer(&supervisor).await;
+    seconds(700).await;
+    world.newest().lost.cancel();
+    seconds(700).await;
+    assert_eq!((state(&supervisor), world.count("start")), ("idle", 1));
+    assert_eq!(supervisor.tools().1.as_deref(), Some("the MCP server `shop` lost its connection: its process ended"));
+    let back = offer(&supervisor).await;
+    assert_eq!((names(&back), &back.stale, world.count("start")), (vec!["tool"], &None, 2));
+    supervisor.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_burst_of_announcements_is_one_new_list_in_the_background() {
+    let (supervisor, world) = given([]);
+    offer(&supervisor).await;
+    let before = supervisor.generation();
+    world.lists(&["new"]);
+    for _ in 0..5 {
+        world.newest().tools_changed.notify_one();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(world.count("list"), 1, "it is still talking");
+    seconds(2).await;
+    assert_eq!(world.count("list"), 2);
+    assert!(supervisor.generation() > before);
+    assert_eq!(names(&offer(&supervisor).await), ["new"]);
+    assert_eq!(world.count("list"), 2, "what was announced is known");
+    supervisor.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_promises_nothing_is_asked_for_each_run_but_once_for_those_that_begin_together() {
+    let (supervisor, world) = given([]);
+    world.announces.store(false, Ordering::Relaxed);
+    offer(&supervisor).await;
+    tokio::join!(offer(&supervisor), offer(&supervisor));
+    assert_eq!(world.count("list"), 1);
+    world.lists(&["new"]);
+    seconds(2).await;
+    let (one, two) = tokio::join!(offer(&supervisor), offer(&supervisor));
+    assert_eq!((names(&one), names(&two), world.count("list")), (vec!["new"], vec!["new"], 2));
+    supervisor.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_list_costs_its_budget_once_and_then_no_more_than_patience() {
+    let (supervisor, world) = given([]);
+    world.announces.store(false, Ordering::Relaxed);
+    lock(&world.tools).1 = Duration::from_secs(1000);
+    let begun = Instant::now();
+    assert_eq!(missing(offer(&supervisor).await), "the MCP server `shop` was silent");
+    assert_eq!(begun.elapsed(), BUDGET);
+    lock(&world.tools).1 = Duration::ZERO;
+    seconds(2).await;
+    assert_eq!(names(&offer(&supervisor).await), ["tool"]);
+
+    lock(&world.tools).1 = Duration::from_secs(1000);
+    seconds(2).await;
+    let begun = Instant::now();
+    let stale = offer(&supervisor).await;
+    assert_eq!((names(&stale), begun.elapsed()), (vec!["tool"], PATIENCE));
+    assert_eq!(stale.stale.as_deref(), Some("the MCP server `shop` did not list its tools within 5 s"));
+    supervisor.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_list_keeps_the_tools_of_before() {
+    let (supervisor, world) = given([]);
+    offer(&supervisor).await;
+    lock(&world.tools).0 = Err("refused the request");
+    world.newest().tools_changed.notify_one();
+    seconds(3).await;
+    let stale = offer(&supervisor).await;
+    assert_eq!(
+        (names(&stale), stale.stale.as_deref()),
+        (vec!["tool"], Some("the MCP server `shop` refused the request"))
+    );
+    assert_eq!(state(&supervisor), "ready");
+    supervisor.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_ends_waiting_and_refuses_what_comes_later() {
+    let (supervisor, world) = given([Takes(50)]);
+    let closing = async {
+        seconds(5).await;
+        supervisor.close().await;
+    };
+    let (waiting, ()) = tokio::join!(link(&supervisor, 60), closing);
+    assert_eq!(waiting.err().as_deref(), Some("the MCP server `shop` was shut down while it was starting"));
+    let later = "the MCP server `shop` was shut down, because toolgate is ending";
+    assert_eq!(link(&supervisor, 60).await.err().as_deref(), Some(later));
+    assert_eq!(missing(offer(&supervisor).await), later);
+    assert_eq!((world.count("start"), world.begun.elapsed()), (1, Duration::from_secs(5)));
+
+    let (unneeded, world) = given([]);
+    unneeded.close().await;
+    assert_eq!(link(&unneeded, 60).await.err().as_deref(), Some(later));
+    assert_eq!((state(&unneeded), world.count("start")), ("closed", 0));
+}

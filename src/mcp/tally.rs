@@ -1,0 +1,147 @@
+//! Counts of a server's calls. Nothing is decided by them.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+use tokio::time::Instant;
+
+/// How much the newest call weighs in the mean.
+const WEIGHT: f64 = 0.2;
+
+/// How the calls to a server went, since toolgate started.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CallStats {
+    /// Calls that were sent.
+    pub made: u64,
+    /// Those among them that got no answer. An answer that reports an error is one.
+    pub failed: u64,
+    /// Calls that are under way.
+    pub in_flight: u64,
+    /// Calls that wait for their turn, or for the server.
+    pub waiting: u64,
+    /// How long the answers took; none before the first one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Latency>,
+}
+
+/// How long answers took.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Latency {
+    /// The last one, in milliseconds.
+    #[serde(rename = "last_ms", serialize_with = "milliseconds")]
+    pub last: Duration,
+    /// The mean, in which newer ones weigh more, in milliseconds.
+    #[serde(rename = "mean_ms", serialize_with = "milliseconds")]
+    pub mean: Duration,
+    /// The longest, in milliseconds.
+    #[serde(rename = "longest_ms", serialize_with = "milliseconds")]
+    pub longest: Duration,
+}
+
+/// The counts of one server.
+#[derive(Debug, Default)]
+pub(super) struct Tally(Mutex<CallStats>);
+
+/// A call that waits. Dropping it ends that.
+pub(super) struct Waiting<'a>(&'a Tally);
+
+/// A call that is under way. Dropping it without an end means that nobody waits for it any more.
+pub(super) struct Flight<'a> {
+    tally: &'a Tally,
+    begun: Instant,
+}
+
+impl Tally {
+    /// A call waits.
+    pub(super) fn wait(&self) -> Waiting<'_> {
+        self.lock().waiting += 1;
+        Waiting(self)
+    }
+
+    /// The counts now.
+    pub(super) fn stats(&self) -> CallStats {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, CallStats> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<'a> Waiting<'a> {
+    /// Its wait is over, and it is sent.
+    pub(super) fn sent(self) -> Flight<'a> {
+        let tally = self.0;
+        drop(self);
+        let mut stats = tally.lock();
+        stats.made += 1;
+        stats.in_flight += 1;
+        Flight { tally, begun: Instant::now() }
+    }
+}
+
+impl Flight<'_> {
+    /// It was answered.
+    pub(super) fn answered(self) {
+        let took = self.begun.elapsed();
+        let mut stats = self.tally.lock();
+        let latency = stats.latency.get_or_insert(Latency { last: took, mean: took, longest: took });
+        latency.last = took;
+        latency.mean = latency.mean.mul_f64(1.0 - WEIGHT) + took.mul_f64(WEIGHT);
+        latency.longest = latency.longest.max(took);
+    }
+
+    /// It got no answer.
+    pub(super) fn failed(self) {
+        self.tally.lock().failed += 1;
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.lock().waiting -= 1;
+    }
+}
+
+impl Drop for Flight<'_> {
+    fn drop(&mut self) {
+        self.tally.lock().in_flight -= 1;
+    }
+}
+
+fn milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64((duration.as_secs_f64() * 1e6).round() / 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_is_counted_where_it_is_and_how_it_ended() {
+        let tally = Tally::default();
+        let counts = || {
+            let stats = tally.stats();
+            [stats.waiting, stats.in_flight, stats.made, stats.failed]
+        };
+        let (first, second, third) = (tally.wait(), tally.wait(), tally.wait());
+        assert_eq!(counts(), [3, 0, 0, 0]);
+        drop(third);
+        let (first, second) = (first.sent(), second.sent());
+        assert_eq!(counts(), [0, 2, 2, 0]);
+        tokio::time::advance(Duration::from_millis(100)).await;
+        first.answered();
+        second.failed();
+        drop(tally.wait().sent());
+        assert_eq!(counts(), [0, 0, 3, 1]);
+        let slow = tally.wait().sent();
+        tokio::time::advance(Duration::from_millis(600)).await;
+        slow.answered();
+        let quick = tally.wait().sent();
+        tokio::time::advance(Duration::from_millis(100)).await;
+        quick.answered();
+        let [last, mean, longest] = [100, 180, 600].map(Duration::from_millis);
+        assert_eq!(tally.stats().latency, Some(Latency { last, mean, longest }));
+    }
+}

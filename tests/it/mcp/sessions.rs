@@ -1,0 +1,151 @@
+//! HTTP servers that forget a session, break off an answer, or go away for a while. Whatever is repaired, no call that
+//! may have been made is made again.
+
+use std::sync::{Arc, Mutex};
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use toolgate::core::tool::FailureKind;
+use toolgate::mcp::{ServerSettings, ServerState};
+
+use super::support::*;
+
+/// What the server does, and what was asked of it.
+#[derive(Default)]
+struct Till {
+    /// How many sessions were opened; the newest is the only one it knows.
+    sessions: u32,
+    /// Whether the newest is forgotten, too.
+    is_forgetful: bool,
+    breaks_off: bool,
+    /// The calls that it made, and those that it did not even look at.
+    made: u32,
+    turned_away: u32,
+}
+
+type Shared = Arc<Mutex<Till>>;
+
+async fn answer(State(till): State<Shared>, headers: HeaderMap, Json(request): Json<Value>) -> Response {
+    let mut till = till.lock().unwrap();
+    let method = request["method"].as_str().unwrap_or_default();
+    let reply = |result: Value| Json(json!({"jsonrpc": "2.0", "id": request["id"], "result": result}));
+    if method == "initialize" {
+        till.sessions += 1;
+        till.is_forgetful = false;
+        let result = json!({
+            "protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "till", "version": "1"},
+        });
+        return ([("mcp-session-id", till.sessions.to_string())], reply(result)).into_response();
+    }
+    let session = headers.get("mcp-session-id").and_then(|id| id.to_str().ok());
+    let knows = !till.is_forgetful && session == Some(till.sessions.to_string().as_str());
+    match method {
+        "tools/call" if !knows => {
+            till.turned_away += 1;
+            StatusCode::NOT_FOUND.into_response()
+        }
+        _ if !knows => StatusCode::NOT_FOUND.into_response(),
+        "tools/call" => {
+            till.made += 1;
+            if till.breaks_off {
+                till.is_forgetful = true;
+                // A stream that can be taken up again, in a session that is not there any more.
+                return ([("content-type", "text/event-stream")], "id: 1\nretry: 10\ndata:\n\n").into_response();
+            }
+            reply(json!({"content": [{"type": "text", "text": "paid"}]})).into_response()
+        }
+        "tools/list" => reply(json!({"tools": [{"name": "pay", "inputSchema": {}}]})).into_response(),
+        _ => StatusCode::ACCEPTED.into_response(),
+    }
+}
+
+async fn resume(State(till): State<Shared>) -> StatusCode {
+    if till.lock().unwrap().is_forgetful { StatusCode::NOT_FOUND } else { StatusCode::METHOD_NOT_ALLOWED }
+}
+
+async fn serve(till: &Shared, address: &str) -> (String, JoinHandle<()>) {
+    let router = Router::new().route("/mcp", post(answer).get(resume).delete(async || StatusCode::OK));
+    let listener = TcpListener::bind(address).await.expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    let router = router.with_state(till.clone());
+    (address, tokio::spawn(async move { axum::serve(listener, router).await.expect("it serves") }))
+}
+
+fn at(address: &str) -> ServerSettings {
+    ServerSettings::http(format!("http://{address}/mcp"))
+}
+
+#[tokio::test]
+async fn a_call_that_is_turned_away_because_its_session_is_unknown_is_made_once_in_a_new_one() {
+    let till = Shared::default();
+    let (address, _serving) = serve(&till, "127.0.0.1:0").await;
+    let servers = servers([("till", at(&address))]);
+    names(&servers, "till").await;
+    till.lock().unwrap().is_forgetful = true;
+    assert_eq!(text(call(&servers, "till", "pay", json!({})).await), "paid");
+    let till = till.lock().unwrap();
+    assert_eq!((till.sessions, till.turned_away, till.made), (2, 1, 1));
+    drop(till);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_call_whose_answer_broke_off_with_its_session_is_not_made_again() {
+    let till = Shared::default();
+    till.lock().unwrap().breaks_off = true;
+    let (address, _serving) = serve(&till, "127.0.0.1:0").await;
+    let mut settings = at(&address);
+    settings.call_timeout = std::time::Duration::from_secs(1);
+    let servers = servers([("till", settings)]);
+    names(&servers, "till").await;
+    // The SDK goes on trying to take the stream up again, so it is the deadline that ends the call.
+    let (kind, message) = failed(call(&servers, "till", "pay", json!({})).await);
+    assert_eq!(kind, FailureKind::Timeout, "{message}");
+    assert_eq!(names(&servers, "till").await, ["pay"]);
+    let till = till.lock().unwrap();
+    assert_eq!((till.made, till.turned_away), (1, 0));
+    drop(till);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn an_http_server_that_was_away_is_there_again_without_anybody_asking() {
+    let till = Shared::default();
+    let (address, serving) = serve(&till, "127.0.0.1:0").await;
+    // Connections that are kept open would be served on.
+    let servers = servers([("till", at(&address))]);
+    names(&servers, "till").await;
+    serving.abort();
+    let _ = serving.await;
+    let mut outcome = failed_or_paid(&servers).await;
+    while outcome.is_none() {
+        outcome = failed_or_paid(&servers).await;
+    }
+    assert_eq!(outcome, Some(FailureKind::Unavailable));
+    let kept = list(&servers, &["till"]).await.remove(0);
+    assert_eq!((kept.tools.len(), kept.stale.is_some()), (1, true), "{kept:?}");
+
+    let (_, _serving) = serve(&till, &address).await;
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(20);
+    while status(&servers, "till").state != ServerState::Ready {
+        assert!(tokio::time::Instant::now() < deadline, "{:?}", status(&servers, "till"));
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    assert_eq!(names(&servers, "till").await, ["pay"]);
+    assert_eq!(text(call(&servers, "till", "pay", json!({})).await), "paid");
+    servers.close().await;
+}
+
+/// The kind of a call's failure, or nothing if it was made over a connection that is still open.
+async fn failed_or_paid(servers: &toolgate::mcp::Servers) -> Option<FailureKind> {
+    match call(servers, "till", "pay", json!({})).await {
+        outcome if outcome.is_error() => Some(failed(outcome).0),
+        _ => None,
+    }
+}
