@@ -4,6 +4,7 @@ mod access;
 mod kinds;
 mod models;
 mod prices;
+mod servers;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,6 +18,7 @@ use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::run::Candidate;
 use crate::driver::{Agent, Fallback};
 use crate::mcp::{self, Servers};
+pub use crate::mcp::{ServerState, ServerStatus};
 use crate::ports::{ApprovalCache, EventSink, ModelIdentity, RunStore};
 use crate::runner::{AgentRunner, RunnerError, Sampler};
 use crate::stores::{Durability, MemoryStore, SqliteStore};
@@ -26,6 +28,7 @@ pub use access::{AccessError, Login, login, logout};
 pub use kinds::{kind_of, model_of_kind};
 pub use models::{Models, open as open_models};
 pub use prices::{IdleCostLimit, Pricing, idle_cost_limits};
+pub use servers::ToolServers;
 
 /// How long a grant that was found may be used without asking the store again.
 const GRANT_TTL: Duration = Duration::from_secs(30);
@@ -233,6 +236,12 @@ fn reached(id: &ServerId, server: &config::ServerSettings, credentials: &Path) -
         trusted: server.trusted,
         max_concurrency: server.max_concurrency,
         start: mcp::Start::default(),
+        era: match server.era {
+            config::McpEra::Auto => mcp::EraChoice::Auto,
+            config::McpEra::Legacy => mcp::EraChoice::Legacy,
+            config::McpEra::Modern => mcp::EraChoice::Modern,
+        },
+        elicitation: server.elicitation,
     }
 }
 

@@ -8,12 +8,14 @@ mod attach;
 mod blobs;
 mod completions;
 mod config;
+mod conformance_client;
 mod demo;
 mod demo_server;
 mod error;
 mod exit;
 mod find;
 mod follow;
+mod form;
 mod init;
 mod interrupt;
 mod mcp;
@@ -48,6 +50,7 @@ Begin with:
   toolgate run \"What is in stock?\"  run the agent it describes
   toolgate tools                    see what the agent is offered, and what asks first
   toolgate models check NAME        see what works with a configured model
+  toolgate mcp list -- COMMAND      see what an MCP server offers
 
 `toolgate help COMMAND` has examples for each command.";
 
@@ -75,6 +78,8 @@ enum Command {
     Completions(completions::Completions),
     #[command(hide = true)]
     DemoServer(demo_server::DemoServer),
+    #[command(hide = true)]
+    ConformanceClient(conformance_client::ConformanceClient),
 }
 
 /// Does what the arguments of this process say.
@@ -120,6 +125,7 @@ impl Command {
             Self::Config(command) => command.execute(out),
             Self::Completions(command) => command.execute(out),
             Self::DemoServer(command) => command.execute().await,
+            Self::ConformanceClient(command) => command.execute().await,
         };
         done.unwrap_or_else(|error| failed(&error, json, out))
     }
@@ -138,7 +144,8 @@ impl Command {
             | Self::Models(_)
             | Self::Config(_)
             | Self::Completions(_)
-            | Self::DemoServer(_) => false,
+            | Self::DemoServer(_)
+            | Self::ConformanceClient(_) => false,
         }
     }
 }

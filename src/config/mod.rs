@@ -31,8 +31,8 @@ pub use mcp_file::mcp_servers_file;
 pub use policy::policy_file;
 pub use schema::json_schema;
 pub use settings::{
-    AgentSettings, Api, ContentMode, Durability, HttpModelSettings, KeySettings, MediaKind, ModelSettings, PromptCache,
-    ProxySettings, ServerSettings, Settings, StoreSettings, TelemetrySettings, TransportSettings,
+    AgentSettings, Api, ContentMode, Durability, HttpModelSettings, KeySettings, McpEra, MediaKind, ModelSettings,
+    PromptCache, ProxySettings, ServerSettings, Settings, StoreSettings, TelemetrySettings, TransportSettings,
 };
 pub use template::{TemplateFile, template};
 
@@ -63,4 +63,9 @@ pub fn load(path: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result
 /// like. No variables are expanded.
 pub fn read_file<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
     Ok(yaml::parse(&yaml::read(path)?)?)
+}
+
+/// Text from elsewhere with its `${NAME}` and `${NAME:-default}` replaced as in the configuration.
+pub fn expanded(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<String, Fault> {
+    expand::expand(text, env).map_err(|error| Fault::new(error.to_string()).with_remedy(error.remedy()))
 }

@@ -1,0 +1,104 @@
+//! Waiting for the servers that go on with calls by themselves, as tasks.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crate::app::App;
+use crate::cli::error::CliError;
+use crate::cli::follow::Follow;
+use crate::cli::output::Output;
+use crate::cli::text::{list, one_line};
+use crate::core::id::{CallId, RunId};
+use crate::core::run::Debt;
+use crate::runner::{Execution, Polled};
+
+/// How long servers are given before they are asked for the first time, when they do not say.
+const FIRST: Duration = Duration::from_secs(1);
+/// The longest that one may say.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// The tasks that are waited for, and what was said of them.
+struct Tasks<'a> {
+    run: &'a RunId,
+    began: Instant,
+    names: BTreeMap<&'a CallId, &'a str>,
+    said: BTreeMap<CallId, String>,
+}
+
+/// Asks the servers now and then until there is news, and the run goes on. `None` when there is no task to wait for, or
+/// the person does not want to wait any more: the run stays as it is.
+pub(super) async fn for_tasks(
+    app: &App,
+    run: &RunId,
+    debts: &[Debt],
+    follow: &mut Follow<'_>,
+    out: &mut Output,
+) -> Result<Option<Execution>, CliError> {
+    let waiting = debts.iter().filter_map(|debt| match debt {
+        Debt::Task { call_id, name, task, .. } => Some((call_id, name, task)),
+        Debt::Approval { .. } | Debt::ExternalResult { .. } | Debt::Input { .. } => None,
+    });
+    let names: BTreeMap<&CallId, &str> = waiting.clone().map(|(call, name, _)| (call, name.as_str())).collect();
+    let polls = waiting.filter_map(|(_, _, task)| task.poll_ms).map(Duration::from_millis);
+    let mut pause = polls.min().unwrap_or(FIRST).min(LONGEST);
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let mut tasks = Tasks { run, began: Instant::now(), names, said: BTreeMap::new() };
+    if !follow.display.is_json() && !out.notes_are_seen() {
+        out.note(tasks.told());
+    }
+    loop {
+        if !tasks.wait(pause, follow, out).await {
+            return Ok(None);
+        }
+        let polled = tokio::select! {
+            polled = app.runner.poll_tasks(run) => polled?,
+            _ = follow.interrupts.next() => return Ok(None),
+        };
+        match polled {
+            Polled::GoesOn(execution) => return Ok(Some(execution)),
+            Polled::NoTasks(_) => return Ok(None),
+            Polled::StillWaits { said, again_in } => {
+                pause = again_in;
+                for said in said {
+                    tasks.hear(said.call, said.message, follow, out);
+                }
+            }
+        }
+    }
+}
+
+impl Tasks<'_> {
+    /// `false` when the person does not want to.
+    async fn wait(&self, pause: Duration, follow: &mut Follow<'_>, out: &mut Output) -> bool {
+        let until = tokio::time::Instant::now() + pause;
+        let waited = loop {
+            let seconds = self.began.elapsed().as_secs();
+            out.passing(&format!("{}… {seconds} s (Ctrl-C leaves the run pending)", self.told()));
+            tokio::select! {
+                () = tokio::time::sleep_until(until) => break true,
+                () = tokio::time::sleep(Duration::from_secs(1)) => {}
+                _ = follow.interrupts.next() => break false,
+            }
+        };
+        out.passed();
+        waited
+    }
+
+    /// Says what a server says, once.
+    fn hear(&mut self, call: CallId, message: Option<String>, follow: &Follow<'_>, out: &mut Output) {
+        let Some(message) = message.filter(|message| self.said.get(&call) != Some(message)) else { return };
+        if !follow.display.is_json() {
+            let name = self.names.get(&call).copied().unwrap_or_default();
+            out.note(out.note_paint().dim(format!("  … {name}: {}", one_line(&message, 120))));
+        }
+        self.said.insert(call, message);
+    }
+
+    fn told(&self) -> String {
+        let names = list(self.names.values());
+        let which = if self.names.len() == 1 { "the task" } else { "the tasks" };
+        format!("{} waits for {which} of {names}", self.run)
+    }
+}

@@ -1,0 +1,100 @@
+//! A server whose every line to us is kept, so that what we say it offers can be held against what it sent.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tempfile::TempDir;
+use toolgate::core::tool::{McpTool, Outcome};
+use toolgate::mcp::{ServerSettings, Servers, Transport};
+
+use super::super::support::*;
+
+/// The server, connected and listed.
+pub(super) struct Watched {
+    servers: Servers,
+    tools: Vec<McpTool>,
+    pid: u32,
+    _folder: TempDir,
+}
+
+/// One tool as it stood on the wire, byte by byte.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Sent {
+    name: String,
+    input_schema: Box<RawValue>,
+    output_schema: Option<Box<RawValue>>,
+}
+
+impl Watched {
+    pub(super) async fn start(program: &str, arguments: &[&str]) -> Self {
+        Self::start_with(program, arguments, &[]).await
+    }
+
+    /// Starts it, lists its tools, and holds them against the wire.
+    pub(super) async fn start_with(program: &str, arguments: &[&str], env: &[(&str, &str)]) -> Self {
+        let folder = TempDir::new().expect("a directory");
+        let wire = folder.path().join("wire");
+        let servers = servers([("peer", kept(program, arguments, env, &wire))]);
+        let listed = list(&servers, &["peer"]).await.remove(0);
+        assert_eq!(listed.left_out, []);
+        assert_same(&listed.tools, &sent(&wire));
+        let pid = status(&servers, "peer").pid.expect("a process");
+        Self { servers, tools: listed.tools, pid, _folder: folder }
+    }
+
+    /// Its tools, in the order that is ours.
+    pub(super) fn tools(&self) -> Vec<&str> {
+        self.tools.iter().map(|tool| tool.name.as_str()).collect()
+    }
+
+    pub(super) async fn call(&self, tool: &str, arguments: Value) -> Outcome {
+        call(&self.servers, "peer", tool, arguments).await
+    }
+
+    /// Ends it, and sees to it that nothing of it is left.
+    pub(super) async fn end(self) {
+        self.servers.close().await;
+        assert!(!is_running(self.pid), "the process is still there");
+        let group = rustix::process::Pid::from_raw(self.pid.try_into().expect("a process id")).expect("not zero");
+        assert!(rustix::process::test_kill_process_group(group).is_err(), "something of its group is still there");
+    }
+}
+
+/// The server with its stdout written to a file as well.
+fn kept(program: &str, arguments: &[&str], env: &[(&str, &str)], wire: &Path) -> ServerSettings {
+    let through = ["-c", r#"wire=$1; shift; "$@" | tee "$wire""#, "sh", wire.to_str().expect("UTF-8"), program];
+    let mut settings = ServerSettings::stdio("sh", through.iter().chain(arguments).copied());
+    if let Transport::Stdio(stdio) = &mut settings.transport {
+        stdio.env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+    }
+    settings
+}
+
+/// Every tool as it was listed last, by name: a server may be asked more than once.
+fn sent(wire: &Path) -> BTreeMap<String, Sent> {
+    #[derive(Deserialize)]
+    struct Message {
+        result: Listed,
+    }
+    #[derive(Deserialize)]
+    struct Listed {
+        tools: Vec<Sent>,
+    }
+    let wire = std::fs::read_to_string(wire).expect("the wire was kept");
+    let lists = wire.lines().filter_map(|line| serde_json::from_str::<Message>(line).ok());
+    lists.flat_map(|message| message.result.tools).map(|tool| (tool.name.clone(), tool)).collect()
+}
+
+fn assert_same(ours: &[McpTool], sent: &BTreeMap<String, Sent>) {
+    let names: Vec<&String> = ours.iter().map(|tool| &tool.name).collect();
+    assert_eq!(names, sent.keys().collect::<Vec<_>>());
+    for (ours, sent) in ours.iter().zip(sent.values()) {
+        let (name, output) = (&ours.name, ours.output_schema.as_ref().map(Value::to_string));
+        assert_eq!(ours.input_schema.to_string(), sent.input_schema.get(), "inputSchema of {name}");
+        assert_eq!(output.as_deref(), sent.output_schema.as_ref().map(|schema| schema.get()), "outputSchema of {name}");
+    }
+}
