@@ -34,6 +34,10 @@ const CASES: &[(&str, &str)] = &[
     ("a server without transport", "servers:\n  git:\n    trusted: true\n"),
     ("a server with two transports", "servers:\n  git: { stdio: { command: a }, http: { url: https://b } }\n"),
     ("no room for calls", "servers:\n  git: { stdio: { command: a }, max_concurrency: 0 }\n"),
+    (
+        "no room for results",
+        "servers:\n  git: { stdio: { command: a }, max_result_bytes: 100 }\nagents:\n  a: { limits: { max_result_bytes: 2047 } }\n",
+    ),
     ("a URL without a scheme", "servers:\n  web: { http: { url: example.com/mcp } }\n"),
     ("bad names", "servers:\n  my server: { stdio: { command: a } }\nagents:\n  \"ä\": {}\n"),
     ("bad patterns", "agents:\n  a: { tools: { allow: [\"mcp_[git\"], deny: [\"{a\"] }, priorities: { \"x{\": 1 } }\n"),
