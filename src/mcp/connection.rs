@@ -1,5 +1,6 @@
 //! One live connection: how it comes about, what is known of the other side, and its end.
 
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -45,6 +46,7 @@ pub(super) struct Connection {
     goodbye: CancellationToken,
     _when_dropped: DropGuard,
     process: Option<Process>,
+    over_http: bool,
 }
 
 /// The child behind a stdio connection.
@@ -96,7 +98,22 @@ impl Connection {
                     Err(Failed::Disagreed(why, ())) => return Err(refused_over_http(why)),
                 };
                 let begun = Self::begin(established.agreed, established.transport, settings, tasks);
-                Ok(Self { tool_headers: tool_headers.clone(), ..begun.await })
+                Ok(Self { over_http: true, tool_headers: tool_headers.clone(), ..begun.await })
+            }
+            Transport::InProcess(host) => {
+                let open = || {
+                    let (pipe, serving) = host.open();
+                    tasks.spawn(serving);
+                    let (reading, writing) = tokio::io::split(pipe);
+                    let transport = AsyncRwTransport::new_client(reading, writing).with_max_line_length(usize::MAX);
+                    Ok::<_, Infallible>((transport, ()))
+                };
+                let established = match agree(&terms, open).await {
+                    Ok(established) => established,
+                    Err(Failed::NoTransport(never)) => match never {},
+                    Err(Failed::Disagreed(why, ())) => return Err(refused_over_http(why)),
+                };
+                Ok(Self::begin(established.agreed, established.transport, settings, tasks).await)
             }
         }
     }
@@ -126,6 +143,7 @@ impl Connection {
             _when_dropped: goodbye.clone().drop_guard(),
             goodbye,
             process: None,
+            over_http: false,
         };
         if era == Era::Modern && connection.promises_changes() {
             let following = subscription::follow(connection.peer.clone(), connection.signals.clone());
@@ -151,7 +169,7 @@ impl Connection {
     /// Whether the server promised to say when its tools change, and can be heard. Over HTTP that takes a stream which
     /// many servers do not have, and the stateless revision says so to subscribers only.
     pub(super) fn announces_changes(&self) -> bool {
-        self.is_child() && self.era == Era::Legacy && self.promises_changes()
+        !self.over_http && self.era == Era::Legacy && self.promises_changes()
     }
 
     fn promises_changes(&self) -> bool {
@@ -167,7 +185,7 @@ impl Connection {
     /// Heeds what listed tools want of a call, and leaves out those that can never be called. Over stdio there are no
     /// headers, so that nothing can be wrong with them.
     pub(super) fn take_up(&self, listing: &mut Listing) {
-        if self.era == Era::Modern && !self.is_child() {
+        if self.era == Era::Modern && self.over_http {
             self.tool_headers.take_up(&mut listing.tools, &mut listing.left_out);
         }
     }
@@ -177,9 +195,9 @@ impl Connection {
         self.peer.peer_info()
     }
 
-    /// Whether the other side is a child of ours.
-    pub(super) fn is_child(&self) -> bool {
-        self.process.is_some()
+    /// Whether the other side was dialled over HTTP.
+    pub(super) fn is_over_http(&self) -> bool {
+        self.over_http
     }
 
     /// The process id of a child.
