@@ -76,7 +76,7 @@ impl Server {
             Err(_) => return self.never_sent(limits, "was still starting").into(),
         };
         let said = self.supervisor.dial().output().map(|output| (output.mark(), output));
-        let flight = waiting.sent();
+        let (flight, _under_way) = (waiting.sent(), connection.calls.token());
         let mut reply = match call::make(&connection, &call, limits, progress).await {
             Ok(reply) => {
                 flight.answered();

@@ -136,7 +136,7 @@ impl Run {
     fn new_call(&mut self, asked: crate::core::tool::ToolCall) -> Call {
         self.calls_seen.insert(asked.id.clone());
         let tool = self.tools.as_ref().and_then(|tools| tools.get(&asked.name)).cloned();
-        Call { asked, tool, edited: None, answered: None, sent: false, state: CallState::New }
+        Call { asked, tool, edited: None, answered: None, round: 0, sent: false, state: CallState::New }
     }
 
     fn validated(&mut self, verdict: &OutputVerdict) {
@@ -235,6 +235,7 @@ impl Run {
         let Some(call) = self.open_call(id) else { return };
         if let CallState::NeedsInput(needed) = &call.state {
             call.answered = Some(Answered { needed: needed.clone(), given: Arc::new(given.clone()) });
+            call.round += 1;
             call.state = CallState::Cleared;
         }
     }

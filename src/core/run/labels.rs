@@ -13,9 +13,12 @@ pub fn model_call(seq: u64) -> String {
     format!("llm/{seq}")
 }
 
-/// One tool call.
-pub fn tool_call(call: &CallId) -> String {
-    format!("tool/{call}")
+/// One tool call; `round` counts how often its server was answered before it was sent.
+pub fn tool_call(call: &CallId, round: u32) -> String {
+    match round {
+        0 => format!("tool/{call}"),
+        _ => format!("tool/{call}/{round}"),
+    }
 }
 
 /// A check of an answer or a decision about a call; `seq` is the position of its event.

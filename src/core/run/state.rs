@@ -228,7 +228,8 @@ impl Run {
 
     /// The trace context of a call's span.
     pub fn call_context(&self, call: &CallId) -> SpanContext {
-        self.execution.1.context(&super::labels::tool_call(call))
+        let round = self.call(call).map_or(0, |call| call.round);
+        self.execution.1.context(&super::labels::tool_call(call, round))
     }
 
     /// The reply with ids that are unique in this run: providers repeat ids from turn to turn, or leave them out. An id

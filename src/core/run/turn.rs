@@ -26,6 +26,8 @@ pub struct Call {
     pub edited: Option<Arguments>,
     /// What its server asked last, and was told: to be sent along when the call goes on.
     pub answered: Option<Answered>,
+    /// How often its server was answered.
+    pub round: u32,
     /// Whether it was ever sent to its server. Then nobody may say that it was not run.
     pub sent: bool,
     /// What has become of it.

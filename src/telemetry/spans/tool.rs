@@ -1,6 +1,7 @@
 //! TOOL spans: one per call that was run, with the OpenInference, the GenAI and the MCP names on the same span.
 
 use jiff::Timestamp;
+use serde_json::json;
 
 use super::attributes::{Attributes, Value};
 use super::messages::{arguments_text, text_of};
@@ -84,7 +85,10 @@ pub(super) fn attributes(call: &Call, result: CallResult<'_>, content: SpanConte
                 to.text(names::GEN_AI_CALL_RESULT, &text);
             }
         }
-        CallResult::PutAside(why) => to.text(names::PUT_ASIDE, why),
+        CallResult::PutAside(why) => {
+            to.text(names::PUT_ASIDE, why);
+            to.output(&json!({ "status": why }).to_string(), content.hide_outputs);
+        }
         CallResult::CutShort(why) => to.text(names::ERROR_TYPE, why.as_str()),
     }
 }

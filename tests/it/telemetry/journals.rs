@@ -1,5 +1,6 @@
 //! Hand-written journals of typical runs, for snapshots and for the external span checker.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -9,12 +10,12 @@ use toolgate::core::error::{ErrorCode, Failure};
 use toolgate::core::id::{ModelName, RunId};
 use toolgate::core::policy::Policy;
 use toolgate::core::run::{
-    Answer, CallVerdict, Candidate, Decision, Ending, Event, Limits, Offer, Output, OutputVerdict, Recorded, Rejection,
-    Right, Run, Scope, Spec, Started, Trigger,
+    Answer, CallVerdict, Candidate, Decision, Ending, Event, InputGiven, Limits, Offer, Output, OutputVerdict,
+    Recorded, Rejection, Right, Run, Scope, Spec, Started, Trigger,
 };
 use toolgate::core::tool::{
-    Annotations, ExternalTool, FailureKind, McpTool, Outcome, Problem, ServerTools, ToolCall, ToolOutput, Toolset,
-    ToolsetRules,
+    Annotations, ExternalTool, FailureKind, InputNeeded, McpTool, Outcome, Problem, Question, Reaction, ServerTools,
+    TaskHandle, ToolCall, ToolOutput, Toolset, ToolsetRules,
 };
 use toolgate::core::trace::{Trace, TraceId};
 use toolgate::ports::ModelIdentity;
@@ -41,6 +42,7 @@ pub(crate) fn all(start: Timestamp) -> Vec<Journal> {
         fell_back(start),
         budget_used_up(start),
         picture(start),
+        put_aside(start),
     ]
 }
 
@@ -84,6 +86,36 @@ pub(crate) fn parallel_calls(start: Timestamp) -> Journal {
     journal.settles("call_a", Outcome::Returned(ToolOutput::text("{\"celsius\":4}")));
     journal.model_says("It is 4 degrees in Oslo; the file is missing.");
     journal.completes("It is 4 degrees in Oslo; the file is missing.");
+    journal
+}
+
+/// A server asks before it goes on, is answered while another call is under way, makes a task of the call, and is done with
+/// it in the next execution.
+pub(crate) fn put_aside(start: Timestamp) -> Journal {
+    let mut journal = Journal::start("put_aside", 12, start, |_| {});
+    journal.lists_tools();
+    journal.model_calls([
+        ToolCall::new("call_i", "mcp_weather_today", json!({ "city": "Bergen" })),
+        ToolCall::new("call_j", "mcp_files_read", json!({ "path": "/a" })),
+    ]);
+    journal.selects(0, &["call_i", "call_j"], &[]);
+    journal.allows("call_i");
+    journal.allows("call_j");
+    journal.sends(&["call_i", "call_j"]);
+    let question = Question::Url { message: "Agree to the terms.".into(), url: "https://weather.example/terms".into() };
+    let questions = BTreeMap::from([("terms".to_owned(), question)]);
+    let needed = InputNeeded { questions, state: Some("opaque".into()), task: None, restarts: false };
+    journal.then(Event::InputRequired { call: "call_i".into(), needed: Arc::new(needed) });
+    let reactions = BTreeMap::from([("terms".to_owned(), Reaction::done())]);
+    journal.then(Event::InputGiven { call: "call_i".into(), given: InputGiven { reactions, by: "ann".into() } });
+    journal.sends(&["call_i"]);
+    let task = TaskHandle { id: "task_1".into(), message: None, poll_ms: Some(500), ttl_ms: None };
+    journal.then(Event::TaskStarted { call: "call_i".into(), task: Arc::new(task) });
+    journal.settles("call_j", Outcome::Returned(ToolOutput::text("a")));
+    journal.resumes();
+    journal.settles("call_i", Outcome::Returned(ToolOutput::text("rain")));
+    journal.model_says("It rains in Bergen.");
+    journal.completes("It rains in Bergen.");
     journal
 }
 

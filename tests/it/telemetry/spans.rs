@@ -251,7 +251,20 @@ fn span_ids_are_those_the_driver_sends_along() {
     let trace = &started.trace;
     assert_eq!(named(&spans, "invoke_agent assistant").id, trace.span(&labels::execution(0)));
     assert_eq!(named(&spans, "chat gpt-5-mini").id, trace.span(&labels::model_call(2)));
-    assert_eq!(named(&spans, "execute_tool mcp_weather_today").id, trace.span(&labels::tool_call(&"call_a".into())));
+    assert_eq!(named(&spans, "execute_tool mcp_weather_today").id, trace.span(&labels::tool_call(&"call_a".into(), 0)));
+}
+
+#[test]
+fn a_call_that_was_put_aside_has_a_span_for_each_time_it_was_sent_and_no_two_share_an_id() {
+    let spans = spans(&journals::put_aside(START), SpanContent::default());
+    let sent: Vec<&Span> = spans.iter().filter(|span| span.name == "execute_tool mcp_weather_today").collect();
+    let [asked, taken_on, done] = sent[..] else { panic!("{} spans of the call", sent.len()) };
+    assert_eq!((text(asked, "toolgate.tool.put_aside"), &asked.status), ("input_required", &Status::Ok));
+    assert_eq!((text(taken_on, "toolgate.tool.put_aside"), &taken_on.status), ("task", &Status::Ok));
+    assert_eq!(text(done, "output.value"), "rain");
+    let ids: std::collections::BTreeSet<String> =
+        spans.iter().map(|span| format!("{:?}", (span.trace, span.id))).collect();
+    assert_eq!(ids.len(), spans.len());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::Projector;
 use crate::core::id::CallId;
-use crate::core::run::{Call, Decision, OutputVerdict, labels};
+use crate::core::run::{Call, CallState, Decision, OutputVerdict, labels};
 use crate::telemetry::spans::execution::{Child, OpenCall};
 use crate::telemetry::spans::span::{Kind, Span, Status};
 use crate::telemetry::spans::tool::{self, CallResult};
@@ -33,8 +33,13 @@ impl Projector {
     /// The end of a call that is with its server.
     pub(super) fn call_ended(&mut self, id: &CallId, at: Timestamp, result: CallResult<'_>) -> Option<Span> {
         let calls = &mut self.execution.as_mut()?.calls;
-        let open = calls.iter().position(|open| open.call.asked.id == *id)?;
-        let open = calls.remove(open);
+        let open = match calls.iter().position(|open| open.call.asked.id == *id) {
+            Some(open) => calls.remove(open),
+            // A task that was taken on in an execution before. Only its end was seen in this one.
+            None => {
+                OpenCall { call: self.call(id).filter(|call| matches!(call.state, CallState::Task(_)))?, start: at }
+            }
+        };
         self.tool_span(&open, at, result)
     }
 
@@ -42,7 +47,7 @@ impl Projector {
         let call = &open.call;
         let (status, exception) = tool::status(result, end, self.content);
         let child = Child {
-            label: labels::tool_call(&call.asked.id),
+            label: labels::tool_call(&call.asked.id, call.round),
             name: format!("execute_tool {}", call.asked.name),
             kind: tool::kind(call),
             start: open.start,
