@@ -1,28 +1,34 @@
 //! The composition root: settings in, adapters and a runner out. The only place that knows both.
 
+mod access;
 mod kinds;
 mod models;
 mod prices;
+mod servers;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::approvals::CachedApprovals;
 use crate::config::{self, Settings, StoreSettings, TransportSettings};
 use crate::core::error::ErrorCode;
-use crate::core::id::{AgentName, ModelName};
+use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::run::Candidate;
 use crate::driver::{Agent, Fallback};
 use crate::mcp::{self, Servers};
+pub use crate::mcp::{ServerState, ServerStatus};
 use crate::ports::{ApprovalCache, EventSink, ModelIdentity, RunStore};
 use crate::runner::{AgentRunner, RunnerError, Sampler};
 use crate::stores::{Durability, MemoryStore, SqliteStore};
 use crate::telemetry::{Aside, ExportSettings, LogSink, Sampler as TraceSampler, SpanContent, SpanSink};
 use crate::validation::SchemaValidator;
+pub use access::{AccessError, Login, login, logout};
 pub use kinds::{kind_of, model_of_kind};
 pub use models::{Models, open as open_models};
 pub use prices::{IdleCostLimit, Pricing, idle_cost_limits};
+pub use servers::ToolServers;
 
 /// How long a grant that was found may be used without asking the store again.
 const GRANT_TTL: Duration = Duration::from_secs(30);
@@ -106,7 +112,8 @@ impl App {
         let models = models::open(&settings)?;
         let store = Store::open(&settings.store).await?;
         let (spans, sampler) = open_spans(&settings, &models)?;
-        let servers = Arc::new(Servers::new(settings.servers.iter().map(|(id, server)| (id.clone(), reached(server)))));
+        let reached = |id: &ServerId, server| (id.clone(), reached(id, server, &settings.credentials));
+        let servers = Arc::new(Servers::new(settings.servers.iter().map(|(id, server)| reached(id, server))));
         let validator = Arc::new(SchemaValidator::default());
         let approvals = CachedApprovals::new(store.approvals(), GRANT_TTL);
         let mut builder = AgentRunner::builder()
@@ -203,7 +210,7 @@ impl Store {
     }
 }
 
-fn reached(server: &config::ServerSettings) -> mcp::ServerSettings {
+fn reached(id: &ServerId, server: &config::ServerSettings, credentials: &Path) -> mcp::ServerSettings {
     let transport = match &server.transport {
         TransportSettings::Stdio { command, args, env, inherit_env, cwd } => {
             mcp::Transport::Stdio(mcp::StdioSettings {
@@ -214,9 +221,12 @@ fn reached(server: &config::ServerSettings) -> mcp::ServerSettings {
                 cwd: cwd.clone(),
             })
         }
-        TransportSettings::Http { url, headers } => {
-            mcp::Transport::Http(mcp::HttpSettings { url: url.clone(), headers: headers.clone() })
-        }
+        TransportSettings::Http { url, headers, auth } => mcp::Transport::Http(mcp::HttpSettings {
+            url: url.clone(),
+            headers: headers.clone(),
+            oauth: access::oauth(id, auth, credentials),
+            egress: mcp::Egress::Operator,
+        }),
     };
     mcp::ServerSettings {
         transport,

@@ -1,15 +1,18 @@
 //! What a caller answers on the command line or in a file, read into the input that the runner takes.
 
+mod file;
+mod inputs;
+
 use std::collections::BTreeSet;
 
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::error::CliError;
 use crate::core::id::CallId;
 use crate::core::run::{Answer, Decision, Resume, Scope};
-use crate::core::tool::{Arguments, Outcome};
-use crate::runner::ResultFor;
+use crate::core::tool::Arguments;
+pub(super) use file::read;
+pub(super) use inputs::{inputs, reactions};
 
 /// `CALL_ID=VALUE`, or `CALL_ID` alone where a value may be left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,93 +69,10 @@ pub(super) fn denial(reason: Option<String>) -> Decision {
     Decision { answer: Answer::Deny, by: who(), reason, scope: Scope::Once, edited_arguments: None }
 }
 
-fn who() -> String {
+/// Whoever is at the terminal.
+pub(super) fn who() -> String {
     let name = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|variable| std::env::var(variable).ok());
     name.filter(|name| !name.is_empty()).unwrap_or_else(|| "cli".into())
-}
-
-/// A file of answers, JSON.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct AnswersFile {
-    results: Vec<WrittenResult>,
-    decisions: Vec<WrittenDecision>,
-    partial: bool,
-    expected_version: Option<u64>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenResult {
-    call_id: CallId,
-    #[serde(default, deserialize_with = "present")]
-    output: Option<Value>,
-    error: Option<String>,
-    #[serde(default)]
-    abandoned: bool,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenDecision {
-    call_id: CallId,
-    decision: Answer,
-    #[serde(default)]
-    scope: Scope,
-    reason: Option<String>,
-    edited_arguments: Option<serde_json::Map<String, Value>>,
-    by: Option<String>,
-}
-
-/// `"output": null` is an output; a missing one is none.
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
-}
-
-/// Reads a file of answers.
-pub(super) fn read(text: &str, name: &str) -> Result<Resume, CliError> {
-    let file: AnswersFile = serde_json::from_str(text).map_err(|error| {
-        CliError::usage(format!("{name} cannot be read as answers: {error}")).with_remedy(
-            "write {\"results\": [{\"call_id\": …, \"output\": …}], \"decisions\": [{\"call_id\": …, \"decision\": \
-             \"approve\"}]}",
-        )
-    })?;
-    let results = file.results.into_iter().map(WrittenResult::outcome).collect::<Result<_, _>>()?;
-    let decisions = file.decisions.into_iter().map(WrittenDecision::decision).collect();
-    Ok(Resume {
-        results,
-        decisions,
-        inputs: Vec::new(),
-        partial: file.partial,
-        expected_version: file.expected_version,
-    })
-}
-
-impl WrittenResult {
-    fn outcome(self) -> Result<(CallId, Outcome), CliError> {
-        match (self.output, self.error, self.abandoned) {
-            (Some(output), None, false) => Ok(ResultFor::output(self.call_id, output)),
-            (None, Some(error), false) => Ok(ResultFor::error(self.call_id, error)),
-            (None, None, true) => Ok(ResultFor::abandoned(self.call_id)),
-            _ => {
-                let message = format!("the result of `{}` needs exactly one of output, error, abandoned", self.call_id);
-                Err(CliError::usage(message))
-            }
-        }
-    }
-}
-
-impl WrittenDecision {
-    fn decision(self) -> (CallId, Decision) {
-        let decision = Decision {
-            answer: self.decision,
-            by: self.by.unwrap_or_else(who),
-            reason: self.reason,
-            scope: self.scope,
-            edited_arguments: self.edited_arguments.map(Arguments::Object),
-        };
-        (self.call_id, decision)
-    }
 }
 
 /// Several lists of answers as one. A call that is answered in two of them is left for the runner to refuse; one that a
@@ -162,6 +82,7 @@ pub(super) fn merge(flags: Resume, file: Option<Resume>) -> Resume {
     if let Some(file) = file {
         merged.results.extend(file.results);
         merged.decisions.extend(file.decisions);
+        merged.inputs.extend(file.inputs);
         merged.partial |= file.partial;
         merged.expected_version = merged.expected_version.or(file.expected_version);
     }
@@ -199,7 +120,6 @@ pub(super) fn decisions(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::tool::ToolOutput;
     use serde_json::json;
 
     #[test]
@@ -233,24 +153,5 @@ mod tests {
     fn an_edit_that_is_no_object_names_the_call() {
         let error = decisions(&[], &[], &[], &[with_value("a=[1]").unwrap()]).unwrap_err();
         assert_eq!(error.to_string(), "--edit a: arguments are a JSON object, for example {\"city\": \"Oslo\"}");
-    }
-
-    #[test]
-    fn a_file_gives_outputs_errors_and_abandoned_calls() {
-        let text = r#"{"results": [{"call_id": "a", "output": null}, {"call_id": "b", "error": "no"},
-                       {"call_id": "c", "abandoned": true}], "partial": true, "expected_version": 7}"#;
-        let resume = read(text, "answers.json").unwrap();
-        let null = ToolOutput::from_value(Value::Null);
-        assert_eq!(resume.results[0], (CallId::from("a"), Outcome::Returned(null)));
-        assert_eq!(resume.results[1], ResultFor::error("b", "no"));
-        assert_eq!(resume.results[2], ResultFor::abandoned("c"));
-        assert_eq!((resume.partial, resume.expected_version), (true, Some(7)));
-    }
-
-    #[test]
-    fn a_result_that_says_two_things_is_refused() {
-        let error = read(r#"{"results": [{"call_id": "a", "output": 1, "error": "x"}]}"#, "f").unwrap_err();
-        assert!(error.to_string().contains("exactly one of"), "{error}");
-        assert!(read(r#"{"result": []}"#, "f").unwrap_err().to_string().contains("unknown field"));
     }
 }

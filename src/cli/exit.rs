@@ -13,7 +13,17 @@ pub(super) enum Exit {
     Failed,
     /// 2: the command or the configuration is wrong; nothing was begun.
     Usage,
-    /// 10: the run is owed something; `toolgate resume` goes on.
+    /// 3: the tool answered that it failed.
+    ToolError,
+    /// 4: the arguments do not fit the tool's schema; nothing was sent.
+    InvalidArguments,
+    /// 5: an MCP server is not there, broke off, or refused.
+    ServerFailed,
+    /// 6: an MCP server did not answer in time.
+    TimedOut,
+    /// 7: the result does not fit the schema that the tool declares for it.
+    InvalidResult,
+    /// 10: the run, or the call, is owed something; `toolgate resume` goes on with a run.
     Pending,
     /// 130: the run was cancelled.
     Cancelled,
@@ -30,6 +40,11 @@ impl Exit {
             Self::Done => 0,
             Self::Failed => 1,
             Self::Usage => 2,
+            Self::ToolError => 3,
+            Self::InvalidArguments => 4,
+            Self::ServerFailed => 5,
+            Self::TimedOut => 6,
+            Self::InvalidResult => 7,
             Self::Pending => 10,
             Self::Cancelled => 130,
             Self::Terminated => 143,

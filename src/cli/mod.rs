@@ -14,8 +14,10 @@ mod error;
 mod exit;
 mod find;
 mod follow;
+mod form;
 mod init;
 mod interrupt;
+mod mcp;
 mod models;
 mod output;
 mod paint;
@@ -47,6 +49,7 @@ Begin with:
   toolgate run \"What is in stock?\"  run the agent it describes
   toolgate tools                    see what the agent is offered, and what asks first
   toolgate models check NAME        see what works with a configured model
+  toolgate mcp list -- COMMAND      see what an MCP server offers
 
 `toolgate help COMMAND` has examples for each command.";
 
@@ -68,6 +71,7 @@ enum Command {
     Runs(runs::Runs),
     Blobs(blobs::Blobs),
     Tools(tools::Tools),
+    Mcp(mcp::Mcp),
     Models(models::Models),
     Config(config::Config),
     Completions(completions::Completions),
@@ -113,6 +117,7 @@ impl Command {
             Self::Runs(command) => command.execute(out).await,
             Self::Blobs(command) => command.execute(out).await,
             Self::Tools(command) => command.execute(out).await,
+            Self::Mcp(command) => command.execute(out).await,
             Self::Models(command) => command.execute(out).await,
             Self::Config(command) => command.execute(out),
             Self::Completions(command) => command.execute(out),
@@ -127,6 +132,7 @@ impl Command {
             Self::Run(command) => command.json,
             Self::Resume(command) => command.json,
             Self::Runs(command) => command.ends_with_result(),
+            Self::Mcp(command) => command.ends_with_result(),
             Self::Demo(_)
             | Self::Init(_)
             | Self::Blobs(_)

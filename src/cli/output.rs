@@ -24,6 +24,8 @@ struct Stream {
     paint: Paint,
     is_terminal: bool,
     is_gone: bool,
+    /// Whether the last line is one that passes.
+    is_passing: bool,
 }
 
 impl Output {
@@ -44,6 +46,7 @@ impl Output {
 
     /// A line on standard output: what was asked for.
     pub(super) fn line(&mut self, text: impl AsRef<str>) {
+        self.passed();
         self.stdout.write(text.as_ref(), "\n");
     }
 
@@ -59,7 +62,28 @@ impl Output {
 
     /// A line on standard error: what is said about it.
     pub(super) fn note(&mut self, text: impl AsRef<str>) {
+        self.passed();
         self.stderr.write(text.as_ref(), "\n");
+    }
+
+    /// A line on standard error whose place the next one takes. Only a terminal shows it.
+    pub(super) fn passing(&mut self, text: &str) {
+        if self.stderr.is_terminal {
+            self.stderr.write("\r\x1b[K", text);
+            self.stderr.is_passing = true;
+        }
+    }
+
+    /// Takes away the line that passes.
+    pub(super) fn passed(&mut self) {
+        if std::mem::take(&mut self.stderr.is_passing) {
+            self.stderr.write("\r\x1b[K", "");
+        }
+    }
+
+    /// Whether standard error is a terminal.
+    pub(super) fn notes_are_seen(&self) -> bool {
+        self.stderr.is_terminal
     }
 
     /// A JSON value as one line on standard output.
@@ -102,7 +126,7 @@ impl Output {
 
 impl Stream {
     fn new(to: Box<dyn Write + Send>, is_terminal: bool, paint: Paint) -> Self {
-        Self { to, paint, is_terminal, is_gone: false }
+        Self { to, paint, is_terminal, is_gone: false, is_passing: false }
     }
 
     fn write(&mut self, text: &str, end: &str) {

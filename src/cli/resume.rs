@@ -12,7 +12,7 @@ use super::exit::Exit;
 use super::find::find;
 use super::follow::Display;
 use super::output::Output;
-use super::settle::{ResultLine, settle};
+use super::settle::{ResultLine, Tasks, settle};
 use super::setup::{self, Changes, ConfigFlag};
 use crate::app::App;
 use crate::core::chat::Message;
@@ -31,6 +31,8 @@ Examples:
   toolgate resume last --approve call_2
   toolgate resume run_0199… --result call_3='{\"status\": \"refunded\"}'
   toolgate resume last --deny call_2='not before Friday' --result call_3='done'
+  toolgate resume last --answer call_4='{\"seats\": 2}'
+  toolgate resume last --wait
   my-app | toolgate resume run_0199… --json --file -
 
 A file of answers:
@@ -38,11 +40,14 @@ A file of answers:
                  {\"call_id\": \"call_4\", \"error\": \"the bank is closed\"},
                  {\"call_id\": \"call_5\", \"abandoned\": true}],
    \"decisions\": [{\"call_id\": \"call_2\", \"decision\": \"approve\", \"scope\": \"session\"}],
+   \"inputs\":    [{\"call_id\": \"call_6\",
+                  \"answers\": {\"booking\": {\"action\": \"accept\", \"content\": {\"seats\": 2}}}}],
    \"partial\": false, \"expected_version\": 17}
 
 Without answers a run that a dead process left behind is driven on; a pending one is asked about in
-a terminal, and listed elsewhere. Saying the same twice changes nothing. Exit codes are those of
-`toolgate run`.";
+a terminal, and listed elsewhere. Calls that go on at their servers as tasks are asked about once;
+in a terminal and with --wait they are waited for, and Ctrl-C leaves the run pending. Saying the
+same twice changes nothing. Exit codes are those of `toolgate run`.";
 
 /// Answer what a run waits for, and drive it on
 #[derive(Args, Debug)]
@@ -56,6 +61,10 @@ pub(super) struct ResumeRun {
 
     #[command(flatten)]
     answers: Answers,
+
+    /// Waits for calls that go on at their servers as tasks
+    #[arg(long)]
+    wait: bool,
 
     /// Something to say to the run besides
     #[arg(long, value_name = "TEXT")]
@@ -105,6 +114,15 @@ struct Answers {
     #[arg(long, value_name = "CALL_ID=JSON", value_parser = answers::with_value)]
     edit: Vec<Addressed>,
 
+    /// What a call's server wants to know, as the fields of its form, or by key: {"KEY": {"action": "accept",
+    /// "content": {…}}}; without `=` an address was visited, or a form's defaults hold
+    #[arg(long, value_name = "CALL_ID[=JSON]", value_parser = answers::addressed)]
+    answer: Vec<Addressed>,
+
+    /// What a call's server wants to know is not told
+    #[arg(long, value_name = "CALL_ID")]
+    decline: Vec<String>,
+
     /// Answers from a JSON file; `-` reads standard input
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
@@ -116,6 +134,7 @@ struct Answers {
 
 impl ResumeRun {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        // What is wrong in itself is told before anything is opened.
         let answers = self.answers.read()?;
         let mut settings = setup::settings(&self.config)?;
         self.changes.apply(&mut settings, None)?;
@@ -129,16 +148,17 @@ impl ResumeRun {
         let run = find(app, &self.run).await?;
         let known = app.runner.journal(&run).await?;
         let mut seen = known.len() as u64;
+        answers.inputs.extend(answers::inputs(&self.answers.answer, &self.answers.decline, &known)?);
         if let Some(text) = &self.message {
             // Said first, so that the turn that follows the answers hears it.
             let message = Input::Message(Message::user(text.clone()));
-            if answers.results.is_empty() && answers.decisions.is_empty() {
+            if answers.results.is_empty() && answers.decisions.is_empty() && answers.inputs.is_empty() {
                 let execution = self.take_up(app, &run, message, out).await?;
                 return self.settle(app, execution, &known, out).await;
             }
             seen = app.runner.message(&run, text).await?.version;
         }
-        if !answers.decisions.is_empty() {
+        if !answers.decisions.is_empty() || !answers.inputs.is_empty() {
             // A yes is to what is shown now, also where the same yes was given to something before it.
             answers.expected_version.get_or_insert(seen);
         }
@@ -182,7 +202,8 @@ impl ResumeRun {
         out: &mut Output,
     ) -> Result<Exit, CliError> {
         let display = Display::choose(self.json, self.quiet, out);
-        settle(app, execution, known, display, &setup::again(&self.config, &self.changes), out).await
+        let tasks = Tasks::waited_for(self.wait);
+        settle(app, execution, known, display, tasks, &setup::again(&self.config, &self.changes), out).await
     }
 }
 

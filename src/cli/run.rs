@@ -15,7 +15,7 @@ use super::exit::Exit;
 use super::follow::Display;
 use super::interrupt::Interrupts;
 use super::output::Output;
-use super::settle::settle;
+use super::settle::{Tasks, settle};
 use super::setup::{self, Changes, ConfigFlag};
 use crate::app::{self, App};
 use crate::config::{self, Settings};
@@ -34,9 +34,9 @@ Examples:
   toolgate run --attach receipt.png --attach terms.pdf \"Is this covered?\"
   toolgate run --external-tools tools.json --json \"Refund order A-1077\"
 
-In a terminal the run is shown live, and you are asked for approvals and for the results of
-external tools. Elsewhere the story goes to standard error, the answer to standard output, and what
-is pending is listed with the command that answers it.
+In a terminal the run is shown live, and you are asked for approvals, for the results of external
+tools, and for what MCP servers want to know. Elsewhere the story goes to standard error, the answer
+to standard output, and what is pending is listed with the command that answers it.
 
 Exit codes: 0 completed, 10 pending, 1 failed, 2 wrong usage or configuration, 130 cancelled.";
 
@@ -73,6 +73,10 @@ pub(super) struct Run {
     /// Ends the run after so many model turns
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_iterations: Option<u32>,
+
+    /// Waits for calls that go on at their servers as tasks, also where this is no terminal
+    #[arg(long)]
+    wait: bool,
 
     /// The W3C trace context to continue
     #[arg(long, value_name = "HEADER", env = "TRACEPARENT", hide_env_values = true)]
@@ -126,7 +130,8 @@ impl Run {
         }
         let execution = app.runner.start(request).await?;
         let display = Display::choose(self.json, self.quiet, out);
-        settle(app, execution, &[], display, &setup::again(&self.config, &self.changes), out).await
+        let tasks = Tasks::waited_for(self.wait);
+        settle(app, execution, &[], display, tasks, &setup::again(&self.config, &self.changes), out).await
     }
 
     fn request(&self, agent: &AgentName, settings: &Settings) -> Result<Request, CliError> {

@@ -1,5 +1,9 @@
 //! A run from here to its rest, whoever has to be asked on the way: the common end of `run`, `resume` and `fork`.
 
+mod waiting;
+
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -14,9 +18,25 @@ use crate::app::App;
 use crate::core::blob::BlobHandle;
 use crate::core::chat::Media;
 use crate::core::error::Failure;
-use crate::core::id::{RunId, SessionId};
+use crate::core::id::{CallId, RunId, SessionId};
 use crate::core::run::{Debt, Input, Output as Answer, Recorded, Resume, Status};
 use crate::runner::{Execution, Report};
+
+/// Where calls that go on at their servers as tasks are waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tasks {
+    /// Where a person looks on.
+    InTerminal,
+    /// Wherever the command runs.
+    Everywhere,
+}
+
+impl Tasks {
+    /// As `--wait` says.
+    pub(super) fn waited_for(wait: bool) -> Self {
+        if wait { Self::Everywhere } else { Self::InTerminal }
+    }
+}
 
 /// Follows an execution until the run is over, or owed something that nobody here can give.
 pub(super) async fn settle(
@@ -24,18 +44,36 @@ pub(super) async fn settle(
     execution: Execution,
     known: &[Recorded],
     display: Display,
+    tasks: Tasks,
     again: &Again,
     out: &mut Output,
 ) -> Result<Exit, CliError> {
     let run = execution.run.clone();
     let mut follow = Follow::new(app, &run, known, display);
     let mut report = follow.until_rest(execution, out).await?;
-    while follow.display.is_live() && report.status == Status::Pending {
-        let Some(resume) = ask(&mut follow, &report).await? else { break };
-        match app.runner.take_up(&run, Input::Resume(resume), None).await {
-            Ok(execution) => report = follow.until_rest(execution, out).await?,
-            // A result that does not fit can be typed again.
-            Err(error) => out.note(format!("error: {error}")),
+    let mut person = Person::default();
+    let waits = tasks == Tasks::Everywhere || follow.display.is_live();
+    while report.status == Status::Pending {
+        if follow.display.is_live()
+            && let Some(resume) = person.ask(&mut follow, &report).await?
+        {
+            report = match app.runner.take_up(&run, Input::Resume(resume), None).await {
+                Ok(execution) => follow.until_rest(execution, out).await?,
+                Err(error) => {
+                    // What does not fit can be typed again, in view of how the run stands now.
+                    out.note(format!("error: {error}"));
+                    app.runner.report(&run).await?
+                }
+            };
+            continue;
+        }
+        if !waits || !waiting::for_tasks(&mut follow, &report.pending, out).await {
+            break;
+        }
+        let asked = app.runner.take_up(&run, Input::Resume(Resume::default()), None).await?;
+        report = follow.until_news(asked, out).await?;
+        if follow.is_given_up() {
+            break;
         }
     }
     let media = blobs::named(app, report.output.as_ref().map_or(&[], |output| &output.media)).await;
@@ -43,19 +81,45 @@ pub(super) async fn settle(
     Ok(Exit::from(report.status))
 }
 
-/// Asks the person at the terminal. `None` when there is none, or they leave everything pending.
-async fn ask(follow: &mut Follow<'_>, report: &Report) -> Result<Option<Resume>, CliError> {
-    let Some(mut prompt) = prompt::at_terminal() else { return Ok(None) };
-    let debts = report.pending.clone();
-    let asking = tokio::task::spawn_blocking(move || prompt.ask(&debts));
-    let answered = tokio::select! {
-        answered = asking => answered,
-        // The run keeps waiting; only the question is withdrawn.
-        _ = follow.interrupts.next() => return Ok(None),
-    };
-    let given = |resume: &Resume| !resume.results.is_empty() || !resume.decisions.is_empty();
-    // A terminal that cannot be read is nobody to ask.
-    Ok(answered.ok().and_then(Result::ok).filter(given))
+/// The person at the terminal, and what they left open: they are not asked about it again.
+#[derive(Default)]
+struct Person {
+    left_open: BTreeSet<(CallId, &'static str)>,
+}
+
+impl Person {
+    /// `None` when there is nobody, or nothing that they give.
+    async fn ask(&mut self, follow: &mut Follow<'_>, report: &Report) -> Result<Option<Resume>, CliError> {
+        let is_news = |debt: &&Debt| debt.wants_answer() && !self.left_open.contains(&named(debt));
+        let debts: Vec<Debt> = report.pending.iter().filter(is_news).cloned().collect();
+        if debts.is_empty() {
+            return Ok(None);
+        }
+        let Some(mut prompt) = prompt::at_terminal() else { return Ok(None) };
+        self.left_open.extend(debts.iter().map(named));
+        let asking = tokio::task::spawn_blocking(move || prompt.ask(&debts));
+        let answered = tokio::select! {
+            answered = asking => answered,
+            // The run keeps waiting; only the question is withdrawn.
+            _ = follow.interrupts.next() => return Ok(None),
+        };
+        // A terminal that cannot be read is nobody to ask.
+        let Some(mut resume) = answered.ok().and_then(Result::ok) else { return Ok(None) };
+        let calls = resume.results.iter().map(|(call, _)| call).chain(resume.decisions.iter().map(|(call, _)| call));
+        let calls: Vec<&CallId> = calls.chain(resume.inputs.iter().map(|(call, _)| call)).collect();
+        if calls.is_empty() {
+            return Ok(None);
+        }
+        // What was answered may be asked again: because it was refused, or because its server has another question.
+        self.left_open.retain(|(call, _)| !calls.contains(&call));
+        // The same words to another question are another answer.
+        resume.expected_version = (!resume.inputs.is_empty()).then_some(report.version);
+        Ok(Some(resume))
+    }
+}
+
+fn named(debt: &Debt) -> (CallId, &'static str) {
+    (debt.call_id().clone(), debt.kind())
 }
 
 /// Says how the run rests.

@@ -41,16 +41,18 @@ pub(super) struct Changes {
 /// Reads the configuration.
 pub(super) fn settings(flag: &ConfigFlag) -> Result<Settings, CliError> {
     let mut settings = config::load(flag.config.as_deref(), &environment)?;
-    let myself = std::env::current_exe().ok();
-    for server in settings.servers.values_mut() {
-        // `toolgate demo-server` in a configuration means this program, wherever it lies.
-        if let (TransportSettings::Stdio { command, .. }, Some(myself)) = (&mut server.transport, &myself)
-            && command == "toolgate"
-        {
-            *command = myself.to_string_lossy().into_owned();
-        }
-    }
+    settings.servers.values_mut().for_each(|server| meaning_this_program(&mut server.transport));
     Ok(settings)
+}
+
+/// `toolgate demo-server` as a server means this program, wherever it lies.
+pub(super) fn meaning_this_program(transport: &mut TransportSettings) {
+    if let TransportSettings::Stdio { command, .. } = transport
+        && command == "toolgate"
+        && let Ok(myself) = std::env::current_exe()
+    {
+        *command = myself.to_string_lossy().into_owned();
+    }
 }
 
 /// Opens the program: its log first, on standard error, then everything the settings name.
@@ -58,14 +60,19 @@ pub(super) async fn open(settings: Settings) -> Result<App, CliError> {
     // By default the story and the result line say it; the log only says what they do not.
     let level =
         if settings.log == "warn" { "warn,toolgate::run=off,rmcp=off,opentelemetry=off" } else { &settings.log };
+    log(level)?;
+    Ok(App::open(settings, Vec::new()).await?)
+}
+
+/// Begins the log, on standard error.
+pub(super) fn log(level: &str) -> Result<(), CliError> {
     match logging::init(level, logging::Format::Text, environment) {
         // A command that opens the program a second time has its log already.
-        Ok(()) | Err(logging::LoggingError::Taken(_)) => {}
+        Ok(()) | Err(logging::LoggingError::Taken(_)) => Ok(()),
         Err(error @ logging::LoggingError::Filter { .. }) => {
-            return Err(CliError::told(ErrorCode::Configuration, error.to_string()));
+            Err(CliError::told(ErrorCode::Configuration, error.to_string()))
         }
     }
-    Ok(App::open(settings, Vec::new()).await?)
 }
 
 /// The variable of that name.
@@ -108,12 +115,17 @@ impl Changes {
     }
 
     fn added_servers(&self) -> Result<Vec<(ServerId, config::ServerSettings)>, CliError> {
-        let mut added = Vec::new();
-        for file in &self.mcp_config {
-            added.extend(config::mcp_servers_file(file, &environment)?);
-        }
-        Ok(added)
+        servers_of(&self.mcp_config)
     }
+}
+
+/// The servers of files in the format of editors.
+pub(super) fn servers_of(files: &[PathBuf]) -> Result<Vec<(ServerId, config::ServerSettings)>, CliError> {
+    let mut servers = Vec::new();
+    for file in files {
+        servers.extend(config::mcp_servers_file(file, &environment)?);
+    }
+    Ok(servers)
 }
 
 /// The configured model of that name.

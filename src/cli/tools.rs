@@ -29,6 +29,9 @@ Examples:
 ASKS: `allow` runs, `ask` waits for a person, `deny` is refused. Of the calls in one reply only
 those of the highest priority run.
 
+What was left out is said on standard error. Exit codes: 0 listed, 2 wrong usage or configuration,
+5 an MCP server is not there or did not list all of its tools; the others are listed all the same.
+
 `--for` says of each tool how it is declared to a model: as it is, with losses, or not at all and
 why. Arguments are checked against the tool's own schema all the same.";
 
@@ -78,7 +81,9 @@ impl Tools {
         if !self.json {
             left_out(tools.left_out(), out);
         }
-        Ok(Exit::Done)
+        // A tool that is left out alone is its server's affair; a server that is missing is the operator's.
+        let is_missing = tools.left_out().iter().any(|left| left.server.is_some() && left.tool.is_none());
+        Ok(if is_missing { Exit::ServerFailed } else { Exit::Done })
     }
 }
 

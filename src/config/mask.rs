@@ -2,7 +2,7 @@
 //! around a mistake must not carry them into a terminal's history or a build's log.
 
 /// What the name of a secret contains, unless it ends with `token`.
-const TELLING: [&str; 6] = ["api_key", "apikey", "api-key", "secret", "password", "authorization"];
+const TELLING: [&str; 7] = ["api_key", "apikey", "api-key", "secret", "password", "authorization", "bearer"];
 
 /// The text with every byte of a secret value as an asterisk, so that places stay where they are. References to variables
 /// are no secrets, nor are numbers (`max_tokens`).
@@ -72,6 +72,7 @@ mod tests {
             ("  Authorization: Bearer abc\r\n", "  Authorization: **********\r\n"),
             ("  GITHUB_TOKEN: \"é-unclosed\n", "  GITHUB_TOKEN: ************\n"),
             ("{ x-api-key: abc }", "{ x-api-key: *** }"),
+            ("auth: { bearer: abc }", "auth: { bearer: *** }"),
             ("max_tokens: many", "max_tokens: many"),
             ("# a comment: with colons\n", "# a comment: with colons\n"),
         ] {

@@ -9,10 +9,10 @@ use serde::Deserialize;
 
 use super::error::{ConfigError, Fault};
 use super::placed::{Placed, Text};
-use super::resolve::transport_of_stdio;
+use super::resolve::{http_transport, transport_of_stdio};
 use super::scope::Scope;
 use super::settings::{ServerSettings, TransportSettings};
-use super::written::Stdio;
+use super::written::{Http, Stdio};
 use super::yaml;
 use crate::core::id::ServerId;
 
@@ -51,7 +51,8 @@ pub fn mcp_servers_file(
         if server.value().disabled {
             continue;
         }
-        if let Some(transport) = transport(&name, &server, &mut scope) {
+        let transport = scope.about(format!("server `{name}`"), |scope| transport(&name, &server, scope));
+        if let Some(transport) = transport {
             servers.insert(ServerId::from(name), ServerSettings::new(transport));
         }
     }
@@ -80,7 +81,7 @@ fn transport(name: &str, placed: &Placed<WrittenServer>, scope: &mut Scope<'_>) 
             Some(transport_of_stdio(&stdio, scope))
         }
         (None, Some(url)) => {
-            Some(TransportSettings::Http { url: scope.url(url), headers: scope.secrets(written.headers.as_ref()) })
+            Some(http_transport(&Http { url: url.clone(), headers: written.headers.clone(), auth: None }, scope))
         }
         (None, None) => {
             let fault = Fault::new(format!("server `{name}` has neither `command` nor `url`"));

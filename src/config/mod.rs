@@ -4,6 +4,7 @@
 //! checks every reference, and reports all that is wrong with file, line and remedy. Nothing here opens a connection,
 //! starts a program or reads the process's environment by itself: variables come from the function that is handed in.
 
+mod access;
 mod error;
 mod expand;
 mod external;
@@ -23,6 +24,7 @@ mod yaml;
 
 use std::path::{Path, PathBuf};
 
+pub use access::{AuthSettings, ClientProof, ClientSettings, SigningAlgorithm};
 pub use error::{ConfigError, Fault};
 pub use external::external_tools_file;
 pub use mcp_file::mcp_servers_file;
@@ -61,4 +63,9 @@ pub fn load(path: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result
 /// like. No variables are expanded.
 pub fn read_file<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
     Ok(yaml::parse(&yaml::read(path)?)?)
+}
+
+/// Text from elsewhere with its `${NAME}` and `${NAME:-default}` replaced as in the configuration.
+pub fn expanded(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<String, Fault> {
+    expand::expand(text, env).map_err(|error| Fault::new(error.to_string()).with_remedy(error.remedy()))
 }

@@ -12,7 +12,7 @@ use secrecy::SecretString;
 use serde_json::Value;
 
 use super::error::{ConfigError, Fault, Source};
-use super::expand::{self, Env};
+use super::expand::{self, Env, ExpandError};
 use super::placed::{Place, Placed, Text};
 use super::suggest;
 
@@ -32,17 +32,27 @@ pub(super) struct Scope<'a> {
     /// What relative paths are relative to.
     pub(super) folder: PathBuf,
     pub(super) env: Env<'a>,
+    /// What is being read, for faults that do not show it.
+    subject: Option<String>,
     faults: Vec<Fault>,
 }
 
 impl<'a> Scope<'a> {
     pub(super) fn new(source: Source, folder: &Path, env: Env<'a>) -> Self {
-        Self { source, folder: folder.to_owned(), env, faults: Vec::new() }
+        Self { source, folder: folder.to_owned(), env, subject: None, faults: Vec::new() }
     }
 
     /// The same, for another file that this one refers to.
     pub(super) fn of_file(&self, source: Source) -> Self {
         Self::new(source, &self.folder, self.env)
+    }
+
+    /// Reads something of which a fault is to say what it is.
+    pub(super) fn about<T>(&mut self, subject: String, read: impl FnOnce(&mut Self) -> T) -> T {
+        self.subject = Some(subject);
+        let answer = read(self);
+        self.subject = None;
+        answer
     }
 
     /// Notes a fault of this file.
@@ -84,7 +94,11 @@ impl<'a> Scope<'a> {
 
     fn expanded(&mut self, text: &str, place: Option<Place>) -> String {
         expand::expand(text, self.env).unwrap_or_else(|error| {
-            self.fault(Fault::new(error.to_string()).with_remedy(error.remedy()), place);
+            let message = match (&error, &self.subject) {
+                (ExpandError::Undefined(_), Some(subject)) => format!("{error}; {subject} needs it"),
+                (ExpandError::Undefined(_) | ExpandError::Malformed(_), _) => error.to_string(),
+            };
+            self.fault(Fault::new(message).with_remedy(error.remedy()), place);
             text.to_owned()
         })
     }

@@ -10,6 +10,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::access::AuthSettings;
 use crate::core::chat::Price;
 use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::policy::Policy;
@@ -33,6 +34,8 @@ pub struct Settings {
     pub prices: BTreeMap<ModelName, Price>,
     /// The MCP servers, by id. Every agent's servers are in here.
     pub servers: BTreeMap<ServerId, ServerSettings>,
+    /// The file in which logins are kept. It may not exist yet.
+    pub credentials: PathBuf,
     /// The approval policies by name, the presets included.
     pub policies: BTreeMap<String, Arc<Policy>>,
     /// The agents, by name; at least one.
@@ -250,6 +253,8 @@ pub enum TransportSettings {
         url: String,
         /// HTTP headers to send.
         headers: BTreeMap<String, SecretString>,
+        /// How access is granted.
+        auth: AuthSettings,
     },
 }
 

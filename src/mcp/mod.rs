@@ -9,6 +9,7 @@
 //! whether a call may be made again (`core::run`).
 
 mod answer;
+pub mod auth;
 mod call;
 mod connection;
 pub mod demo;
@@ -28,6 +29,7 @@ mod stdio;
 mod supervisor;
 mod tally;
 
+pub use http::egress::Egress;
 pub use servers::Servers;
 pub use settings::{HttpSettings, ServerSettings, Start, StdioSettings, Transport};
 pub use status::{LastError, ServerState, ServerStatus, StdoutNoise};

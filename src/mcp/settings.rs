@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
+use super::auth::OAuthSettings;
+use super::http::egress::Egress;
+
 /// One configured server.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
@@ -67,6 +70,10 @@ pub struct HttpSettings {
     pub url: String,
     /// Headers of every request.
     pub headers: BTreeMap<String, SecretString>,
+    /// How access is granted, where the headers do not grant it.
+    pub oauth: Option<OAuthSettings>,
+    /// Who stands behind the address; default the operator, who may place a server anywhere.
+    pub egress: Egress,
 }
 
 impl ServerSettings {

@@ -3,9 +3,9 @@
 mod costs;
 mod desk;
 mod fallback;
-
 mod images;
 mod look;
+mod mcp;
 mod media;
 mod models;
 mod resume;

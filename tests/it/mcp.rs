@@ -1,7 +1,10 @@
 //! MCP servers as real processes and real HTTP endpoints: good ones, bad ones, and other people's.
 
+mod auth;
 mod calls;
 mod demo;
+mod egress;
+mod faults;
 mod http;
 mod lifetime;
 mod listing;

@@ -8,7 +8,7 @@ use crate::cli::exit::Exit;
 use crate::cli::find::find;
 use crate::cli::follow::Display;
 use crate::cli::output::Output;
-use crate::cli::settle::settle;
+use crate::cli::settle::{Tasks, settle};
 use crate::cli::setup::{self, Changes, ConfigFlag};
 use crate::core::chat::Message;
 
@@ -68,6 +68,6 @@ impl Fork {
         if !display.is_json() {
             out.note(format!("{} forks {run}", execution.run));
         }
-        settle(app, execution, &[], display, &setup::again(&self.config, &self.changes), out).await
+        settle(app, execution, &[], display, Tasks::InTerminal, &setup::again(&self.config, &self.changes), out).await
     }
 }

@@ -1,5 +1,6 @@
 //! What people see of a run. Pure: lifecycle events, journals and debts in, lines out; who prints them is not known here.
 
+mod asked;
 mod owed;
 mod picture;
 mod show;
@@ -9,11 +10,12 @@ mod story;
 mod tests;
 mod words;
 
+pub(super) use asked::{answering, question_lines};
 pub(super) use owed::{Again, what_is_owed};
 pub(super) use picture::Picture;
 pub(super) use spent::{Gaps, Spent, dollars, tokens};
 pub(super) use story::{Answer, Shown, Story};
-pub(super) use words::{left_out_line, media_line};
+pub(super) use words::{in_words, left_out_line, media_line};
 
 use super::paint::Paint;
 
@@ -28,7 +30,7 @@ pub(super) struct Look {
 
 impl Look {
     /// The columns left for something after `used` ones; never too few to show anything.
-    fn room(self, used: usize) -> usize {
+    pub(super) fn room(self, used: usize) -> usize {
         self.width.saturating_sub(used).max(24)
     }
 }

@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 
 use super::Look;
-use crate::cli::text::{compact, count, harmless, shell_word};
+use super::asked::{answering, question_lines};
+use crate::cli::text::{compact, count, duration, harmless, one_line, shell_word};
 use crate::core::id::RunId;
 use crate::core::run::Debt;
-use crate::core::tool::Arguments;
+use crate::core::tool::{Arguments, TaskHandle};
 
 /// The flags that a further command on the same run needs, as they were given to this one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,17 +41,42 @@ fn line<'a>(words: &[&'a str], flags: impl Iterator<Item = &'a String>) -> Strin
 /// The debts, and one command that settles them all.
 pub(in crate::cli) fn what_is_owed(run: &RunId, debts: &[Debt], again: &Again, look: Look) -> Vec<String> {
     let paint = look.paint;
-    let mut lines = vec![paint.yellow(format!("pending: the run waits for {}", count(debts.len(), "answer")))];
+    let mut lines = vec![paint.yellow(format!("pending: the run waits for {}", how_many(debts)))];
     lines.extend(debts.iter().flat_map(|debt| owed(debt, look)));
+    let resume = ["resume", run.as_str()];
     let given: Vec<String> = debts.iter().flat_map(settling).collect();
-    let words: Vec<&str> = ["resume", run.as_str()].into_iter().chain(given.iter().map(String::as_str)).collect();
-    lines.push(format!("answer with:\n  {}", again.command(&words)));
-    let first_asked = debts.iter().find(|debt| matches!(debt, Debt::Approval { .. }));
-    if let Some(asked) = first_asked {
-        let denial = format!("{}=REASON", asked.call_id());
-        lines.push(paint.dim(format!("  (or --deny {}; --approve-session asks no more)", shell_word(&denial))));
+    if given.is_empty() {
+        let words: Vec<&str> = resume.into_iter().chain(["--wait"]).collect();
+        lines.push(format!("nobody has to answer; wait for it with:\n  {}", again.command(&words)));
+        return lines;
     }
+    let words: Vec<&str> = resume.into_iter().chain(given.iter().map(String::as_str)).collect();
+    lines.push(format!("answer with:\n  {}", again.command(&words)));
+    lines.extend(otherwise(debts).map(|hint| paint.dim(format!("  ({hint})"))));
     lines
+}
+
+fn how_many(debts: &[Debt]) -> String {
+    let answers = debts.iter().filter(|debt| debt.wants_answer()).count();
+    match (answers, debts.len() - answers) {
+        (answers, 0) => count(answers, "answer"),
+        (0, tasks) => count(tasks, "task"),
+        (answers, tasks) => format!("{} and {}", count(answers, "answer"), count(tasks, "task")),
+    }
+}
+
+/// The other answers there are, one hint for each kind of debt.
+fn otherwise(debts: &[Debt]) -> impl Iterator<Item = String> {
+    let asked = debts.iter().find(|debt| matches!(debt, Debt::Approval { .. }));
+    let denial = asked.map(|debt| {
+        let denial = format!("{}=REASON", debt.call_id());
+        format!("or --deny {}; --approve-session asks no more", shell_word(&denial))
+    });
+    let wanted = debts.iter().find(|debt| matches!(debt, Debt::Input { .. }));
+    let refusal = wanted.map(|debt| format!("or --decline {}", shell_word(debt.call_id().as_str())));
+    let task = debts.iter().find(|debt| matches!(debt, Debt::Task { .. }));
+    let wait = task.map(|_| "tasks are asked about each time; --wait waits for them".to_owned());
+    denial.into_iter().chain(refusal).chain(wait)
 }
 
 fn owed(debt: &Debt, look: Look) -> Vec<String> {
@@ -66,15 +92,26 @@ fn owed(debt: &Debt, look: Look) -> Vec<String> {
             let rule = rule.as_ref().map(|rule| format!(" (rule {rule})")).unwrap_or_default();
             vec![format!("{head} {}", whole(arguments)), format!("              because: {}{rule}", harmless(why))]
         }
-        Debt::Input { call_id, name, questions, .. } => {
-            let asked =
-                questions.values().map(|question| format!("              asks: {}", harmless(question.message())));
-            [format!("  answers for {call_id}  {name}")].into_iter().chain(asked).collect()
+        Debt::Input { call_id, name, arguments, questions, restarts, .. } => {
+            let afresh = if *restarts { " (the call is made afresh with them)" } else { "" };
+            let mut lines = vec![format!("  answers for {call_id}  {name} {}{afresh}", whole(arguments))];
+            let asked = questions.iter().flat_map(|(key, question)| question_lines(key, question));
+            lines.extend(asked.map(|line| format!("              {}", line.replace('\n', "\n              "))));
+            lines
         }
-        Debt::Task { call_id, name, task, .. } => {
-            vec![format!("  task of     {call_id}  {name} {}", harmless(&task.id))]
+        Debt::Task { call_id, name, arguments, task, .. } => {
+            let head = format!("  task of     {call_id}  {name}");
+            let arguments = shown(&arguments.to_value(), head.chars().count() + 1);
+            vec![format!("{head} {arguments}"), format!("              {}", told(task))]
         }
     }
+}
+
+/// A task, in a line.
+fn told(task: &TaskHandle) -> String {
+    let every = task.poll_ms.map(|poll| format!(", to be asked about every {}", duration(poll))).unwrap_or_default();
+    let message = task.message.as_deref().map(|message| format!(": {}", one_line(message, 120))).unwrap_or_default();
+    format!("goes on at its server as {}{every}{message}", harmless(&task.id))
 }
 
 /// Nobody decides about arguments they cannot see: nothing is cut off.
@@ -91,7 +128,11 @@ fn settling(debt: &Debt) -> Vec<String> {
                 result_schema.as_ref().map_or_else(|| "RESULT".to_owned(), |schema| example(schema).to_string());
             vec!["--result".into(), format!("{call_id}={result}")]
         }
-        Debt::Input { .. } | Debt::Task { .. } => Vec::new(),
+        Debt::Input { call_id, questions, .. } => {
+            let value = answering(questions).map(|value| format!("={value}")).unwrap_or_default();
+            vec!["--answer".into(), format!("{call_id}{value}")]
+        }
+        Debt::Task { .. } => Vec::new(),
     }
 }
 
@@ -125,6 +166,7 @@ fn example(schema: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::tool::{Origin, Question, ToolName};
 
     #[test]
     fn the_form_for_a_result_has_what_its_schema_requires() {
@@ -136,6 +178,43 @@ mod tests {
         });
         assert_eq!(example(&schema), json!({"status": "refunded", "cents": 0, "lines": []}));
         assert_eq!(example(&json!({})), json!("RESULT"));
+    }
+
+    #[test]
+    fn questions_are_shown_with_the_flag_that_answers_them_and_tasks_with_how_to_wait() {
+        let origin = Origin::Mcp { server: "shop".into(), tool: "book".into() };
+        let (name, arguments) =
+            (ToolName::parse("mcp_shop_book").unwrap(), Arguments::from_value(json!({"to": "Oslo"})));
+        let schema = json!({"type": "object", "required": ["seats"], "properties": {"seats": {"type": "integer"}}});
+        let question = Question::Form { message: "How many?".into(), schema };
+        let input = Debt::Input {
+            call_id: "c1".into(),
+            origin: origin.clone(),
+            name: name.clone(),
+            arguments: arguments.clone(),
+            questions: [("seats".to_owned(), question)].into(),
+            restarts: false,
+        };
+        let task =
+            TaskHandle { id: "t7".into(), message: Some("in the oven".into()), poll_ms: Some(5_000), ttl_ms: None };
+        let task = Debt::Task { call_id: "c2".into(), origin, name, arguments, task };
+        let look = Look { paint: crate::cli::paint::Paint::Plain, width: 100 };
+        let told = |debts: &[Debt]| what_is_owed(&"run_1".into(), debts, &Again::default(), look);
+        let both = [
+            "pending: the run waits for 1 answer and 1 task",
+            "  answers for c1  mcp_shop_book {\"to\":\"Oslo\"}",
+            "              seats: How many?",
+            "                seats: integer, required",
+            "  task of     c2  mcp_shop_book {\"to\":\"Oslo\"}",
+            "              goes on at its server as t7, to be asked about every 5.0 s: in the oven",
+            "answer with:\n  toolgate resume run_1 --answer 'c1={\"seats\":0}'",
+            "  (or --decline c1)",
+            "  (tasks are asked about each time; --wait waits for them)",
+        ];
+        assert_eq!(told(&[input, task.clone()]), both);
+        let waiting = told(&[task]);
+        assert_eq!(waiting[0], "pending: the run waits for 1 task");
+        assert_eq!(waiting[3], "nobody has to answer; wait for it with:\n  toolgate resume run_1 --wait");
     }
 
     #[test]

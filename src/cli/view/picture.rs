@@ -10,7 +10,7 @@ use crate::core::id::{CallId, ModelName};
 use crate::core::run::{
     Answer, CallVerdict, Decision, Event, Offer, OutputVerdict, Recorded, Rejection, Right, Started, Trigger,
 };
-use crate::core::tool::{Arguments, LeftOut, Outcome};
+use crate::core::tool::{Arguments, InputNeeded, LeftOut, Outcome, TaskHandle};
 
 /// Everything that is shown of a run.
 #[derive(Debug)]
@@ -58,6 +58,22 @@ pub(super) struct Call {
     pub(super) deferred: bool,
     pub(super) sent: Option<Timestamp>,
     pub(super) end: Option<(Timestamp, Arc<Outcome>)>,
+    /// How often its server put it aside, in order.
+    pub(super) pauses: Vec<Pause>,
+}
+
+/// What a server put a call aside for.
+#[derive(Debug)]
+pub(super) enum Pause {
+    /// It wanted to know something.
+    Asked {
+        /// What, by key.
+        needed: Arc<InputNeeded>,
+        /// Who answered, if somebody did.
+        answered_by: Option<String>,
+    },
+    /// It goes, or went, on with it by itself.
+    Task(Arc<TaskHandle>),
 }
 
 impl Picture {
@@ -96,12 +112,7 @@ impl Picture {
         let at = recorded.at;
         self.last = at;
         match &recorded.event {
-            Event::Started(_)
-            | Event::ApprovalsResolved { .. }
-            | Event::InputRequired { .. }
-            | Event::InputGiven { .. }
-            | Event::TaskStarted { .. }
-            | Event::Ended { .. } => {}
+            Event::Started(_) | Event::ApprovalsResolved { .. } | Event::Ended { .. } => {}
             Event::Resumed { .. } => self.executions += 1,
             Event::ToolsListed { toolset } => self.left_out = toolset.left_out().to_vec(),
             Event::ModelCalled { model, attempt, offer } => self.asked(model, *attempt, *offer, at),
@@ -141,6 +152,18 @@ impl Picture {
             Event::CallsStarted { calls } => calls.iter().for_each(|id| self.change(id, |call| call.sent = Some(at))),
             Event::CallCompleted { call, outcome, .. } => {
                 self.change(call, |call| call.end = Some((at, outcome.clone())))
+            }
+            Event::InputRequired { call, needed } => {
+                let pause = Pause::Asked { needed: needed.clone(), answered_by: None };
+                self.change(call, |call| call.pauses.push(pause));
+            }
+            Event::InputGiven { call, given } => self.change(call, |call| {
+                if let Some(Pause::Asked { answered_by, .. }) = call.pauses.last_mut() {
+                    *answered_by = Some(given.by.clone());
+                }
+            }),
+            Event::TaskStarted { call, task } => {
+                self.change(call, |call| call.pauses.push(Pause::Task(task.clone())));
             }
             Event::MessageAdded { message } => self.later_messages.push((self.turns.len(), message.text())),
         }
@@ -188,6 +211,7 @@ impl Call {
             deferred: false,
             sent: None,
             end: None,
+            pauses: Vec::new(),
         }
     }
 

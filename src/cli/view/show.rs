@@ -1,7 +1,7 @@
 //! How a picture is drawn: a header, then turn by turn, then how the run rests.
 
 use super::Look;
-use super::picture::{Call, Picture, Turn};
+use super::picture::{Call, Pause, Picture, Turn};
 use super::spent::{spent, spent_in_vain, total};
 use super::words::{attachments, left_out_line, media_line, why_rejected};
 use crate::cli::text::{COMPACT, compact, count, duration, harmless, one_line};
@@ -95,6 +95,7 @@ impl Call {
         let arguments = compact(&self.arguments.to_value(), look.room(used));
         let id = paint.dim(&self.id);
         let mut lines = vec![format!("  {mark} {} {}  {id}  {}", self.name, arguments, paint.dim(right))];
+        lines.extend(self.pauses.iter().flat_map(Pause::draw).map(|line| format!("      {}", paint.dim(line))));
         lines.extend(self.answer(look).map(|answer| format!("      {answer}")));
         lines
     }
@@ -109,6 +110,20 @@ impl Call {
             Some(CallVerdict::Rejected { message, .. }) if !self.deferred => Some(why_rejected(message, room)),
             Some(CallVerdict::Ask { why, .. }) if self.decision.is_none() => Some(format!("because: {why}")),
             Some(CallVerdict::Run { .. } | CallVerdict::Ask { .. } | CallVerdict::Rejected { .. }) | None => None,
+        }
+    }
+}
+
+impl Pause {
+    fn draw(&self) -> Vec<String> {
+        match self {
+            Self::Asked { needed, answered_by } => {
+                let questions = needed.questions.values().map(|question| one_line(question.message(), COMPACT));
+                let mut lines: Vec<String> = questions.map(|question| format!("asked: {question}")).collect();
+                lines.extend(answered_by.as_ref().map(|by| format!("answered by {by}")));
+                lines
+            }
+            Self::Task(task) => vec![format!("went on at its server as task {}", one_line(&task.id, COMPACT))],
         }
     }
 }

@@ -36,7 +36,7 @@ pub(in crate::cli) fn left_out_line(left: &LeftOut) -> String {
 }
 
 /// How far a call is, in words.
-pub(super) fn in_words(progress: &Progress) -> String {
+pub(in crate::cli) fn in_words(progress: &Progress) -> String {
     let of = progress.total.map(|total| format!("/{total}")).unwrap_or_default();
     let message = progress.message.as_deref().map(|message| format!(" {}", one_line(message, 80))).unwrap_or_default();
     format!("{}{of}{message}", progress.progress)

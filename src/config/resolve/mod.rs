@@ -1,6 +1,7 @@
 //! From the file as written to the settings as used.
 
 mod agents;
+mod auth;
 mod environment;
 mod generative;
 mod models;
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-pub(super) use servers::transport_of_stdio;
+pub(super) use servers::{http_transport, transport_of_stdio};
 
 use super::error::{ConfigError, Fault};
 use super::placed::Text;
@@ -24,6 +25,7 @@ use crate::core::policy::Policy;
 /// Short, because a local store has one machine's processes: whoever takes up the run of a killed one waits so long.
 const LEASE_SECONDS: u64 = 5;
 const DATABASE: &str = ".toolgate/toolgate.db";
+const CREDENTIALS: &str = ".toolgate/credentials/tokens.json";
 
 /// Fills in defaults, expands variables, checks references. Reports everything that is wrong at once.
 pub(super) fn settings(written: &Written, file: Option<&Path>, mut scope: Scope<'_>) -> Result<Settings, ConfigError> {
@@ -39,6 +41,10 @@ pub(super) fn settings(written: &Written, file: Option<&Path>, mut scope: Scope<
         prices: prices::resolve(written.prices.as_ref(), &models, &mut scope),
         models,
         servers,
+        credentials: match &written.credentials {
+            Some(path) => scope.path(path),
+            None => scope.folder.join(CREDENTIALS),
+        },
         policies,
         agents,
         telemetry: telemetry(written.telemetry.as_ref(), &mut scope),

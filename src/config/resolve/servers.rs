@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::auth;
 use crate::config::error::Fault;
 use crate::config::placed::{Placed, Text};
 use crate::config::scope::Scope;
@@ -22,7 +23,8 @@ pub(super) fn resolve(
     let mut servers = BTreeMap::new();
     for (id, server) in written.into_iter().flatten() {
         scope.name("a server", id, server.place());
-        if let Some(settings) = settings(server, scope) {
+        let settings = scope.about(format!("server `{id}`"), |scope| settings(server, scope));
+        if let Some(settings) = settings {
             servers.insert(ServerId::from(id.as_str()), settings);
         }
     }
@@ -74,8 +76,12 @@ fn command(written: &Text, scope: &mut Scope<'_>) -> String {
     scope.program(command)
 }
 
-fn http_transport(written: &Http, scope: &mut Scope<'_>) -> TransportSettings {
-    TransportSettings::Http { url: scope.url(&written.url), headers: scope.secrets(written.headers.as_ref()) }
+/// A server to dial.
+pub(in crate::config) fn http_transport(written: &Http, scope: &mut Scope<'_>) -> TransportSettings {
+    let url = scope.url(&written.url);
+    let mut headers = scope.secrets(written.headers.as_ref());
+    let auth = auth::resolve(written.auth.as_ref(), &mut headers, scope);
+    TransportSettings::Http { url, headers, auth }
 }
 
 impl ServerSettings {

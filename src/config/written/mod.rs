@@ -3,12 +3,14 @@
 //! No type can be shown with `Debug`: keys may have been written out in the file.
 
 mod agent;
+mod auth;
 mod model;
 mod price;
 
 use std::collections::BTreeMap;
 
 pub(super) use agent::{Agent, Fallback, Limits, Tools};
+pub(super) use auth::{Auth, ClientCredentials, OAuth};
 pub(super) use model::{HttpModel, Model};
 pub(super) use price::Price;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -33,6 +35,8 @@ pub(super) struct Written {
     pub(super) prices: Option<BTreeMap<String, Placed<Price>>>,
     /// The MCP servers, by id. Tools are shown to the model as `mcp_<id>_<tool>`.
     pub(super) servers: Option<BTreeMap<String, Placed<Server>>>,
+    /// The file in which `toolgate mcp login` keeps what it was granted. Default: `.toolgate/credentials/tokens.json`.
+    pub(super) credentials: Option<Text>,
     /// Approval policies by name, each the path of a policy file; besides `default`, `accept-edits`, `plan`, `bypass`.
     pub(super) policies: Option<BTreeMap<String, Text>>,
     /// The agents, by name.
@@ -116,6 +120,8 @@ pub(super) struct Http {
     pub(super) url: Text,
     /// HTTP headers to send, for example `Authorization`. Values are kept secret.
     pub(super) headers: Option<BTreeMap<String, Text>>,
+    /// How access is granted. Default: as the server asks for it, with what `toolgate mcp login` was granted.
+    pub(super) auth: Option<Placed<Auth>>,
 }
 
 /// Where traces go.

@@ -4,17 +4,24 @@ use std::time::Duration;
 
 use reqwest::{Client, StatusCode, redirect};
 
+use super::egress::Reach;
+
 /// How long dialling may take. A call that fails here was certainly not sent.
 const DIAL: Duration = Duration::from_secs(10);
 const MAX_REDIRECTS: usize = 10;
 
-/// A client with a pool.
-pub(super) fn pooled() -> Result<Client, reqwest::Error> {
-    Client::builder().tcp_nodelay(true).connect_timeout(DIAL).redirect(within_the_origin()).build()
+/// A client with a pool, for a server that may be where `reach` says.
+pub(super) fn pooled(reach: &Reach) -> Result<Client, reqwest::Error> {
+    let client = Client::builder().tcp_nodelay(true).connect_timeout(DIAL).redirect(within_the_origin());
+    match reach.resolver() {
+        Some(guard) => client.dns_resolver(guard).build(),
+        None => client.build(),
+    }
 }
 
 /// Only redirects that keep the body and stay at the origin are followed: any other would lose the message, or hand the
-/// configured headers to a stranger.
+/// configured headers to a stranger. The origin that was let through stays the origin, and its name is judged whenever it
+/// is resolved, so a redirect leads nowhere that the first request could not.
 fn within_the_origin() -> redirect::Policy {
     redirect::Policy::custom(|attempt| {
         let keeps_body = matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);

@@ -3,8 +3,10 @@
 use std::error::Error;
 
 use rmcp::transport::DynamicTransportError;
+use rmcp::transport::auth::AuthError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
+use super::egress;
 use crate::mcp::fault::Fault;
 
 /// The cause, for a sentence about a server that could not be reached.
@@ -15,6 +17,9 @@ pub(in crate::mcp) fn explain(error: &DynamicTransportError) -> String {
     #[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK; the others explain themselves")]
     match error {
         StreamableHttpError::Client(client) if client.is_connect() => {
+            if let Some(refused) = egress::refusal(client) {
+                return refused.to_string();
+            }
             format!("{}; is it running, and is the server's `url` right?", root_cause(client))
         }
         StreamableHttpError::Client(client) => root_cause(client),
@@ -28,6 +33,7 @@ pub(in crate::mcp) fn explain(error: &DynamicTransportError) -> String {
         StreamableHttpError::InsufficientScope(_) => {
             "it answered HTTP 403, the credentials in the server's `headers` do not suffice".into()
         }
+        StreamableHttpError::Auth(AuthError::AuthorizationFailed(why)) => why.clone(),
         other => other.to_string(),
     }
 }
@@ -40,6 +46,12 @@ pub(in crate::mcp) fn send_fault(error: &DynamicTransportError) -> Fault {
         Some(StreamableHttpError::Client(client)) if client.is_connect() => {
             Fault::NotSent(format!("could not be reached: {cause}"))
         }
+        // What is refused for want of access is not done.
+        Some(
+            StreamableHttpError::Auth(_)
+            | StreamableHttpError::AuthRequired(_)
+            | StreamableHttpError::InsufficientScope(_),
+        ) => Fault::NotSent(format!("could not be used: {cause}")),
         _ => Fault::Disconnected(cause),
     }
 }

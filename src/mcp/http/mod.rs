@@ -1,6 +1,7 @@
 //! Servers that are dialled: the transport, and what its errors mean.
 
 mod client;
+pub(in crate::mcp) mod egress;
 mod explain;
 mod traced;
 
@@ -14,7 +15,9 @@ use secrecy::ExposeSecret;
 pub(super) use explain::{explain, send_fault};
 use traced::Traced;
 
+use super::auth::{Access, Authorized};
 use super::settings::HttpSettings;
+use egress::{Reach, Refused};
 
 /// What is wrong with the settings of a server, found before it is dialled.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +26,8 @@ pub(in crate::mcp) enum SettingsError {
     Url(String),
     #[error("the header `{0}` has a name or value that HTTP does not allow; correct the server's `headers`")]
     Header(String),
+    #[error("{0}")]
+    Refused(#[from] Refused),
     #[error("there is no HTTP client: {0}")]
     Client(#[from] reqwest::Error),
 }
@@ -31,16 +36,18 @@ pub(in crate::mcp) enum SettingsError {
 pub(super) fn transport(
     settings: &HttpSettings,
     max_concurrency: usize,
-) -> Result<StreamableHttpClientTransport<Traced>, SettingsError> {
-    let is_http = reqwest::Url::parse(&settings.url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
-    if !is_http {
-        return Err(SettingsError::Url(settings.url.clone()));
-    }
+) -> Result<StreamableHttpClientTransport<Authorized<Traced>>, SettingsError> {
+    let url = reqwest::Url::parse(&settings.url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    let url = url.ok_or_else(|| SettingsError::Url(settings.url.clone()))?;
+    let reach = Reach::of_server(settings.egress);
+    reach.check(&url)?;
     let config = StreamableHttpClientTransportConfig::with_uri(settings.url.as_str())
         .max_concurrent_requests(max_concurrency)
         .max_sse_event_size(super::stdio::Overflow::MAX_LINE)
         .custom_headers(headers(settings)?);
-    Ok(StreamableHttpClientTransport::with_client(Traced(client::pooled()?), config))
+    let access = settings.oauth.clone().map(|oauth| Access::new(oauth, url, settings.egress));
+    let client = Authorized::new(Traced(client::pooled(&reach)?), access);
+    Ok(StreamableHttpClientTransport::with_client(client, config))
 }
 
 fn headers(settings: &HttpSettings) -> Result<HashMap<HeaderName, HeaderValue>, SettingsError> {

@@ -5,10 +5,9 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 use tokio::io::{AsyncRead, ReadBuf};
 
+use super::envelope::{self, Line};
 use super::noise::Noise;
 
 const CHUNK: usize = 16 * 1024;
@@ -89,9 +88,12 @@ impl Sorter {
                 Kind::Undecided => {
                     self.line.extend_from_slice(piece);
                     if is_end {
-                        self.decide(is_message);
+                        self.decide(envelope::read);
                     } else if self.line.len() > LOOKED_AT {
-                        self.decide(begins_like_one);
+                        self.decide(|line| match envelope::begins_like_one(line) {
+                            true => Line::Message,
+                            false => Line::Noise,
+                        });
                     }
                 }
                 Kind::Message => self.messages.extend_from_slice(piece),
@@ -105,32 +107,29 @@ impl Sorter {
 
     /// The stream is over. What began like a message and was never finished cannot be read by anybody.
     fn finish(&mut self) {
-        self.decide(|_| false);
+        self.decide(|_| Line::Noise);
     }
 
-    fn decide(&mut self, is_message: fn(&[u8]) -> bool) {
+    fn decide(&mut self, read: fn(&[u8]) -> Line) {
         let line = self.line.trim_ascii();
-        self.kind = if is_message(line) { Kind::Message } else { Kind::Noise };
-        match self.kind {
-            Kind::Message => self.messages.extend_from_slice(&self.line),
-            Kind::Noise if !line.is_empty() => self.noise.note(line),
-            Kind::Noise | Kind::Undecided => {}
-        }
+        self.kind = match read(line) {
+            Line::Message => {
+                self.messages.extend_from_slice(&self.line);
+                Kind::Message
+            }
+            Line::Mended(mended) => {
+                self.messages.extend_from_slice(mended.as_bytes());
+                Kind::Message
+            }
+            Line::Noise => {
+                if !line.is_empty() {
+                    self.noise.note(line);
+                }
+                Kind::Noise
+            }
+        };
         self.line.clear();
     }
-}
-
-fn is_message(line: &[u8]) -> bool {
-    #[derive(Deserialize)]
-    struct Envelope {
-        #[serde(rename = "jsonrpc")]
-        _version: IgnoredAny,
-    }
-    begins_like_one(line) && std::str::from_utf8(line).is_ok_and(|line| serde_json::from_str::<Envelope>(line).is_ok())
-}
-
-fn begins_like_one(line: &[u8]) -> bool {
-    line.starts_with(b"{")
 }
 
 #[cfg(test)]

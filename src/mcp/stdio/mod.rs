@@ -1,6 +1,7 @@
 //! Servers that are child processes: how one is spawned, watched and brought down.
 
 mod child;
+mod envelope;
 mod environment;
 mod group;
 mod line_cap;

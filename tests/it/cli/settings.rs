@@ -9,10 +9,10 @@ fn tools_are_listed_with_origin_priority_and_what_becomes_of_a_call() {
 }
 
 #[test]
-fn a_server_that_does_not_start_is_left_out_with_the_reason() {
+fn a_server_that_does_not_start_is_left_out_with_the_reason_and_the_exit_code_says_so() {
     let desk = Desk::playing(CONVERSATION);
     desk.write("mcp.json", r#"{"mcpServers": {"ghost": {"command": "no-such-program"}}}"#);
-    let ended = desk.toolgate(&["tools", "--mcp-config", "mcp.json"]).expect(0);
+    let ended = desk.toolgate(&["tools", "--mcp-config", "mcp.json"]).expect(5);
     assert!(ended.out.contains("mcp_shop_add_note"), "{}", ended.out);
     assert!(ended.err.contains("left out: server ghost: "), "{}", ended.err);
     assert!(ended.err.contains("no-such-program"), "{}", ended.err);
@@ -101,6 +101,10 @@ fn help_teaches() {
         vec!["resume", "--help"],
         vec!["runs", "--help"],
         vec!["blobs", "save", "--help"],
+        vec!["mcp", "--help"],
+        vec!["mcp", "list", "--help"],
+        vec!["mcp", "call", "--help"],
+        vec!["mcp", "status", "--help"],
     ];
     for command in commands {
         let name = command.join("_").replace("--", "");

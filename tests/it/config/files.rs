@@ -30,7 +30,7 @@ fn the_shapes_of_claude_cursor_and_vs_code_are_read() {
         r#"{"inputs": [], "servers": {"web": {"type": "http", "url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${env:WEB_TOKEN}"}}}}"#,
     )
     .expect("good");
-    let TransportSettings::Http { url, headers } = &code[&"web".into()].transport else { panic!("not http") };
+    let TransportSettings::Http { url, headers, .. } = &code[&"web".into()].transport else { panic!("not http") };
     assert_eq!(url, "https://example.com/mcp");
     assert_eq!(secrecy::ExposeSecret::expose_secret(&headers["Authorization"]), "Bearer web-very-secret");
 }

@@ -1,11 +1,13 @@
 //! Asking the person at the terminal what a run is owed. Knows no terminal itself: it reads lines and writes lines.
 
+mod asking;
+
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use super::answers::{self, approval, denial, json_or_text};
+use super::answers::{self, approval, denial, json_or_text, who};
 use super::text::{COMPACT, compact};
 use crate::core::id::CallId;
-use crate::core::run::{Debt, Decision, Resume, Scope};
+use crate::core::run::{Debt, Decision, InputGiven, Resume, Scope};
 use crate::core::tool::{Arguments, Outcome};
 use crate::runner::ResultFor;
 
@@ -19,6 +21,7 @@ pub(super) struct Prompt<R, W> {
 enum Said {
     Result(CallId, Outcome),
     Decision(CallId, Decision),
+    Input(CallId, InputGiven),
     Later,
 }
 
@@ -39,6 +42,11 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
         Self { answers, questions }
     }
 
+    /// Says what the next questions are about.
+    pub(super) fn heading(&mut self, text: &str) -> io::Result<()> {
+        writeln!(self.questions, "\n{}", super::text::harmless(text))
+    }
+
     /// Asks about each debt in turn. What is left open stays pending; nothing at all means that everything is.
     pub(super) fn ask(&mut self, debts: &[Debt]) -> io::Result<Resume> {
         let mut resume = Resume { partial: true, ..Resume::default() };
@@ -46,11 +54,13 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
             let said = match debt {
                 Debt::Approval { .. } => self.decision(debt)?,
                 Debt::ExternalResult { .. } => self.result(debt)?,
-                Debt::Input { .. } | Debt::Task { .. } => Said::Later,
+                Debt::Input { .. } => self.input(debt)?,
+                Debt::Task { .. } => Said::Later,
             };
             match said {
                 Said::Result(call, outcome) => resume.results.push((call, outcome)),
                 Said::Decision(call, decision) => resume.decisions.push((call, decision)),
+                Said::Input(call, given) => resume.inputs.push((call, given)),
                 Said::Later => {}
             }
         }
@@ -115,6 +125,17 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
         Ok(said)
     }
 
+    fn input(&mut self, debt: &Debt) -> io::Result<Said> {
+        let Debt::Input { call_id, name, arguments, questions, restarts, .. } = debt else { return Ok(Said::Later) };
+        writeln!(self.questions, "\nThe server of {name} wants to know something before it goes on:")?;
+        writeln!(self.questions, "  {}", pretty(arguments))?;
+        if *restarts {
+            writeln!(self.questions, "  (the call was stopped, and is made afresh with the answers)")?;
+        }
+        let reactions = self.reactions(questions)?;
+        Ok(reactions.map_or(Said::Later, |reactions| Said::Input(call_id.clone(), InputGiven { reactions, by: who() })))
+    }
+
     /// One line; `None` at the end of the input.
     fn line(&mut self, question: &str) -> io::Result<Option<String>> {
         write!(self.questions, "{question}")?;
@@ -136,7 +157,7 @@ fn pretty(arguments: &Arguments) -> String {
 mod tests {
     use super::*;
     use crate::core::run::Answer;
-    use crate::core::tool::{Annotations, Origin, ToolName};
+    use crate::core::tool::{Annotations, Origin, Question, TaskHandle, ToolName};
     use serde_json::json;
 
     fn approval_debt(id: &str) -> Debt {
@@ -158,6 +179,19 @@ mod tests {
             name: ToolName::parse("ext_refund").unwrap(),
             arguments: Arguments::from_value(json!({"cents": 100})),
             result_schema: None,
+        }
+    }
+
+    fn input_debt(id: &str) -> Debt {
+        let schema = json!({"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": ["sure"]});
+        let question = Question::Form { message: "Are you sure?".into(), schema };
+        Debt::Input {
+            call_id: id.into(),
+            origin: Origin::Mcp { server: "shop".into(), tool: "book".into() },
+            name: ToolName::parse("mcp_shop_book").unwrap(),
+            arguments: Arguments::from_value(json!({"flight": "LX 38"})),
+            questions: [("sure".to_owned(), question)].into(),
+            restarts: true,
         }
     }
 
@@ -209,8 +243,24 @@ mod tests {
 
     #[test]
     fn the_end_of_the_input_leaves_everything_pending() {
-        let (resume, questions) = ask(&[approval_debt("1"), external_debt("2")], "");
-        assert!(resume.results.is_empty() && resume.decisions.is_empty());
+        let (resume, questions) = ask(&[approval_debt("1"), external_debt("2"), input_debt("3")], "");
+        assert!(resume.results.is_empty() && resume.decisions.is_empty() && resume.inputs.is_empty());
         assert!(questions.contains("\"text\": \"late\""), "{questions}");
+    }
+
+    #[test]
+    fn what_a_server_wants_to_know_is_asked_and_a_task_is_not() {
+        let task = Debt::Task {
+            call_id: "2".into(),
+            origin: Origin::Mcp { server: "shop".into(), tool: "bake".into() },
+            name: ToolName::parse("mcp_shop_bake").unwrap(),
+            arguments: Arguments::from_value(json!({})),
+            task: TaskHandle { id: "t".into(), message: None, poll_ms: None, ttl_ms: None },
+        };
+        let (resume, questions) = ask(&[input_debt("1"), task], "a\nyes\n");
+        let told: Vec<_> = resume.inputs.iter().map(|(call, given)| (call.as_str(), json!(given.reactions))).collect();
+        assert_eq!(told, [("1", json!({"sure": {"action": "accept", "content": {"sure": true}}}))]);
+        assert!(questions.contains("The server of mcp_shop_book wants to know something"), "{questions}");
+        assert!(questions.contains("made afresh with the answers"), "{questions}");
     }
 }

@@ -1,0 +1,152 @@
+//! Questions to the person behind the client, in the middle of a call. In the sessions of the legacy era they are
+//! requests of the server's own; in the modern one the call is answered with what is missing and made again with it.
+
+use serde_json::{Value, json};
+
+use crate::faults::Fault;
+use crate::message::{self, INVALID_PARAMS, text};
+use crate::script::{Action, Script};
+use crate::server::{Dialect, Request, Server};
+use crate::tools;
+
+/// The key of the one question that is asked.
+const KEY: &str = "who";
+
+/// A question that waits for its answer: the call it belongs to, and how often it was asked.
+pub(crate) struct Question {
+    exchange: u64,
+    call: Value,
+    /// What the call comes to once the answer is there.
+    result: Value,
+    round: u64,
+}
+
+impl Server {
+    /// Asks, if this server does that and was not told yet. Otherwise the call goes on.
+    pub(crate) fn ask(&mut self, request: &Request<'_>, result: &Value) -> Option<Vec<Action>> {
+        let (method, params) = self.question(request.dialect)?;
+        if request.dialect == Dialect::Legacy {
+            let (exchange, call, result) = (request.exchange, request.id.clone(), result.clone());
+            return Some(self.ask_aside(Question { exchange, call, result, round: 1 }));
+        }
+        let Some(state) = request.params.get("requestState").and_then(Value::as_str) else {
+            return Some(input_required(request, method, params, 1));
+        };
+        let Some(round) = round_of(state) else {
+            let wrong = "`requestState` is not what it was";
+            return Some(vec![Action::answer(message::refusal(request.id, INVALID_PARAMS, wrong))]);
+        };
+        if self.faults.has(&Fault::ElicitsForever) {
+            return Some(input_required(request, method, params, round + 1));
+        }
+        let Some(answer) = response_of(request.params).filter(|answer| answer.is_object()) else {
+            let wrong = format!("`inputResponses` lacks `{KEY}`");
+            return Some(vec![Action::answer(message::refusal(request.id, INVALID_PARAMS, &wrong))]);
+        };
+        self.executed += 1;
+        Some(vec![Action::answer(request.result(told(answer, result.clone())))])
+    }
+
+    /// What it is told in answer to a question of its own.
+    pub(crate) fn hear_answer(&mut self, id: &str, answer: &Value) -> Vec<Script> {
+        let Some(question) = self.questions.remove(id) else {
+            return Vec::new();
+        };
+        let exchange = question.exchange;
+        if self.faults.has(&Fault::ElicitsForever) {
+            let actions = self.ask_aside(Question { round: question.round + 1, ..question });
+            return self.scripts(exchange, actions);
+        }
+        self.executed += 1;
+        let result = match answer.get("result") {
+            Some(answer) => told(answer, question.result),
+            None => tools::failed(&format!("the client cannot be asked: {}", error_of(answer))),
+        };
+        self.scripts(exchange, vec![Action::answer(message::response(&question.call, result))])
+    }
+
+    fn ask_aside(&mut self, question: Question) -> Vec<Action> {
+        let Some((method, params)) = self.question(Dialect::Legacy) else {
+            return Vec::new();
+        };
+        let id = format!("{KEY}-{}-{}", question.exchange, question.round);
+        self.questions.insert(id.clone(), question);
+        vec![Action::answer(message::request(&id, method, params)), Action::Hold]
+    }
+
+    /// What it asks in a call of that era.
+    fn question(&self, dialect: Dialect) -> Option<(&'static str, Value)> {
+        let has = |fault: Fault| self.faults.has(&fault);
+        if has(Fault::Elicits) || has(Fault::ElicitsForever) {
+            return Some(elicitation());
+        }
+        if has(Fault::AsksSampling) {
+            return Some(sampling());
+        }
+        (dialect == Dialect::Modern && has(Fault::AsksRoots)).then(|| ("roots/list", json!({})))
+    }
+}
+
+/// The question for a name.
+pub(crate) fn elicitation() -> (&'static str, Value) {
+    let schema = json!({
+        "type": "object",
+        "properties": {"name": {"type": "string", "title": "Name", "minLength": 1}},
+        "required": ["name"],
+    });
+    ("elicitation/create", json!({"mode": "form", "message": "Who is asking?", "requestedSchema": schema}))
+}
+
+/// The one question under its key, as a result carries it.
+pub(crate) fn input_requests(method: &str, params: Value) -> Value {
+    json!({KEY: {"method": method, "params": params}})
+}
+
+/// What a call comes to that was told something: its own result behind a greeting, or an error if nobody answered.
+pub(crate) fn told(answer: &Value, mut result: Value) -> Value {
+    let name = answer.get("content").map_or("", |content| text(content, "name"));
+    let greeting = match text(answer, "action") {
+        "accept" if name.is_empty() => return tools::failed("the answer has no `name`"),
+        "accept" => format!("hello, {name}"),
+        action @ ("decline" | "cancel") => return tools::failed(&format!("nobody said who is asking: {action}")),
+        _ => format!("told: {answer}"),
+    };
+    if let Some(content) = result.get_mut("content").and_then(Value::as_array_mut) {
+        content.insert(0, json!({"type": "text", "text": greeting}));
+    }
+    result
+}
+
+/// The answer under the key of the question.
+pub(crate) fn response_of(params: &Value) -> Option<&Value> {
+    params.get("inputResponses")?.get(KEY)
+}
+
+fn sampling() -> (&'static str, Value) {
+    let said = json!({"role": "user", "content": {"type": "text", "text": "Say something."}});
+    ("sampling/createMessage", json!({"messages": [said], "maxTokens": 16}))
+}
+
+fn input_required(request: &Request<'_>, method: &str, params: Value, round: u64) -> Vec<Action> {
+    let result = json!({
+        "resultType": "input_required",
+        "inputRequests": input_requests(method, params),
+        "requestState": state(round),
+    });
+    vec![Action::answer(request.result(result))]
+}
+
+/// The state of a round. It is opaque, and it has to come back to the byte: quotes, spaces and all.
+fn state(round: u64) -> String {
+    format!(r#" {{"round": {round}, "é": "\u0000 +/="}} "#)
+}
+
+fn round_of(given: &str) -> Option<u64> {
+    let digits: String = given.chars().filter(char::is_ascii_digit).collect();
+    let round = digits.strip_suffix("0000")?.parse().ok()?;
+    (given == state(round)).then_some(round)
+}
+
+fn error_of(answer: &Value) -> String {
+    answer.get("error").unwrap_or(&Value::Null).to_string()
+}

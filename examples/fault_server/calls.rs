@@ -1,0 +1,141 @@
+//! `tools/call` and everything that can go wrong with it. The witness is spared, so that it can always be asked.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::faults::{Fault, Moment};
+use crate::message::{self, INVALID_PARAMS};
+use crate::script::{Action, HttpAnswer};
+use crate::server::{Request, Server};
+use crate::tools;
+
+/// How often clients are told of one change of the tools.
+const STORM: usize = 20;
+
+impl Server {
+    /// What is done about a call.
+    pub(crate) fn call(&mut self, request: &Request<'_>) -> Vec<Action> {
+        let (name, arguments) = tools::named(request.params);
+        if name == tools::WITNESS {
+            let count = tools::structured(json!({"calls": self.executed}));
+            return vec![Action::answer(request.result(count))];
+        }
+        let Some(result) = tools::answer(name, arguments) else {
+            let unknown = message::refusal(request.id, INVALID_PARAMS, &format!("there is no tool `{name}`"));
+            return vec![Action::answer(unknown)];
+        };
+        if let Some(lost) = self.lose_session() {
+            return lost;
+        }
+        if let Some(asked) = self.ask(request, &result) {
+            return asked;
+        }
+        self.executed += 1;
+        if self.makes_tasks() {
+            return vec![Action::answer(self.start_task(request, result))];
+        }
+        let mut actions: Vec<Action> = self.flood().into_iter().collect();
+        let delay = self.faults.delay(Moment::Call).unwrap_or_default() + tools::work(name, arguments);
+        actions.extend(self.wait(delay, request));
+        actions.extend(self.end(request, self.distorted(name, result)));
+        if self.faults.has(&Fault::ToolsChange) && self.executed == 1 {
+            actions.extend((0..STORM).flat_map(|_| self.tools_changed()));
+        }
+        actions
+    }
+
+    /// Forgets all sessions, once, when it was called often enough.
+    fn lose_session(&mut self) -> Option<Vec<Action>> {
+        let calls = self.faults.find(|fault| if let Fault::LostSession(calls) = fault { Some(calls) } else { None })?;
+        if self.has_lost_session || self.executed < calls {
+            return None;
+        }
+        self.has_lost_session = true;
+        let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}"#.to_owned();
+        let not_found = HttpAnswer { status: 404, headers: &[("content-type", "application/json")], body };
+        Some(vec![Action::ForgetSessions, Action::AnswerHttp(not_found)])
+    }
+
+    /// The time a call takes, with progress if that is wanted on both sides.
+    fn wait(&self, delay: Duration, request: &Request<'_>) -> Vec<Action> {
+        if delay.is_zero() {
+            return Vec::new();
+        }
+        let every = self.faults.find(|fault| if let Fault::ProgressEvery(time) = fault { Some(time) } else { None });
+        let token = request.params.get("_meta").and_then(|meta| meta.get("progressToken"));
+        let (Some(every), Some(token)) = (every.filter(|every| !every.is_zero()), token) else {
+            return vec![Action::Wait(delay)];
+        };
+        let steps = delay.div_duration_f64(every).floor();
+        let mut actions = Vec::new();
+        let mut left = delay;
+        while left > every {
+            left -= every;
+            let step = (delay - left).div_duration_f64(every).round();
+            let params = json!({"progressToken": token, "progress": step, "total": steps, "message": "working"});
+            actions.push(Action::Wait(every));
+            actions.push(Action::answer(message::notification("notifications/progress", params)));
+        }
+        actions.push(Action::Wait(left));
+        actions
+    }
+
+    /// What the call comes to: an answer, or one of the many things that are none.
+    fn end(&mut self, request: &Request<'_>, result: Value) -> Vec<Action> {
+        let has = |fault: Fault| self.faults.has(&fault);
+        let answer = request.result(result);
+        if has(Fault::Hang(Moment::Call)) {
+            return vec![Action::Hold];
+        }
+        if has(Fault::DieInCall) {
+            return vec![Action::Complain("fatal: the roof is on fire".into()), Action::Exit(4)];
+        }
+        if has(Fault::ConnectionReset) {
+            return vec![Action::BreakConnection];
+        }
+        if let Some(broken) = self.http_fault(Moment::Call, &answer) {
+            return vec![Action::AnswerHttp(broken)];
+        }
+        if has(Fault::LateReply) {
+            self.held_back.insert(request.exchange, answer);
+            return vec![Action::Hold];
+        }
+        if has(Fault::WrongIds) {
+            let stranger = |id: Value| {
+                let mut wrong = answer.clone();
+                wrong.as_object_mut().map(|wrong| wrong.insert("id".into(), id));
+                Action::answer(wrong)
+            };
+            return vec![stranger(json!(987_654_321)), stranger(json!("nobody")), stranger(Value::Null), Action::Hold];
+        }
+        if has(Fault::ErrorWithoutMessage) {
+            return vec![Action::answer(json!({"jsonrpc": "2.0", "id": request.id, "error": {"code": -32000}}))];
+        }
+        if has(Fault::ResultNull) {
+            return vec![Action::answer(message::response(request.id, Value::Null))];
+        }
+        vec![Action::answer(answer)]
+    }
+
+    /// The result as this server gives it.
+    fn distorted(&self, name: &str, result: Value) -> Value {
+        if self.faults.has(&Fault::IsError) {
+            return tools::failed("the tool says that it failed");
+        }
+        if name == "add" && self.faults.has(&Fault::BadOutput) {
+            return tools::structured(json!({"sum": "three"}));
+        }
+        let text = |mebibytes: u64| "x".repeat(usize::try_from(mebibytes << 20).unwrap_or(0));
+        if let Some(size) =
+            self.faults.find(|fault| if let Fault::HugeResult(size) = fault { Some(size) } else { None })
+        {
+            return tools::said(&text(size));
+        }
+        let twice = |fault| if let Fault::HugeLineStructured(size) = fault { Some(size) } else { None };
+        match self.faults.find(twice) {
+            Some(size) => tools::structured(json!({"text": text(size)})),
+            None => result,
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The faults: their names, what they take, where they make sense, and what each does in one line. A fault that is not
+//! in the table does not exist; what it does to a message is decided in the files that [`Fault`]'s variants lead to.
+
+use std::time::Duration;
+
+use crate::options::{Era, Options, Transport};
+
+/// A fault that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Fault {
+    Hang(Moment),
+    Slow(Moment, Duration),
+    HangAtDiscover,
+    DieAtDiscover,
+    DieAtStart,
+    AsksRoots,
+    EndlessCursor,
+    GrowingCursor,
+    MalformedTool,
+    DuplicateTool,
+    ToolsChange,
+    ProgressEvery(Duration),
+    DieInCall,
+    LateReply,
+    WrongIds,
+    ErrorWithoutMessage,
+    ResultNull,
+    IsError,
+    BadOutput,
+    HugeResult(u64),
+    HugeLineStructured(u64),
+    StdoutGarbage,
+    StdoutJsonNoise,
+    StdoutBannerWithoutNewline,
+    DuplicateReplies,
+    ConnectionReset,
+    LostSession(u64),
+    Http500(Moment),
+    Http503RetryAfter(Moment),
+    HttpHtml(Moment),
+    NotJsonContentType(Moment),
+    IgnoresStdin,
+    IgnoresSigterm,
+    SpawnsGrandchild,
+    StderrFlood(u64),
+    SecretsOnStderr,
+    Elicits,
+    ElicitsForever,
+    AsksSampling,
+    Task(u64),
+    TaskInput,
+    TaskFails,
+    TaskForgotten,
+}
+
+/// When a fault strikes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// At the handshake: `initialize` or `server/discover`.
+    Start,
+    /// At `tools/list`.
+    List,
+    /// At `tools/call`, the witness `count` excepted.
+    Call,
+}
+
+/// All faults of a server.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Faults(Vec<Fault>);
+
+/// A row of the table.
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    pub(crate) help: &'static str,
+    only: Only,
+    make: Make,
+}
+
+/// Where a fault makes sense.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Only {
+    Anywhere,
+    Stdio,
+    Http,
+    LegacyHttp,
+    Modern,
+}
+
+/// How a fault is made of what follows its name.
+#[derive(Clone, Copy)]
+enum Make {
+    Plain(Fault),
+    Seconds(fn(Duration) -> Fault, f64),
+    Milliseconds(fn(Duration) -> Fault, u64),
+    Number(&'static str, fn(u64) -> Fault, u64),
+    At(fn(Moment) -> Fault),
+}
+
+impl Faults {
+    /// Whether this very fault was asked for.
+    pub(crate) fn has(&self, fault: &Fault) -> bool {
+        self.0.contains(fault)
+    }
+
+    /// What the first fault says that has something to say.
+    pub(crate) fn find<T>(&self, say: impl Fn(Fault) -> Option<T>) -> Option<T> {
+        self.0.iter().copied().find_map(say)
+    }
+
+    /// How long answers take at that moment.
+    pub(crate) fn delay(&self, moment: Moment) -> Option<Duration> {
+        self.find(|fault| if let Fault::Slow(when, time) = fault { (when == moment).then_some(time) } else { None })
+    }
+
+    /// Adds the fault that is written `name` or `name=value`.
+    pub(crate) fn add(&mut self, written: &str) -> Result<(), String> {
+        let (name, value) = match written.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (written, None),
+        };
+        let Some(kind) = TABLE.iter().find(|kind| kind.name == name) else {
+            return Err(format!("there is no fault `{name}`; --help lists them"));
+        };
+        self.0.push(kind.make.make(value).map_err(|expected| format!("`{written}`: {expected}"))?);
+        Ok(())
+    }
+
+    /// What is wrong with the faults of a server that is to be run like this.
+    pub(crate) fn misplaced(options: &Options) -> Option<String> {
+        let kinds = TABLE.iter().filter(|kind| options.faults.0.iter().any(|fault| kind.makes(fault)));
+        let mut wrong = kinds.filter_map(|kind| Some((kind.name, kind.only.misses(options)?)));
+        wrong.next().map(|(name, needs)| format!("`{name}` needs {needs}"))
+    }
+}
+
+impl Kind {
+    /// The name, with what it takes.
+    pub(crate) fn usage(&self) -> String {
+        match self.make {
+            Make::Plain(_) => self.name.to_owned(),
+            Make::Seconds(..) => format!("{}[=SECONDS]", self.name),
+            Make::Milliseconds(..) => format!("{}[=MS]", self.name),
+            Make::Number(unit, ..) => format!("{}[={unit}]", self.name),
+            Make::At(_) => format!("{}[=start|list|call]", self.name),
+        }
+    }
+
+    /// Whether the fault is of this kind, whatever it was given.
+    fn makes(&self, fault: &Fault) -> bool {
+        let same = |own: Fault| std::mem::discriminant(&own) == std::mem::discriminant(fault);
+        match (self.make, fault) {
+            (Make::Plain(own), _) => own == *fault,
+            (Make::Seconds(make, _), Fault::Slow(_, time)) => make(*time) == *fault,
+            (Make::Seconds(make, _) | Make::Milliseconds(make, _), _) => same(make(Duration::ZERO)),
+            (Make::Number(_, make, _), _) => same(make(0)),
+            (Make::At(make), _) => same(make(Moment::Call)),
+        }
+    }
+}
+
+impl Only {
+    /// What is missing.
+    fn misses(self, options: &Options) -> Option<&'static str> {
+        let is_http = matches!(options.transport, Transport::Http { .. });
+        match self {
+            Self::Anywhere => None,
+            Self::Stdio => is_http.then_some("stdio: leave out --http"),
+            Self::Http => (!is_http).then_some("HTTP: add --http PORT"),
+            Self::LegacyHttp => {
+                (!is_http || options.era == Era::Modern).then_some("HTTP sessions: add --http PORT and --era legacy")
+            }
+            Self::Modern => (options.era == Era::Legacy).then_some("--era modern or --era dual"),
+        }
+    }
+}
+
+impl Make {
+    fn make(self, value: Option<&str>) -> Result<Fault, &'static str> {
+        const NUMBER: &str = "expected a whole number";
+        let number = |default| value.map_or(Ok(default), |value| value.parse().map_err(|_| NUMBER));
+        match self {
+            Self::Plain(fault) => value.map_or(Ok(fault), |_| Err("it takes no value")),
+            Self::Milliseconds(make, default) => Ok(make(Duration::from_millis(number(default)?))),
+            Self::Number(_, make, default) => Ok(make(number(default)?)),
+            Self::Seconds(make, default) => {
+                let seconds: Result<f64, _> = value.map_or(Ok(default), str::parse);
+                let time = seconds.ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+                time.map(make).ok_or("expected seconds, such as 2 or 0.5")
+            }
+            Self::At(make) => match value {
+                Some("start") => Ok(make(Moment::Start)),
+                Some("list") => Ok(make(Moment::List)),
+                None | Some("call") => Ok(make(Moment::Call)),
+                Some(_) => Err("expected start, list or call"),
+            },
+        }
+    }
+}
+
+/// One row: a name, where it makes sense, how it is made, and what it does.
+const fn kind(name: &'static str, only: Only, make: Make, help: &'static str) -> Kind {
+    Kind { name, help, only, make }
+}
+
+/// Every fault there is, in the order in which a connection meets them.
+#[rustfmt::skip]
+pub(crate) const TABLE: &[Kind] = {
+    use Make::{At, Milliseconds, Number, Plain, Seconds};
+    use Only::{Anywhere, Http, LegacyHttp, Modern, Stdio};
+    &[
+        kind("hang-at-start", Anywhere, Plain(Fault::Hang(Moment::Start)), "reads everything and never answers anything"),
+        kind("slow-start", Anywhere, Seconds(|time| Fault::Slow(Moment::Start, time), 2.0), "reads nothing for that long (2)"),
+        kind("die-at-start", Anywhere, Plain(Fault::DieAtStart), "gives a reason on stderr and exits with 3"),
+        kind("hang-at-discover", Anywhere, Plain(Fault::HangAtDiscover), "is silent to server/discover, and to nothing else"),
+        kind("die-at-discover", Anywhere, Plain(Fault::DieAtDiscover), "exits with 1 when the first message is not initialize"),
+        kind("asks-roots", Anywhere, Plain(Fault::AsksRoots), "asks for roots right after initialize (modern: in each call)"),
+
+        kind("hang-at-list", Anywhere, Plain(Fault::Hang(Moment::List)), "never answers tools/list"),
+        kind("slow-list", Anywhere, Seconds(|time| Fault::Slow(Moment::List, time), 2.0), "answers tools/list that late (2)"),
+        kind("endless-cursor", Anywhere, Plain(Fault::EndlessCursor), "each page of tools has the same nextCursor"),
+        kind("growing-cursor", Anywhere, Plain(Fault::GrowingCursor), "each page of tools has one more tool and a new nextCursor"),
+        kind("malformed-tool", Anywhere, Plain(Fault::MalformedTool), "three of its tools have no usable inputSchema"),
+        kind("duplicate-tool", Anywhere, Plain(Fault::DuplicateTool), "lists echo twice, with different definitions"),
+        kind("tools-change", Anywhere, Plain(Fault::ToolsChange), "after the first call mutant is another tool; 20 list_changed"),
+
+        kind("hang-at-call", Anywhere, Plain(Fault::Hang(Moment::Call)), "never answers tools/call"),
+        kind("slow-call", Anywhere, Seconds(|time| Fault::Slow(Moment::Call, time), 2.0), "answers tools/call that late (2)"),
+        kind("progress-every", Anywhere, Milliseconds(Fault::ProgressEvery, 100), "reports progress that often (100) in slow calls"),
+        kind("die-in-call", Anywhere, Plain(Fault::DieInCall), "gives a reason on stderr and exits with 4 in tools/call"),
+        kind("late-reply", Anywhere, Plain(Fault::LateReply), "answers a call only once it was cancelled"),
+        kind("wrong-ids", Anywhere, Plain(Fault::WrongIds), "answers a call under ids that nobody used"),
+        kind("error-without-message", Anywhere, Plain(Fault::ErrorWithoutMessage), "answers a call with an error that is only a code"),
+        kind("result-null", Anywhere, Plain(Fault::ResultNull), "answers a call with the result null"),
+        kind("is-error", Anywhere, Plain(Fault::IsError), "answers a call with isError"),
+        kind("bad-output", Anywhere, Plain(Fault::BadOutput), "add answers with what its outputSchema forbids"),
+        kind("huge-result", Anywhere, Number("MIB", Fault::HugeResult, 20), "answers a call with that many MiB (20) of text"),
+        kind("huge-line-structured", Anywhere, Number("MIB", Fault::HugeLineStructured, 20), "the same twice: as text and as structuredContent"),
+
+        kind("stdout-garbage", Stdio, Plain(Fault::StdoutGarbage), "logs to stdout: at start, when it hears and before it says something"),
+        kind("stdout-json-noise", Stdio, Plain(Fault::StdoutJsonNoise), "the same as JSON that is no JSON-RPC"),
+        kind("stdout-banner-without-newline", Stdio, Plain(Fault::StdoutBannerWithoutNewline), "its first message stands behind a banner, on the same line"),
+        kind("duplicate-replies", Anywhere, Plain(Fault::DuplicateReplies), "sends every answer twice"),
+        kind("connection-reset", Anywhere, Plain(Fault::ConnectionReset), "breaks the connection in a call and lives on"),
+
+        kind("lost-session", LegacyHttp, Number("CALLS", Fault::LostSession, 2), "forgets its sessions once, after that many (2) calls"),
+        kind("http-500", Http, At(Fault::Http500), "answers with HTTP 500"),
+        kind("http-503-retry-after", Http, At(Fault::Http503RetryAfter), "answers with HTTP 503 and Retry-After: 7"),
+        kind("http-html", Http, At(Fault::HttpHtml), "answers with HTTP 200 and a web page"),
+        kind("not-json-content-type", Http, At(Fault::NotJsonContentType), "answers with the right JSON, called text/plain"),
+
+        kind("ignores-stdin", Stdio, Plain(Fault::IgnoresStdin), "lives on when stdin ends, for ten minutes"),
+        kind("ignores-sigterm", Anywhere, Plain(Fault::IgnoresSigterm), "ignores SIGTERM too; only SIGKILL ends it before that"),
+        kind("spawns-grandchild", Anywhere, Plain(Fault::SpawnsGrandchild), "starts a process that ignores both and holds stderr open"),
+        kind("stderr-flood", Anywhere, Number("MIB", Fault::StderrFlood, 8), "writes that many MiB (8) to stderr at start and in each call"),
+        kind("secrets-on-stderr", Anywhere, Plain(Fault::SecretsOnStderr), "writes its environment to stderr at start"),
+
+        kind("elicits", Anywhere, Plain(Fault::Elicits), "asks for a name in each call, and answers once it was told"),
+        kind("elicits-forever", Anywhere, Plain(Fault::ElicitsForever), "asks again whatever it was told"),
+        kind("asks-sampling", Anywhere, Plain(Fault::AsksSampling), "asks for a completion in each call"),
+
+        kind("task", Modern, Number("POLLS", Fault::Task, 2), "a call becomes a task that works for that many (2) polls"),
+        kind("task-input", Modern, Plain(Fault::TaskInput), "a call becomes a task that asks for a name"),
+        kind("task-fails", Modern, Plain(Fault::TaskFails), "a call becomes a task that fails"),
+        kind("task-forgotten", Modern, Plain(Fault::TaskForgotten), "a call becomes a task that nobody knows later"),
+    ]
+};

@@ -1,0 +1,304 @@
+//! The server as an HTTP endpoint: each message is a POST. An answer that comes at once goes as JSON, everything else as
+//! a stream of events.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::post;
+use axum::serve::ListenerExt as _;
+use futures::stream;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::faults::Fault;
+use crate::log::Log;
+use crate::message::{self, HEADER_MISMATCH, Message, UNKNOWN_METHOD, UNSUPPORTED_VERSION, text};
+use crate::player::{Outlet, Player};
+use crate::script::{HttpAnswer, Origin, Target};
+use crate::server::{Dialect, Server};
+
+const SESSION: &str = "mcp-session-id";
+
+/// Listens, and says on stdout where.
+pub(crate) async fn serve(port: u16, server: Server, log: Log) -> std::io::Result<()> {
+    let listener = TcpListener::bind(("127.0.0.1", port)).await?;
+    println!("{}", json!({"url": format!("http://{}/mcp", listener.local_addr()?)}));
+    let outlet = Arc::new(Responses::default());
+    let player = Player::new(outlet.clone());
+    // Whoever connects meanwhile waits, as in front of any server that still starts.
+    player.perform(server.opening()).await;
+    let endpoint = Arc::new(Endpoint {
+        streams_always: server.faults.has(&Fault::DuplicateReplies),
+        server: Mutex::new(server),
+        player,
+        outlet,
+        log,
+        exchanges: AtomicU64::new(0),
+    });
+    let routes = post(receive).get(listen).delete(end_session);
+    let router = Router::new().route("/mcp", routes).with_state(endpoint);
+    let listener = listener.tap_io(|socket| drop(socket.set_nodelay(true)));
+    axum::serve(listener, router).await
+}
+
+struct Endpoint {
+    server: Mutex<Server>,
+    player: Arc<Player>,
+    outlet: Arc<Responses>,
+    log: Log,
+    exchanges: AtomicU64,
+    streams_always: bool,
+}
+
+/// The responses that are not finished, and the sessions.
+#[derive(Default)]
+struct Responses {
+    open: Mutex<HashMap<u64, UnboundedSender<Piece>>>,
+    listeners: Mutex<Vec<UnboundedSender<Piece>>>,
+    /// What was said unasked while nobody listened.
+    unheard: Mutex<Vec<Value>>,
+    sessions: Mutex<HashSet<String>>,
+    opened_sessions: AtomicU64,
+}
+
+/// A piece of a response.
+enum Piece {
+    Message(Value),
+    Answer(HttpAnswer),
+    Break,
+}
+
+async fn receive(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap, body: String) -> Response {
+    let Ok(message) = serde_json::from_str::<Value>(&body) else {
+        return endpoint.refuse(StatusCode::BAD_REQUEST, message::refusal(&Value::Null, -32700, "that is no JSON"));
+    };
+    endpoint.log.received(&message);
+    let dialect = locked(&endpoint.server).dialect(message.get("params").unwrap_or(&Value::Null));
+    let session = match endpoint.admit(dialect, &headers, &message) {
+        Ok(session) => session,
+        Err(refused) => return *refused,
+    };
+    let exchange = endpoint.exchanges.fetch_add(1, Ordering::Relaxed) + 1;
+    let origin = Origin { session: session.clone().unwrap_or_default(), exchange };
+    let (sender, pieces) = unbounded_channel();
+    locked(&endpoint.outlet.open).insert(exchange, sender);
+    let reader = Reader { pieces, exchange, endpoint: endpoint.clone() };
+    let scripts = locked(&endpoint.server).receive(&origin, &message);
+    endpoint.player.play(scripts).await;
+    let mut response = match message::read(&message) {
+        Message::Request { .. } => reader.respond(dialect).await,
+        Message::Notification { .. } | Message::Response { .. } | Message::Nonsense => {
+            endpoint.outlet.close(exchange);
+            StatusCode::ACCEPTED.into_response()
+        }
+    };
+    if let ("initialize", Some(Ok(session))) = (text(&message, "method"), session.map(HeaderValue::try_from)) {
+        response.headers_mut().insert(SESSION, session);
+    }
+    response
+}
+
+/// What is said unasked, for a session of the legacy era.
+async fn listen(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap) -> Response {
+    if !endpoint.knows(&headers) {
+        return StatusCode::METHOD_NOT_ALLOWED.into_response();
+    }
+    let (sender, pieces) = unbounded_channel();
+    for unheard in locked(&endpoint.outlet.unheard).drain(..) {
+        let _ = sender.send(Piece::Message(unheard));
+    }
+    locked(&endpoint.outlet.listeners).push(sender);
+    Reader { pieces, exchange: 0, endpoint: endpoint.clone() }.stream(None)
+}
+
+async fn end_session(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap) -> StatusCode {
+    let session = headers.get(SESSION).and_then(|session| session.to_str().ok()).unwrap_or_default();
+    endpoint.log.note("ended", &json!(session));
+    match locked(&endpoint.outlet.sessions).remove(session) {
+        true => StatusCode::OK,
+        false => StatusCode::NOT_FOUND,
+    }
+}
+
+impl Endpoint {
+    /// The session of a message, a new one for the handshake; none in the modern era.
+    fn admit(&self, dialect: Dialect, headers: &HeaderMap, message: &Value) -> Result<Option<String>, Box<Response>> {
+        let refuse = |status, code, why: &str| {
+            let id = message.get("id").unwrap_or(&Value::Null);
+            Err(Box::new(self.refuse(status, message::refusal(id, code, why))))
+        };
+        if dialect == Dialect::Modern {
+            return match contradiction(headers, message) {
+                Some(why) => refuse(StatusCode::BAD_REQUEST, HEADER_MISMATCH, &why),
+                None => Ok(None),
+            };
+        }
+        if text(message, "method") == "initialize" {
+            let session = format!("session-{}", self.outlet.opened_sessions.fetch_add(1, Ordering::Relaxed) + 1);
+            locked(&self.outlet.sessions).insert(session.clone());
+            return Ok(Some(session));
+        }
+        match headers.get(SESSION).and_then(|session| session.to_str().ok()) {
+            Some(session) if self.knows(headers) => Ok(Some(session.to_owned())),
+            Some(_) => refuse(StatusCode::NOT_FOUND, -32001, "Session not found"),
+            None => refuse(StatusCode::BAD_REQUEST, -32000, "Bad Request: there is no session; initialize first"),
+        }
+    }
+
+    fn knows(&self, headers: &HeaderMap) -> bool {
+        let session = headers.get(SESSION).and_then(|session| session.to_str().ok());
+        session.is_some_and(|session| locked(&self.outlet.sessions).contains(session))
+    }
+
+    fn refuse(&self, status: StatusCode, refusal: Value) -> Response {
+        self.log.note("refused", &json!({"status": status.as_u16(), "message": refusal}));
+        (status, axum::Json(refusal)).into_response()
+    }
+}
+
+impl Outlet for Responses {
+    fn send(&self, exchange: u64, to: Target, message: &Value) {
+        let exchange = match to {
+            Target::Here => exchange,
+            Target::Exchange(other) => other,
+            Target::Unasked => return self.say(message),
+        };
+        self.put(exchange, Piece::Message(message.clone()));
+    }
+
+    fn answer_http(&self, exchange: u64, answer: HttpAnswer) {
+        self.put(exchange, Piece::Answer(answer));
+    }
+
+    fn break_off(&self, exchange: u64) {
+        self.put(exchange, Piece::Break);
+    }
+
+    fn close(&self, exchange: u64) {
+        locked(&self.open).remove(&exchange);
+    }
+
+    fn forget_sessions(&self) {
+        locked(&self.sessions).clear();
+        locked(&self.listeners).clear();
+    }
+
+    /// Nobody reads stdout here.
+    fn print(&self, _: &str) {}
+}
+
+impl Responses {
+    /// An exchange whose client is gone has no response to put anything in.
+    fn put(&self, exchange: u64, piece: Piece) {
+        if let Some(response) = locked(&self.open).get(&exchange) {
+            let _ = response.send(piece);
+        }
+    }
+
+    /// Says it to whoever listens, now or later.
+    fn say(&self, message: &Value) {
+        let mut listeners = locked(&self.listeners);
+        listeners.retain(|listener| listener.send(Piece::Message(message.clone())).is_ok());
+        if listeners.is_empty() {
+            locked(&self.unheard).push(message.clone());
+        }
+    }
+}
+
+/// A response in the making. When it is dropped unfinished the client has gone away.
+struct Reader {
+    pieces: UnboundedReceiver<Piece>,
+    exchange: u64,
+    endpoint: Arc<Endpoint>,
+}
+
+impl Reader {
+    /// The response, as soon as it is known what kind of one it is.
+    async fn respond(mut self, dialect: Dialect) -> Response {
+        match self.pieces.recv().await {
+            Some(Piece::Answer(answer)) => {
+                self.endpoint.log.note("answered", &json!({"status": answer.status, "body": answer.body}));
+                let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                let mut response = (status, answer.body).into_response();
+                for (name, value) in answer.headers {
+                    response.headers_mut().insert(*name, HeaderValue::from_static(value));
+                }
+                response
+            }
+            Some(Piece::Message(message)) if message::is_response(&message) && !self.endpoint.streams_always => {
+                self.endpoint.log.sent(&message);
+                (status_of(&message, dialect), axum::Json(message)).into_response()
+            }
+            first => self.stream(first),
+        }
+    }
+
+    fn stream(self, first: Option<Piece>) -> Response {
+        let events = stream::unfold((first, self), |(first, mut reader)| async move {
+            let piece = match first {
+                Some(piece) => piece,
+                None => reader.pieces.recv().await?,
+            };
+            let event = match piece {
+                Piece::Message(message) => {
+                    reader.endpoint.log.sent(&message);
+                    Ok(Bytes::from(format!("event: message\ndata: {message}\n\n")))
+                }
+                Piece::Answer(answer) => Ok(Bytes::from(answer.body)),
+                // An error in a body is how hyper is told to drop the connection.
+                Piece::Break => Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset)),
+            };
+            Some((event, (None, reader)))
+        });
+        ([("content-type", "text/event-stream"), ("cache-control", "no-cache")], Body::from_stream(events))
+            .into_response()
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let was_open = locked(&self.endpoint.outlet.open).remove(&self.exchange).is_some();
+        if let (true, Ok(runtime)) = (was_open, tokio::runtime::Handle::try_current()) {
+            self.endpoint.log.note("abandoned", &json!(self.exchange));
+            let scripts = locked(&self.endpoint.server).cancel(self.exchange);
+            let player = self.endpoint.player.clone();
+            runtime.spawn(async move { player.play(scripts).await });
+        }
+    }
+}
+
+/// In the modern era the status says of some errors what the body says.
+fn status_of(message: &Value, dialect: Dialect) -> StatusCode {
+    let code = message.get("error").and_then(|error| error.get("code")).and_then(Value::as_i64);
+    match (dialect, code) {
+        (Dialect::Modern, Some(UNKNOWN_METHOD)) => StatusCode::NOT_FOUND,
+        (Dialect::Modern, Some(UNSUPPORTED_VERSION)) => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    }
+}
+
+/// Which header of a modern request does not say what the body says.
+fn contradiction(headers: &HeaderMap, message: &Value) -> Option<String> {
+    let Message::Request { method, params, .. } = message::read(message) else {
+        return None;
+    };
+    let version = params.get("_meta").map_or("", |meta| text(meta, "io.modelcontextprotocol/protocolVersion"));
+    let name = (method == "tools/call").then(|| text(params, "name"));
+    let expected = [("mcp-protocol-version", Some(version)), ("mcp-method", Some(method)), ("mcp-name", name)];
+    expected.into_iter().find_map(|(header, expected)| {
+        let said = headers.get(header).and_then(|value| value.to_str().ok());
+        let wrong = expected.is_some_and(|expected| said != Some(expected));
+        wrong.then(|| format!("the header {header} is {said:?}, the body says {expected:?}"))
+    })
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

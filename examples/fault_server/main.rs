@@ -1,0 +1,74 @@
+//! An MCP server that misbehaves on command, for those who write MCP clients.
+//!
+//! `cargo run --example fault_server -- --fault die-in-call`
+//!
+//! It hangs, dies, lies and floods in the ways servers are known to, one fault at a time or several at once, over stdio
+//! and over streamable HTTP, in the sessions of 2025-11-25 and in the stateless revision 2026-07-28. Beside its faults it
+//! has tools that work, one of which tells how many calls were executed: the witness that a client repeated none.
+//! docs/fault-server.md tells how to use it.
+//!
+//! A message goes in at [`server::Server::receive`], which is pure, and [`script::Script`]s come out: what to send, how
+//! long to wait, when to die. [`player`] carries them out, [`stdio`] and [`http`] only carry bytes. Nothing here uses an
+//! MCP library: a server that breaks every rule has to write its own messages.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod asking;
+mod calls;
+mod faults;
+mod http;
+mod log;
+mod message;
+mod options;
+mod player;
+mod process;
+mod script;
+mod server;
+mod stdio;
+mod tasks;
+mod tools;
+mod wire;
+
+use std::process::ExitCode;
+
+use options::{Command, Options, Transport};
+use server::Server;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let options = match options::parse(std::env::args().skip(1)) {
+        Ok(Command::Serve(options)) => options,
+        Ok(Command::Help) => {
+            print!("{}", options::help());
+            return ExitCode::SUCCESS;
+        }
+        Err(wrong) => {
+            eprintln!("fault_server: {wrong}");
+            return ExitCode::from(2);
+        }
+    };
+    match serve(options).await {
+        Ok(()) => process::end(0),
+        Err(error) => {
+            eprintln!("fault_server: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn serve(options: Options) -> std::io::Result<()> {
+    let log = log::Log::open(options.log.as_deref())?;
+    let ignores_sigterm = options.faults.has(&faults::Fault::IgnoresSigterm);
+    if ignores_sigterm {
+        process::ignore_sigterm()?;
+    }
+    let is_stubborn = ignores_sigterm || options.faults.has(&faults::Fault::IgnoresStdin);
+    let server = Server::new(options.era, options.faults);
+    match options.transport {
+        Transport::Stdio => stdio::serve(server, log).await,
+        Transport::Http { port } => http::serve(port, server, log).await?,
+    }
+    if is_stubborn {
+        process::linger().await;
+    }
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! Carries scripts out. What can be done at once is done before the next message is read; what takes time goes on
+//! beside it, until it is done or cancelled.
+
+use std::collections::HashMap;
+use std::io::Write as _;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+use tokio::task::AbortHandle;
+
+use crate::process;
+use crate::script::{Action, HttpAnswer, Script, Target};
+
+/// A way out: the two transports.
+pub(crate) trait Outlet: Send + Sync {
+    /// Sends a message of that exchange.
+    fn send(&self, exchange: u64, to: Target, message: &Value);
+    /// Writes to stdout what is no message.
+    fn print(&self, text: &str);
+    /// Answers the request of that exchange with something else.
+    fn answer_http(&self, exchange: u64, answer: HttpAnswer);
+    /// The exchange is over.
+    fn close(&self, exchange: u64);
+    /// Breaks the connection of that exchange.
+    fn break_off(&self, exchange: u64);
+    /// Forgets all sessions.
+    fn forget_sessions(&self);
+}
+
+/// The scripts that are being played.
+pub(crate) struct Player {
+    outlet: Arc<dyn Outlet>,
+    playing: Mutex<HashMap<u64, AbortHandle>>,
+}
+
+impl Player {
+    /// A player with nothing to do.
+    pub(crate) fn new(outlet: Arc<dyn Outlet>) -> Arc<Self> {
+        Arc::new(Self { outlet, playing: Mutex::default() })
+    }
+
+    /// Plays these scripts, beside everything else those that take time.
+    pub(crate) async fn play(self: &Arc<Self>, scripts: Vec<Script>) {
+        for script in scripts {
+            let takes_time = script.actions.iter().any(|action| matches!(action, Action::Wait(_)));
+            if !takes_time {
+                self.perform(script).await;
+                continue;
+            }
+            let (exchange, player) = (script.exchange, self.clone());
+            let task = tokio::spawn(async move { player.perform(script).await });
+            self.playing.lock().unwrap_or_else(PoisonError::into_inner).insert(exchange, task.abort_handle());
+        }
+    }
+
+    /// Plays a script from its first to its last action.
+    pub(crate) async fn perform(&self, script: Script) {
+        let exchange = script.exchange;
+        for action in script.actions {
+            match action {
+                Action::Send { to, message } => self.outlet.send(exchange, to, &message),
+                Action::Print(text) => self.outlet.print(&text),
+                Action::Complain(line) => eprintln!("{line}"),
+                Action::Flood { mebibytes } => flood(mebibytes),
+                Action::Betray => process::betray(),
+                Action::Wait(time) => tokio::time::sleep(time).await,
+                Action::Hold => return,
+                Action::AnswerHttp(answer) => self.outlet.answer_http(exchange, answer),
+                Action::ForgetSessions => self.outlet.forget_sessions(),
+                Action::BreakConnection => self.outlet.break_off(exchange),
+                Action::Cancel { exchange } => self.cancel(exchange),
+                Action::SpawnGrandchild => process::spawn_grandchild(),
+                Action::Exit(code) => process::end(code),
+            }
+        }
+        self.outlet.close(exchange);
+    }
+
+    fn cancel(&self, exchange: u64) {
+        if let Some(task) = self.playing.lock().unwrap_or_else(PoisonError::into_inner).remove(&exchange) {
+            task.abort();
+        }
+        self.outlet.close(exchange);
+    }
+}
+
+/// Whoever does not read stderr stops the server here.
+fn flood(mebibytes: usize) {
+    let line = format!("{}\n", "DEBUG polling the queue, nothing there ".repeat(26));
+    let mut stderr = std::io::stderr().lock();
+    for _ in 0..(mebibytes << 20).div_ceil(line.len()) {
+        let _ = stderr.write_all(line.as_bytes());
+    }
+}

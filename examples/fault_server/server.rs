@@ -1,0 +1,322 @@
+//! The protocol: a message in, scripts out. No I/O, no clock, nothing waits here.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Value, json};
+
+use crate::asking::Question;
+use crate::faults::{Fault, Faults, Moment};
+use crate::message::{self, INVALID_PARAMS, Message, UNKNOWN_METHOD, UNSUPPORTED_VERSION, text, with};
+use crate::options::Era;
+use crate::script::{Action, HttpAnswer, Origin, Script, Target};
+use crate::tasks::Task;
+use crate::{tools, wire};
+
+const LEGACY: &[&str] = &["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+const MODERN: &str = "2026-07-28";
+const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// The state of the server, all sessions together.
+pub(crate) struct Server {
+    era: Era,
+    pub(crate) faults: Faults,
+    has_heard: bool,
+    /// Calls executed, those of the witness excepted.
+    pub(crate) executed: u64,
+    pub(crate) has_lost_session: bool,
+    /// The requests of ours that wait for an answer.
+    pub(crate) questions: BTreeMap<String, Question>,
+    pub(crate) tasks: BTreeMap<String, Task>,
+    /// The exchanges under way, by session and request id.
+    exchanges: HashMap<(String, String), u64>,
+    /// Answers that are held back until nobody wants them.
+    pub(crate) held_back: HashMap<u64, Value>,
+    /// Who wants to hear of changes: exchange and subscription id.
+    subscribers: Vec<(u64, Value)>,
+}
+
+/// A request and how it is to be answered.
+pub(crate) struct Request<'a> {
+    pub(crate) exchange: u64,
+    pub(crate) id: &'a Value,
+    pub(crate) method: &'a str,
+    pub(crate) params: &'a Value,
+    pub(crate) dialect: Dialect,
+}
+
+/// The era of one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Legacy,
+    Modern,
+}
+
+impl Server {
+    /// A server that has heard nothing yet.
+    pub(crate) fn new(era: Era, faults: Faults) -> Self {
+        Self {
+            era,
+            faults,
+            has_heard: false,
+            executed: 0,
+            has_lost_session: false,
+            questions: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+            exchanges: HashMap::new(),
+            held_back: HashMap::new(),
+            subscribers: Vec::new(),
+        }
+    }
+
+    /// What it does before it hears anything.
+    pub(crate) fn opening(&self) -> Script {
+        let mut actions = Vec::new();
+        if self.faults.has(&Fault::SpawnsGrandchild) {
+            actions.push(Action::SpawnGrandchild);
+        }
+        if self.faults.has(&Fault::SecretsOnStderr) {
+            actions.push(Action::Betray);
+        }
+        actions.extend(self.flood());
+        if self.faults.has(&Fault::DieAtStart) {
+            actions.push(Action::Complain("fatal: FAULT_TOKEN is not set".into()));
+            actions.push(Action::Exit(3));
+        }
+        actions.extend(self.faults.delay(Moment::Start).map(Action::Wait));
+        actions.extend(wire::banner(&self.faults));
+        actions.extend(wire::noise(&self.faults));
+        Script { exchange: 0, actions }
+    }
+
+    /// What it does about a message.
+    pub(crate) fn receive(&mut self, origin: &Origin, message: &Value) -> Vec<Script> {
+        let mut actions = wire::noise(&self.faults);
+        actions.push(Action::Hold);
+        let mut scripts = vec![Script { exchange: origin.exchange, actions }];
+        scripts.extend(self.react(origin, message));
+        scripts
+    }
+
+    fn react(&mut self, origin: &Origin, message: &Value) -> Vec<Script> {
+        let is_first = !std::mem::replace(&mut self.has_heard, true);
+        if is_first && self.faults.has(&Fault::DieAtDiscover) && text(message, "method") != "initialize" {
+            let why = format!("fatal: expected initialize, got {}", text(message, "method"));
+            return self.scripts(origin.exchange, vec![Action::Complain(why), Action::Exit(1)]);
+        }
+        if self.faults.has(&Fault::Hang(Moment::Start)) {
+            return self.scripts(origin.exchange, vec![Action::Hold]);
+        }
+        match message::read(message) {
+            Message::Request { id, method, params } => {
+                self.exchanges.insert((origin.session.clone(), id.to_string()), origin.exchange);
+                let dialect = self.dialect(params);
+                let request = Request { exchange: origin.exchange, id, method, params, dialect };
+                let actions = self.answer(&request);
+                self.scripts(origin.exchange, actions)
+            }
+            Message::Notification { method, params } => self.hear(origin, method, params),
+            Message::Response { id } => self.hear_answer(id.as_str().unwrap_or_default(), message),
+            Message::Nonsense => {
+                let refusal = message::refusal(&Value::Null, -32600, "that is no JSON-RPC message");
+                self.scripts(origin.exchange, vec![Action::answer(refusal)])
+            }
+        }
+    }
+
+    /// The script of an exchange, as the wire lets it through.
+    pub(crate) fn scripts(&self, exchange: u64, actions: Vec<Action>) -> Vec<Script> {
+        vec![Script { exchange, actions: wire::distort(&self.faults, actions) }]
+    }
+
+    /// The era of a request. A server of both decides by what the request carries.
+    pub(crate) fn dialect(&self, params: &Value) -> Dialect {
+        let carries_version = params.get("_meta").is_some_and(|meta| meta.get(VERSION_KEY).is_some());
+        match self.era {
+            Era::Legacy => Dialect::Legacy,
+            Era::Dual if !carries_version => Dialect::Legacy,
+            Era::Modern | Era::Dual => Dialect::Modern,
+        }
+    }
+
+    fn answer(&mut self, request: &Request<'_>) -> Vec<Action> {
+        if let Some(refusal) = refused_version(request) {
+            return vec![Action::answer(refusal)];
+        }
+        match (request.method, request.dialect) {
+            ("initialize", Dialect::Legacy) => self.at(Moment::Start, request, self.initialized(request.params)),
+            ("server/discover", Dialect::Modern) => match self.faults.has(&Fault::HangAtDiscover) {
+                true => vec![Action::Hold],
+                false => self.at(Moment::Start, request, self.discovered()),
+            },
+            ("server/discover", _) if self.faults.has(&Fault::HangAtDiscover) => vec![Action::Hold],
+            ("ping", Dialect::Legacy) => vec![Action::answer(message::response(request.id, json!({})))],
+            ("tools/list", _) => {
+                let changed = self.faults.has(&Fault::ToolsChange) && self.executed > 0;
+                let page = tools::page(&self.faults, changed, text(request.params, "cursor"));
+                self.at(Moment::List, request, with(page, cache_hint(request.dialect)))
+            }
+            ("tools/call", _) => self.call(request),
+            ("subscriptions/listen", Dialect::Modern) => self.subscribe(request),
+            ("tasks/get" | "tasks/update" | "tasks/cancel", Dialect::Modern) => self.about_task(request),
+            _ => vec![Action::answer(message::refusal(request.id, UNKNOWN_METHOD, "Method not found"))],
+        }
+    }
+
+    /// An answer with the faults of its moment. The delay of the start is that of the process, see [`Self::opening`].
+    fn at(&self, moment: Moment, request: &Request<'_>, result: Value) -> Vec<Action> {
+        if self.faults.has(&Fault::Hang(moment)) {
+            return vec![Action::Hold];
+        }
+        let delay = self.faults.delay(moment).filter(|_| moment != Moment::Start);
+        let mut actions: Vec<Action> = delay.map(Action::Wait).into_iter().collect();
+        let answer = request.result(result);
+        actions.push(match self.http_fault(moment, &answer) {
+            Some(broken) => Action::AnswerHttp(broken),
+            None => Action::answer(answer),
+        });
+        actions
+    }
+
+    /// What an HTTP server answers that is broken at this moment.
+    pub(crate) fn http_fault(&self, moment: Moment, answer: &Value) -> Option<HttpAnswer> {
+        const PAGE: &str = "<!DOCTYPE html><title>Sign in</title><h1>Please sign in</h1>";
+        let http = |status, headers, body: &str| HttpAnswer { status, headers, body: body.into() };
+        if self.faults.has(&Fault::Http500(moment)) {
+            return Some(http(500, &[("content-type", "text/plain")], "Internal Server Error"));
+        }
+        if self.faults.has(&Fault::Http503RetryAfter(moment)) {
+            return Some(http(503, &[("content-type", "text/plain"), ("retry-after", "7")], "Service Unavailable"));
+        }
+        if self.faults.has(&Fault::HttpHtml(moment)) {
+            return Some(http(200, &[("content-type", "text/html; charset=utf-8")], PAGE));
+        }
+        let mislabelled = self.faults.has(&Fault::NotJsonContentType(moment));
+        mislabelled.then(|| http(200, &[("content-type", "text/plain")], &answer.to_string()))
+    }
+
+    fn initialized(&self, params: &Value) -> Value {
+        let wanted = text(params, "protocolVersion");
+        let agreed = LEGACY.iter().find(|known| **known == wanted).or(LEGACY.last()).copied();
+        json!({"protocolVersion": agreed, "capabilities": self.capabilities(), "serverInfo": identity()})
+    }
+
+    fn discovered(&self) -> Value {
+        let versions: Vec<&str> = match self.era {
+            Era::Dual => LEGACY.iter().copied().chain([MODERN]).collect(),
+            Era::Legacy | Era::Modern => vec![MODERN],
+        };
+        let result = json!({"supportedVersions": versions, "capabilities": self.capabilities()});
+        with(result, cache_hint(Dialect::Modern))
+    }
+
+    fn capabilities(&self) -> Value {
+        match self.makes_tasks() {
+            true => json!({"tools": {"listChanged": true}, "extensions": {"io.modelcontextprotocol/tasks": {}}}),
+            false => json!({"tools": {"listChanged": true}}),
+        }
+    }
+
+    fn subscribe(&mut self, request: &Request<'_>) -> Vec<Action> {
+        self.subscribers.push((request.exchange, request.id.clone()));
+        let params = json!({"notifications": {"toolsListChanged": true}, "_meta": {SUBSCRIPTION_KEY: request.id}});
+        let acknowledged = message::notification("notifications/subscriptions/acknowledged", params);
+        vec![Action::answer(acknowledged), Action::Hold]
+    }
+
+    /// Tells everybody that the tools changed: subscribers under their ids, all others unasked.
+    pub(crate) fn tools_changed(&self) -> Vec<Action> {
+        const METHOD: &str = "notifications/tools/list_changed";
+        let told = self.subscribers.iter().map(|(exchange, id)| {
+            let params = json!({"_meta": {SUBSCRIPTION_KEY: id}});
+            Action::Send { to: Target::Exchange(*exchange), message: message::notification(METHOD, params) }
+        });
+        let unasked = || Action::Send { to: Target::Unasked, message: message::notification(METHOD, json!({})) };
+        told.chain((self.era != Era::Modern).then(unasked)).collect()
+    }
+
+    fn hear(&mut self, origin: &Origin, method: &str, params: &Value) -> Vec<Script> {
+        match method {
+            "notifications/initialized" if self.faults.has(&Fault::AsksRoots) => {
+                let question = message::request("roots-1", "roots/list", json!({}));
+                let asked = Action::Send { to: Target::Unasked, message: question };
+                self.scripts(origin.exchange, vec![asked])
+            }
+            "notifications/cancelled" => {
+                let id = params.get("requestId").unwrap_or(&Value::Null).to_string();
+                match self.exchanges.remove(&(origin.session.clone(), id)) {
+                    Some(exchange) => self.cancel(exchange),
+                    None => Vec::new(),
+                }
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Stops what it does for an exchange, or, if it is that kind of server, answers now of all times.
+    pub(crate) fn cancel(&mut self, exchange: u64) -> Vec<Script> {
+        self.subscribers.retain(|(subscribed, _)| *subscribed != exchange);
+        match self.held_back.remove(&exchange) {
+            Some(answer) => self.scripts(exchange, vec![Action::answer(answer)]),
+            None => self.scripts(exchange, vec![Action::Cancel { exchange }]),
+        }
+    }
+
+    /// What it writes to stderr without measure.
+    pub(crate) fn flood(&self) -> Option<Action> {
+        let mebibytes =
+            self.faults.find(|fault| if let Fault::StderrFlood(size) = fault { Some(size) } else { None })?;
+        Some(Action::Flood { mebibytes: usize::try_from(mebibytes).unwrap_or(usize::MAX) })
+    }
+}
+
+impl Request<'_> {
+    /// The result as the era of the request wants it.
+    pub(crate) fn result(&self, result: Value) -> Value {
+        message::response(self.id, self.dialect.result(result))
+    }
+}
+
+impl Dialect {
+    /// The result as this era wants it.
+    pub(crate) fn result(self, result: Value) -> Value {
+        let modern = json!({"resultType": "complete", "_meta": {"io.modelcontextprotocol/serverInfo": identity()}});
+        match self {
+            Self::Legacy => result,
+            Self::Modern => with(result, modern),
+        }
+    }
+}
+
+fn identity() -> Value {
+    json!({"name": "fault-server", "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// Lists of the modern era say how long they may be kept: not at all, and by nobody else.
+fn cache_hint(dialect: Dialect) -> Value {
+    match dialect {
+        Dialect::Legacy => json!({}),
+        Dialect::Modern => json!({"ttlMs": 0, "cacheScope": "private"}),
+    }
+}
+
+/// The refusal of a request whose revision is missing or not spoken.
+fn refused_version(request: &Request<'_>) -> Option<Value> {
+    if request.dialect == Dialect::Legacy {
+        return None;
+    }
+    let meta = request.params.get("_meta").unwrap_or(&Value::Null);
+    let version = text(meta, VERSION_KEY);
+    if version == MODERN {
+        return None;
+    }
+    if version.is_empty() && request.method != "initialize" {
+        return Some(message::refusal(request.id, INVALID_PARAMS, &format!("`_meta` lacks {VERSION_KEY}")));
+    }
+    let mut refusal = message::refusal(request.id, UNSUPPORTED_VERSION, "Unsupported protocol version");
+    if let Some(error) = refusal.get_mut("error").and_then(Value::as_object_mut) {
+        let requested = if version.is_empty() { text(request.params, "protocolVersion") } else { version };
+        error.insert("data".into(), json!({"supported": [MODERN], "requested": requested}));
+    }
+    Some(refusal)
+}

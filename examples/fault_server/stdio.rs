@@ -1,0 +1,69 @@
+//! The server as a child process: messages are lines.
+
+use std::io::Write as _;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+
+use crate::log::Log;
+use crate::message;
+use crate::player::{Outlet, Player};
+use crate::process;
+use crate::script::{HttpAnswer, Origin, Target};
+use crate::server::Server;
+
+/// Serves until stdin ends.
+pub(crate) async fn serve(mut server: Server, log: Log) {
+    let player = Player::new(Arc::new(Stdout { log: log.clone() }));
+    player.perform(server.opening()).await;
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    let mut origin = Origin::default();
+    while let Ok(Some(line)) = lines.next_line().await {
+        origin.exchange += 1;
+        match serde_json::from_str(&line) {
+            Ok(message) => {
+                log.received(&message);
+                player.play(server.receive(&origin, &message)).await;
+            }
+            Err(error) => {
+                log.note("unreadable", &json!(line));
+                let refusal = message::refusal(&Value::Null, -32700, &error.to_string());
+                print(&format!("{refusal}\n"));
+            }
+        }
+    }
+    log.note("stdin", &json!("ended"));
+}
+
+struct Stdout {
+    log: Log,
+}
+
+impl Outlet for Stdout {
+    fn send(&self, _: u64, _: Target, message: &Value) {
+        self.log.sent(message);
+        print(&format!("{message}\n"));
+    }
+
+    fn print(&self, text: &str) {
+        self.log.note("printed", &json!(text));
+        print(text);
+    }
+
+    fn break_off(&self, _: u64) {
+        self.log.note("stdout", &json!("closed"));
+        process::close_stdout();
+    }
+
+    // There is but one stream, which neither knows sessions nor ends with an exchange.
+    fn close(&self, _: u64) {}
+    fn answer_http(&self, _: u64, _: HttpAnswer) {}
+    fn forget_sessions(&self) {}
+}
+
+/// A client that is gone does not read, and the end of stdin tells so.
+fn print(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}

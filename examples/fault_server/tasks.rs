@@ -1,0 +1,100 @@
+//! Calls that become tasks (the extension `io.modelcontextprotocol/tasks`), whether the client said that it knows tasks
+//! or not.
+
+use serde_json::{Value, json};
+
+use crate::asking::{elicitation, input_requests, response_of, told};
+use crate::faults::Fault;
+use crate::message::{self, INVALID_PARAMS, text, with};
+use crate::script::Action;
+use crate::server::{Request, Server};
+
+/// There is no clock here, and what a client does must not depend on these.
+const CREATED: &str = "2026-07-28T00:00:00Z";
+/// How often a client is asked to look.
+const POLL_MS: u64 = 50;
+
+/// A call that goes on by itself.
+pub(crate) struct Task {
+    polls_left: u64,
+    result: Value,
+    stage: Stage,
+}
+
+/// How far it is.
+enum Stage {
+    Working,
+    Told(Value),
+    Cancelled,
+}
+
+impl Server {
+    /// Whether calls become tasks here.
+    pub(crate) fn makes_tasks(&self) -> bool {
+        let kinds = [Fault::TaskInput, Fault::TaskFails, Fault::TaskForgotten];
+        self.polls().is_some() || kinds.iter().any(|kind| self.faults.has(kind))
+    }
+
+    /// Turns a call into a task that will have this result.
+    pub(crate) fn start_task(&mut self, request: &Request<'_>, result: Value) -> Value {
+        let id = format!("task-{}", self.tasks.len() + 1);
+        let task = Task { polls_left: self.polls().unwrap_or(1), result, stage: Stage::Working };
+        self.tasks.insert(id.clone(), task);
+        request.result(with(json!({"resultType": "task"}), description(&id, "working")))
+    }
+
+    /// What is done about a request that names a task.
+    pub(crate) fn about_task(&mut self, request: &Request<'_>) -> Vec<Action> {
+        let id = text(request.params, "taskId");
+        let (fails, asks) = (self.faults.has(&Fault::TaskFails), self.faults.has(&Fault::TaskInput));
+        let forgets = self.faults.has(&Fault::TaskForgotten);
+        let Some(task) = self.tasks.get_mut(id).filter(|_| !forgets) else {
+            let unknown = message::refusal(request.id, INVALID_PARAMS, &format!("there is no task `{id}`"));
+            return vec![Action::answer(unknown)];
+        };
+        let result = match request.method {
+            "tasks/cancel" => {
+                task.stage = Stage::Cancelled;
+                json!({})
+            }
+            "tasks/update" => {
+                task.stage = response_of(request.params).map_or(Stage::Working, |answer| Stage::Told(answer.clone()));
+                json!({})
+            }
+            _ => task.look(id, fails, asks),
+        };
+        vec![Action::answer(request.result(result))]
+    }
+
+    fn polls(&self) -> Option<u64> {
+        self.faults.find(|fault| if let Fault::Task(polls) = fault { Some(polls) } else { None })
+    }
+}
+
+impl Task {
+    /// What `tasks/get` answers. Looking is what makes it go on.
+    fn look(&mut self, id: &str, fails: bool, asks: bool) -> Value {
+        let (status, more) = match &self.stage {
+            Stage::Cancelled => ("cancelled", json!({})),
+            Stage::Told(answer) => ("completed", json!({"result": told(answer, self.result.clone())})),
+            Stage::Working if self.polls_left > 0 => {
+                self.polls_left -= 1;
+                ("working", json!({"statusMessage": "still at it"}))
+            }
+            Stage::Working if asks => {
+                let (method, params) = elicitation();
+                ("input_required", json!({"inputRequests": input_requests(method, params)}))
+            }
+            Stage::Working if fails => ("failed", json!({"error": {"code": -32603, "message": "the task fell over"}})),
+            Stage::Working => ("completed", json!({"result": self.result})),
+        };
+        with(description(id, status), more)
+    }
+}
+
+fn description(id: &str, status: &str) -> Value {
+    json!({
+        "taskId": id, "status": status, "createdAt": CREATED, "lastUpdatedAt": CREATED, "ttlMs": 600_000,
+        "pollIntervalMs": POLL_MS,
+    })
+}

@@ -1,0 +1,125 @@
+//! Access to MCP servers: from the settings to the adapter, and logging in and out of them.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::reached;
+use crate::config::{AuthSettings, ClientProof, Settings, SigningAlgorithm};
+use crate::core::error::ErrorCode;
+use crate::core::id::ServerId;
+use crate::mcp::auth::{self, ClientIdentity, CredentialFile, Grant, Loopback, OAuthSettings};
+use crate::mcp::{HttpSettings, Transport};
+
+pub use crate::mcp::auth::Login;
+
+/// Why nobody is logged in or out.
+#[derive(Debug, thiserror::Error)]
+pub enum AccessError {
+    /// There is no such server.
+    #[error("there is no MCP server `{0}`")]
+    Unknown(ServerId),
+    /// It is a program of this machine.
+    #[error("the MCP server `{0}` is a program that toolgate starts; nobody logs in there")]
+    Program(ServerId),
+    /// Nobody has to log in, or it did not come about.
+    #[error("nobody is logged in to the MCP server `{server}`: {error}")]
+    Login {
+        /// The server.
+        server: ServerId,
+        /// Why.
+        error: auth::LoginError,
+    },
+    /// The browser cannot be led back.
+    #[error("the port {port} of this machine, which the browser is led back to, cannot be listened to: {error}")]
+    Port {
+        /// The port; 0 stands for any.
+        port: u16,
+        /// Why.
+        error: std::io::Error,
+    },
+}
+
+impl AccessError {
+    /// The closed code of the error.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Unknown(_) => ErrorCode::NotFound,
+            Self::Program(_) => ErrorCode::InvalidRequest,
+            Self::Login { error: auth::LoginError::NotNeeded(_), .. } => ErrorCode::InvalidRequest,
+            Self::Login { error: auth::LoginError::Failed(_), .. } | Self::Port { .. } => ErrorCode::ToolUnavailable,
+        }
+    }
+}
+
+/// Asks a person for access to a server with its configured and these further scopes. `show` is given the address of the
+/// page that they have to open, and `patience` is how long they may take.
+pub async fn login(
+    settings: &Settings,
+    server: &ServerId,
+    scopes: &[String],
+    patience: Duration,
+    show: impl Fn(&str) + Send + Sync + 'static,
+) -> Result<Login, AccessError> {
+    let http = http(settings, server)?;
+    let port = match http.oauth.as_ref().map(|oauth| &oauth.grant) {
+        Some(Grant::Person { redirect_port, .. }) => *redirect_port,
+        Some(Grant::Client { .. }) | None => None,
+    };
+    let cannot_listen = |error| AccessError::Port { port: port.unwrap_or_default(), error };
+    let browser = Loopback::bind(port, patience, show).await.map_err(cannot_listen)?;
+    let granted = auth::login(&http, scopes, &browser).await;
+    granted.map_err(|error| AccessError::Login { server: server.clone(), error })
+}
+
+/// Forgets what was granted for a server; says whether there was anything.
+pub async fn logout(settings: &Settings, server: &ServerId) -> Result<bool, AccessError> {
+    let http = http(settings, server)?;
+    let forgotten = auth::logout(&http, &CredentialFile::new(&settings.credentials)).await;
+    forgotten.map_err(|error| AccessError::Login { server: server.clone(), error })
+}
+
+/// The access that the settings of a server describe; `None` if its headers are all there is.
+pub(super) fn oauth(server: &ServerId, auth: &AuthSettings, credentials: &Path) -> Option<OAuthSettings> {
+    let (grant, scopes, allow_private) = match auth {
+        AuthSettings::Headers => return None,
+        AuthSettings::Person { client, scopes, redirect_port, allow_private } => {
+            let client = match client {
+                None => ClientIdentity::Registering,
+                Some(client) if client.secret.is_none() && client.id.starts_with("https://") => {
+                    ClientIdentity::Document { url: client.id.clone() }
+                }
+                Some(client) => ClientIdentity::Registered { id: client.id.clone(), secret: client.secret.clone() },
+            };
+            let credentials = CredentialFile::new(credentials);
+            (Grant::Person { client, redirect_port: *redirect_port, credentials, browser: None }, scopes, allow_private)
+        }
+        AuthSettings::Client { id, proof, scopes, allow_private } => {
+            (Grant::Client { id: id.clone(), proof: proof_of(proof) }, scopes, allow_private)
+        }
+    };
+    Some(OAuthSettings { server: server.clone(), grant, scopes: scopes.clone(), allow_private: *allow_private })
+}
+
+fn proof_of(proof: &ClientProof) -> auth::ClientProof {
+    match proof {
+        ClientProof::Secret(secret) => auth::ClientProof::Secret(secret.clone()),
+        ClientProof::PrivateKey { pem, algorithm } => {
+            let algorithm = match algorithm {
+                SigningAlgorithm::Rs256 => auth::SigningAlgorithm::Rs256,
+                SigningAlgorithm::Rs384 => auth::SigningAlgorithm::Rs384,
+                SigningAlgorithm::Rs512 => auth::SigningAlgorithm::Rs512,
+                SigningAlgorithm::Es256 => auth::SigningAlgorithm::Es256,
+                SigningAlgorithm::Es384 => auth::SigningAlgorithm::Es384,
+            };
+            auth::ClientProof::PrivateKey { pem: pem.clone(), algorithm }
+        }
+    }
+}
+
+fn http(settings: &Settings, server: &ServerId) -> Result<HttpSettings, AccessError> {
+    let configured = settings.servers.get(server).ok_or_else(|| AccessError::Unknown(server.clone()))?;
+    match reached(server, configured, &settings.credentials).transport {
+        Transport::Http(http) => Ok(http),
+        Transport::Stdio(_) => Err(AccessError::Program(server.clone())),
+    }
+}

@@ -1,0 +1,150 @@
+//! A file of answers, read into the input that the runner takes.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::who;
+use crate::cli::error::CliError;
+use crate::core::id::CallId;
+use crate::core::run::{Answer, Decision, InputGiven, Resume, Scope};
+use crate::core::tool::{Arguments, Outcome, Reactions};
+use crate::runner::ResultFor;
+
+/// A file of answers, JSON.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct AnswersFile {
+    results: Vec<WrittenResult>,
+    decisions: Vec<WrittenDecision>,
+    inputs: Vec<WrittenInput>,
+    partial: bool,
+    expected_version: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenResult {
+    call_id: CallId,
+    #[serde(default, deserialize_with = "present")]
+    output: Option<Value>,
+    error: Option<String>,
+    #[serde(default)]
+    abandoned: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenDecision {
+    call_id: CallId,
+    decision: Answer,
+    #[serde(default)]
+    scope: Scope,
+    reason: Option<String>,
+    edited_arguments: Option<serde_json::Map<String, Value>>,
+    by: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenInput {
+    call_id: CallId,
+    answers: Reactions,
+    by: Option<String>,
+}
+
+/// `"output": null` is an output; a missing one is none.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+/// Reads a file of answers.
+pub(in crate::cli) fn read(text: &str, name: &str) -> Result<Resume, CliError> {
+    let file: AnswersFile = serde_json::from_str(text).map_err(|error| {
+        CliError::usage(format!("{name} cannot be read as answers: {error}")).with_remedy(
+            "write {\"results\": [{\"call_id\": …, \"output\": …}], \"decisions\": [{\"call_id\": …, \"decision\": \
+             \"approve\"}], \"inputs\": [{\"call_id\": …, \"answers\": {\"KEY\": {\"action\": \"accept\", \"content\": \
+             {…}}}}]}",
+        )
+    })?;
+    let results = file.results.into_iter().map(WrittenResult::outcome).collect::<Result<_, _>>()?;
+    let decisions = file.decisions.into_iter().map(WrittenDecision::decision).collect();
+    Ok(Resume {
+        results,
+        decisions,
+        inputs: file.inputs.into_iter().map(WrittenInput::given).collect(),
+        partial: file.partial,
+        expected_version: file.expected_version,
+    })
+}
+
+impl WrittenResult {
+    fn outcome(self) -> Result<(CallId, Outcome), CliError> {
+        match (self.output, self.error, self.abandoned) {
+            (Some(output), None, false) => Ok(ResultFor::output(self.call_id, output)),
+            (None, Some(error), false) => Ok(ResultFor::error(self.call_id, error)),
+            (None, None, true) => Ok(ResultFor::abandoned(self.call_id)),
+            _ => {
+                let message = format!("the result of `{}` needs exactly one of output, error, abandoned", self.call_id);
+                Err(CliError::usage(message))
+            }
+        }
+    }
+}
+
+impl WrittenDecision {
+    fn decision(self) -> (CallId, Decision) {
+        let decision = Decision {
+            answer: self.decision,
+            by: self.by.unwrap_or_else(who),
+            reason: self.reason,
+            scope: self.scope,
+            edited_arguments: self.edited_arguments.map(Arguments::Object),
+        };
+        (self.call_id, decision)
+    }
+}
+
+impl WrittenInput {
+    fn given(self) -> (CallId, InputGiven) {
+        (self.call_id, InputGiven { reactions: self.answers, by: self.by.unwrap_or_else(who) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::core::tool::ToolOutput;
+
+    #[test]
+    fn a_file_gives_outputs_errors_and_abandoned_calls() {
+        let text = r#"{"results": [{"call_id": "a", "output": null}, {"call_id": "b", "error": "no"},
+                       {"call_id": "c", "abandoned": true}], "partial": true, "expected_version": 7}"#;
+        let resume = read(text, "answers.json").unwrap();
+        let null = ToolOutput::from_value(Value::Null);
+        assert_eq!(resume.results[0], (CallId::from("a"), Outcome::Returned(null)));
+        assert_eq!(resume.results[1], ResultFor::error("b", "no"));
+        assert_eq!(resume.results[2], ResultFor::abandoned("c"));
+        assert_eq!((resume.partial, resume.expected_version), (true, Some(7)));
+    }
+
+    #[test]
+    fn a_result_that_says_two_things_is_refused() {
+        let error = read(r#"{"results": [{"call_id": "a", "output": 1, "error": "x"}]}"#, "f").unwrap_err();
+        assert!(error.to_string().contains("exactly one of"), "{error}");
+        assert!(read(r#"{"result": []}"#, "f").unwrap_err().to_string().contains("unknown field"));
+    }
+
+    #[test]
+    fn a_file_answers_what_servers_want_to_know() {
+        let text = r#"{"inputs": [{"call_id": "a", "by": "kim", "answers":
+                       {"sure": {"action": "accept", "content": {"ok": true}}, "login": {"action": "decline"}}}]}"#;
+        let resume = read(text, "answers.json").unwrap();
+        let (call, given) = &resume.inputs[0];
+        assert_eq!((call.as_str(), given.by.as_str()), ("a", "kim"));
+        let answers = json!({"login": {"action": "decline"}, "sure": {"action": "accept", "content": {"ok": true}}});
+        assert_eq!(json!(given.reactions), answers);
+        assert!(read(r#"{"inputs": [{"call_id": "a", "answers": {"sure": {"action": "maybe"}}}]}"#, "f").is_err());
+    }
+}

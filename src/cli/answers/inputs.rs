@@ -1,0 +1,165 @@
+//! Answers to what the servers of calls want to know, as flags: `--answer` and `--decline`.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::{Addressed, who};
+use crate::cli::error::CliError;
+use crate::cli::text::list;
+use crate::core::id::CallId;
+use crate::core::run::{Event, InputGiven, Recorded};
+use crate::core::tool::{Question, Reaction, Reactions};
+
+/// The answers for these calls. What each was asked last stands in the journal; whether it still waits, the runner says.
+pub(in crate::cli) fn inputs(
+    answered: &[Addressed],
+    declined: &[String],
+    journal: &[Recorded],
+) -> Result<Vec<(CallId, InputGiven)>, CliError> {
+    let mut inputs = Vec::new();
+    for Addressed { call, value } in answered {
+        let reactions = reactions(value.as_deref(), &questions(call, journal))
+            .map_err(|why| CliError::usage(format!("--answer {call}: {why}")))?;
+        inputs.push((call.clone(), InputGiven { reactions, by: who() }));
+    }
+    for call in declined.iter().map(|call| CallId::from(call.as_str())) {
+        let keys = questions(&call, journal).into_keys();
+        let reactions = keys.map(|key| (key, Reaction::decline())).collect();
+        inputs.push((call, InputGiven { reactions, by: who() }));
+    }
+    Ok(inputs)
+}
+
+fn questions(call: &CallId, journal: &[Recorded]) -> BTreeMap<String, Question> {
+    let asked = journal.iter().rev().find_map(|recorded| {
+        let Event::InputRequired { call: asked, needed } = &recorded.event else { return None };
+        (asked == call).then(|| needed.questions.clone())
+    });
+    asked.unwrap_or_default()
+}
+
+/// What a text says to these questions. Nothing at all accepts them: an address was visited, a form holds its defaults.
+/// An object is the reactions by key, or, where one form is asked for, the form.
+pub(in crate::cli) fn reactions(
+    text: Option<&str>,
+    questions: &BTreeMap<String, Question>,
+) -> Result<Reactions, String> {
+    let Some(text) = text else {
+        return Ok(questions.iter().map(|(key, question)| (key.clone(), plain_yes(question))).collect());
+    };
+    let object = match serde_json::from_str(text) {
+        Ok(Value::Object(object)) => object,
+        Ok(_) => return Err("an answer is a JSON object, for example {\"confirm\": true}".into()),
+        Err(error) => return Err(format!("not JSON: {error}")),
+    };
+    if is_keyed(&object, questions) {
+        let keyed: Result<Reactions, _> = serde_json::from_value(Value::Object(object));
+        return keyed.map_err(|error| format!("{error}; write {}", keyed_form(questions)));
+    }
+    let mut each = questions.iter();
+    match (each.next(), each.next()) {
+        (Some((key, Question::Form { .. })), None) => Ok([(key.clone(), Reaction::accept(object))].into()),
+        (Some((_, Question::Url { .. })), None) => {
+            Err("there is an address to visit and nothing to fill in; leave `=…` out once it is done".into())
+        }
+        // The runner refuses it, and says why.
+        (None, _) => Ok(Reactions::new()),
+        (Some(_), Some(_)) => {
+            let asked = list(questions.keys());
+            Err(format!("several things are asked ({asked}); write {}", keyed_form(questions)))
+        }
+    }
+}
+
+fn plain_yes(question: &Question) -> Reaction {
+    match question {
+        Question::Form { .. } => Reaction::accept(Map::new()),
+        Question::Url { .. } => Reaction::done(),
+    }
+}
+
+/// Whether the members are reactions by key, and not the fields of a form: those are never objects.
+fn is_keyed(object: &Map<String, Value>, questions: &BTreeMap<String, Question>) -> bool {
+    let reaction_like = |(key, value): (&String, &Value)| {
+        value.is_object() && (questions.contains_key(key) || value.get("action").is_some())
+    };
+    !object.is_empty() && object.iter().all(reaction_like)
+}
+
+fn keyed_form(questions: &BTreeMap<String, Question>) -> String {
+    let member = |key: &String| format!("\"{key}\": {{\"action\": \"accept\", \"content\": {{…}}}}");
+    format!("{{{}}}, where an action is accept, decline or cancel", list(questions.keys().map(member)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::cli::answers::addressed;
+    use crate::core::tool::InputNeeded;
+
+    fn form() -> Question {
+        Question::Form { message: "Sure?".into(), schema: json!({"type": "object"}) }
+    }
+
+    fn address() -> Question {
+        Question::Url { message: "Sign in.".into(), url: "https://example.com".into() }
+    }
+
+    fn asked(questions: &[(&str, Question)]) -> BTreeMap<String, Question> {
+        questions.iter().map(|(key, question)| ((*key).to_owned(), question.clone())).collect()
+    }
+
+    fn said(text: Option<&str>, questions: &[(&str, Question)]) -> Value {
+        json!(reactions(text, &asked(questions)).unwrap())
+    }
+
+    #[test]
+    fn one_form_is_answered_by_its_fields_and_several_questions_by_key() {
+        let accepted = json!({"a": {"action": "accept", "content": {"ok": true}}});
+        assert_eq!(said(Some("{\"ok\": true}"), &[("a", form())]), accepted);
+        assert_eq!(said(Some(&accepted.to_string()), &[("a", form())]), accepted);
+        let both = json!({"a": {"action": "accept", "content": {}}, "b": {"action": "cancel"}});
+        assert_eq!(said(Some(&both.to_string()), &[("a", form()), ("b", address())]), both);
+    }
+
+    #[test]
+    fn no_value_says_that_it_is_done_or_that_the_defaults_hold() {
+        let done = json!({"a": {"action": "accept", "content": {}}, "b": {"action": "accept"}});
+        assert_eq!(said(None, &[("a", form()), ("b", address())]), done);
+    }
+
+    #[test]
+    fn what_answers_nothing_is_refused_with_what_would() {
+        let refused =
+            |text: &str, questions: &[(&str, Question)]| reactions(Some(text), &asked(questions)).unwrap_err();
+        assert!(refused("yes", &[("a", form())]).starts_with("not JSON"));
+        assert!(refused("[1]", &[("a", form())]).contains("is a JSON object"));
+        assert!(refused("{\"x\": 1}", &[("b", address())]).contains("nothing to fill in"));
+        let several = refused("{\"x\": 1}", &[("a", form()), ("b", form())]);
+        assert!(several.contains("several things are asked (a, b); write {\"a\": {\"action\""), "{several}");
+        let wrong = refused("{\"a\": {\"action\": \"yes\"}}", &[("a", form())]);
+        assert!(wrong.contains("unknown variant `yes`"), "{wrong}");
+    }
+
+    #[test]
+    fn a_call_is_answered_by_what_it_was_asked_last() {
+        let event = |questions| {
+            let needed = InputNeeded { questions: asked(questions), state: None, task: None, restarts: false };
+            Event::InputRequired { call: "c".into(), needed: needed.into() }
+        };
+        let events = [event(&[("first", form())]), event(&[("second", form())])];
+        let journal: Vec<Recorded> = (0..).zip(events).map(|(seq, event)| recorded(seq, event)).collect();
+        let given = inputs(&[addressed("c={}").unwrap()], &["d".into()], &journal).unwrap();
+        let told: Vec<_> = given.iter().map(|(call, given)| (call.as_str(), json!(given.reactions))).collect();
+        assert_eq!(told, [("c", json!({"second": {"action": "accept", "content": {}}})), ("d", json!({}))]);
+        let declined = inputs(&[], &["c".into()], &journal).unwrap();
+        assert_eq!(json!(declined[0].1.reactions), json!({"second": {"action": "decline"}}));
+    }
+
+    fn recorded(seq: u64, event: Event) -> Recorded {
+        Recorded { seq, at: jiff::Timestamp::UNIX_EPOCH, event }
+    }
+}

@@ -1,0 +1,133 @@
+//! What a server wants to know before it goes on with a call that is tried out, and who tells it: the flags, or the
+//! person at the terminal.
+
+use std::collections::BTreeMap;
+
+use crate::cli::answers;
+use crate::cli::error::CliError;
+use crate::cli::prompt;
+use crate::core::tool::{Question, Reaction, Reactions};
+
+/// Answers that were given beforehand.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Prepared {
+    answered: Vec<Answer>,
+    declined: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Answer {
+    /// The question; `None` for the only one there is.
+    key: Option<String>,
+    /// `None` says that it is done, or that the defaults hold.
+    value: Option<String>,
+}
+
+impl Prepared {
+    /// As the flags say.
+    pub(super) fn new(answers: &[String], declined: &[String]) -> Self {
+        Self { answered: answers.iter().map(|text| Answer::read(text)).collect(), declined: declined.to_vec() }
+    }
+
+    /// The reactions to all of these, if there is one to each.
+    pub(super) fn reactions(&self, questions: &BTreeMap<String, Question>) -> Result<Option<Reactions>, CliError> {
+        let mut reactions = Reactions::new();
+        for (key, question) in questions {
+            if self.declined.contains(key) {
+                reactions.insert(key.clone(), Reaction::decline());
+                continue;
+            }
+            let is_meant = |answer: &&Answer| match &answer.key {
+                Some(named) => named == key,
+                None => questions.len() == 1,
+            };
+            let Some(answer) = self.answered.iter().rev().find(is_meant) else { return Ok(None) };
+            let only = [(key.clone(), question.clone())].into();
+            let read = answers::reactions(answer.value.as_deref(), &only)
+                .map_err(|why| CliError::usage(format!("--answer {key}: {why}")))?;
+            reactions.extend(read);
+        }
+        if let Some((key, why)) = objection(questions, &reactions) {
+            return Err(CliError::usage(format!("--answer {key} {why}")));
+        }
+        Ok(Some(with_defaults(questions, reactions)))
+    }
+}
+
+impl Answer {
+    /// `KEY=JSON`, `KEY`, or JSON alone.
+    fn read(text: &str) -> Self {
+        if text.trim_start().starts_with('{') {
+            return Self { key: None, value: Some(text.to_owned()) };
+        }
+        match text.split_once('=') {
+            Some((key, value)) => Self { key: Some(key.to_owned()), value: Some(value.to_owned()) },
+            None => Self { key: Some(text.to_owned()), value: None },
+        }
+    }
+}
+
+/// What the person at the terminal says. `None` when there is nobody, or they leave it open.
+pub(super) async fn person(tool: &str, questions: &BTreeMap<String, Question>) -> Option<Reactions> {
+    let mut prompt = prompt::at_terminal()?;
+    let (heading, asked) =
+        (format!("The server of {tool} wants to know something before it goes on:"), questions.clone());
+    let asking = tokio::task::spawn_blocking(move || prompt.heading(&heading).and_then(|()| prompt.reactions(&asked)));
+    let reactions = asking.await.ok()?.ok()??;
+    Some(with_defaults(questions, reactions))
+}
+
+fn objection<'a>(questions: &'a BTreeMap<String, Question>, reactions: &Reactions) -> Option<(&'a str, &'static str)> {
+    questions.iter().find_map(|(key, question)| Some((key.as_str(), question.objection(reactions.get(key)?)?)))
+}
+
+fn with_defaults(questions: &BTreeMap<String, Question>, reactions: Reactions) -> Reactions {
+    let filled = reactions.into_iter().map(|(key, reaction)| {
+        let reaction = match questions.get(&key) {
+            Some(question) => question.with_defaults(reaction),
+            None => reaction,
+        };
+        (key, reaction)
+    });
+    filled.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn questions(keys: &[&str]) -> BTreeMap<String, Question> {
+        let schema = json!({"type": "object", "properties": {"seats": {"type": "integer", "default": 2}}});
+        let form = Question::Form { message: "How many?".into(), schema };
+        keys.iter().map(|key| ((*key).to_owned(), form.clone())).collect()
+    }
+
+    fn told(answers: &[&str], declined: &[&str], keys: &[&str]) -> Option<Value> {
+        let own = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let prepared = Prepared::new(&own(answers), &own(declined));
+        prepared.reactions(&questions(keys)).unwrap().map(|reactions| json!(reactions))
+    }
+
+    #[test]
+    fn an_answer_may_go_without_a_key_where_there_is_one_question() {
+        let accepted = json!({"a": {"action": "accept", "content": {"seats": 5}}});
+        assert_eq!(told(&["{\"seats\": 5}"], &[], &["a"]), Some(accepted.clone()));
+        assert_eq!(told(&["a={\"seats\": 5}"], &[], &["a"]), Some(accepted));
+        assert_eq!(told(&["{\"seats\": 5}"], &[], &["a", "b"]), None);
+    }
+
+    #[test]
+    fn every_question_needs_its_answer_and_defaults_fill_in_what_one_leaves_out() {
+        let both = json!({"a": {"action": "accept", "content": {"seats": 2}}, "b": {"action": "decline"}});
+        assert_eq!(told(&["a"], &["b"], &["a", "b"]), Some(both));
+        assert_eq!(told(&["a"], &[], &["a", "b"]), None);
+    }
+
+    #[test]
+    fn an_answer_that_is_none_is_refused_by_its_key() {
+        let error = Prepared::new(&["a=5".into()], &[]).reactions(&questions(&["a"])).unwrap_err();
+        assert!(error.to_string().starts_with("--answer a: an answer is a JSON object"), "{error}");
+    }
+}

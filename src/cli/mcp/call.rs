@@ -1,0 +1,351 @@
+//! `toolgate mcp call`: one call of one tool, tried out.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde_json::{Map, Value};
+
+use super::asked::Prepared;
+use super::exchange::Exchange;
+use super::reach::{Reach, Target, seconds};
+use super::saved::save;
+use super::told::{Ending, Shown, Trial};
+use super::visit::{Visit, own_name};
+use super::waiting::{Wait, Waited};
+use super::{QUIET_LOG, new_trace};
+use crate::app::ToolServers;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::setup;
+use crate::cli::text::{harmless, list, one_line};
+use crate::core::run::Budget;
+use crate::core::tool::{CallFailure, FailureKind, Tool};
+use crate::core::trace::{SpanContext, Trace};
+use crate::ports::InputFindings;
+
+const EXAMPLES: &str = "\
+Examples:
+  toolgate mcp call shop get_invoice '{\"order_id\": \"A-1077\"}'    a configured server
+  toolgate mcp call echo '{\"message\": \"hi\"}' -- node server.js   a command
+  toolgate mcp call http://localhost:3000/mcp echo '{\"message\": \"hi\"}'
+  toolgate mcp call --json shop list_orders - < arguments.json
+  toolgate mcp call book '{}' --answer seats='{\"number\": 2}' -- node server.js
+
+The result goes to standard output: text as it is, structured content as JSON. What is said about it
+goes to standard error: progress, timing, and what does not fit. Arguments are checked against the
+tool's inputSchema first, the result against its outputSchema.
+
+When the server wants to know something, you are asked in a terminal; elsewhere the questions are
+printed as JSON, with the flags that answer them. A call that goes on as a task is waited for.
+
+Exit codes: 0 answered, 2 wrong usage or configuration, 3 the tool answered with an error, 4 the
+arguments do not fit (nothing was sent), 5 the server is not there, broke off or refused, 6 no
+answer in time, 7 the result does not fit, 10 the server wants to know something, 130 interrupted.";
+
+/// Call a tool of a server, with progress, timing, and checks of arguments and result
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+#[command(
+    override_usage = "toolgate mcp call [OPTIONS] SERVER TOOL [JSON]\n       toolgate mcp call [OPTIONS] URL TOOL \
+                            [JSON]\n       toolgate mcp call [OPTIONS] TOOL [JSON] -- COMMAND…"
+)]
+pub(super) struct Call {
+    /// The server (its id or URL, unless it is given otherwise), the tool, and its arguments: a JSON object, `-` for
+    /// standard input, `@FILE` for a file; none are `{}`
+    #[arg(value_name = "SERVER TOOL JSON", num_args = 0..=3)]
+    words: Vec<String>,
+
+    /// Sends the call whatever the arguments are, and whether or not the tool was listed
+    #[arg(long)]
+    no_validate: bool,
+
+    /// How long the call may take in all [default: the configured times, or 60 s without progress and 600 s in all]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<Duration>,
+
+    /// The W3C trace context that the server continues
+    #[arg(long, visible_alias = "traceparent", value_name = "HEADER")]
+    trace: Option<String>,
+
+    /// What to say when the server wants to know something: the fields of its form, by the key of the question; without
+    /// `=` an address was visited, or a form's defaults hold (repeatable)
+    #[arg(long, value_name = "[KEY=]JSON")]
+    answer: Vec<String>,
+
+    /// A question that is declined (repeatable)
+    #[arg(long, value_name = "KEY")]
+    decline: Vec<String>,
+
+    /// Writes the result to a file: its media, or else its structured content or text
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Prints one JSON object: status, times, result, problems
+    #[arg(long)]
+    pub(super) json: bool,
+
+    #[command(flatten)]
+    reach: Reach,
+}
+
+/// What the words say.
+struct Words<'a> {
+    server: Option<&'a str>,
+    tool: &'a str,
+    arguments: Option<&'a str>,
+}
+
+/// Which call of which server is tried.
+struct Attempt<'a> {
+    servers: &'a ToolServers,
+    target: &'a Target,
+    tool: &'a str,
+    arguments: Map<String, Value>,
+    trace: SpanContext,
+}
+
+impl Call {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        setup::log(QUIET_LOG)?;
+        let words = self.words()?;
+        let arguments = arguments(words.arguments)?;
+        let trace = self.trace.as_deref().map_or_else(|| Ok(new_trace()), continued)?;
+        let mut target = self.reach.target(words.server)?;
+        if let Some(timeout) = self.timeout {
+            (target.settings.call_timeout, target.settings.total_timeout) = (timeout, timeout);
+        }
+        let servers = target.open();
+        let mut wait = Wait::new();
+        let attempt = Attempt { servers: &servers, target: &target, tool: words.tool, arguments, trace };
+        let tried = self.tried(&attempt, &mut wait, out).await;
+        wait.until("stopping", servers.close(), out).await;
+        let trial = tried?;
+        if self.json {
+            trial.tell_json(out);
+        } else {
+            trial.tell(if self.output.is_some() { Shown::Elsewhere } else { Shown::Here }, out);
+        }
+        if let (Some(path), Ending::Answered(output, _)) = (&self.output, &trial.ending) {
+            for path in save(output, path)? {
+                out.note(format!("written to {}", path.display()));
+            }
+        }
+        Ok(trial.ending.exit())
+    }
+
+    fn words(&self) -> Result<Words<'_>, CliError> {
+        let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
+        let (server, tool, arguments) = match (self.reach.is_given(), words.as_slice()) {
+            (true, [tool]) => (None, *tool, None),
+            (true, [tool, arguments]) => (None, *tool, Some(*arguments)),
+            (true, []) => {
+                return Err(CliError::usage("no tool is named").with_remedy(
+                    "the tool and its arguments stand before `--`: toolgate mcp call TOOL '{…}' -- COMMAND",
+                ));
+            }
+            (false, [server, tool]) => (Some(*server), *tool, None),
+            (false, [server, tool, arguments]) => (Some(*server), *tool, Some(*arguments)),
+            (false, [] | [_]) => {
+                return Err(CliError::usage("a server and a tool are needed")
+                    .with_remedy("toolgate mcp call SERVER TOOL '{…}', or toolgate mcp call TOOL '{…}' -- COMMAND"));
+            }
+            (_, [first, ..]) => {
+                return Err(CliError::usage(format!("the server is given twice: as `{first}` and in another way"))
+                    .with_remedy("leave one of the two out"));
+            }
+        };
+        Ok(Words { server, tool, arguments })
+    }
+
+    async fn tried(&self, attempt: &Attempt<'_>, wait: &mut Wait, out: &mut Output) -> Result<Trial, CliError> {
+        let Attempt { servers, target, tool: named, arguments, trace } = attempt;
+        let mut trial = Trial {
+            server: target.id.clone(),
+            tool: (*named).to_owned(),
+            ready: Duration::ZERO,
+            took: Duration::ZERO,
+            ending: Ending::Interrupted,
+            stderr: Vec::new(),
+        };
+        let visit = match wait.until("starting", Visit::of(servers, &target.id, trace), out).await {
+            Waited::Done(Some(visit)) => visit,
+            Waited::Done(None) | Waited::Interrupted(_) => return Ok(trial),
+        };
+        trial.ready = visit.took;
+        if let (Some(reason), false) = (visit.missing(), self.no_validate) {
+            let message = reason.to_owned();
+            trial.ending = Ending::Failed(CallFailure { kind: FailureKind::Unavailable, message });
+            return Ok(trial);
+        }
+        let tool = visit.tool(named);
+        if tool.is_none() && !self.no_validate {
+            return Err(no_such_tool(named, &visit));
+        }
+        trial.tool = tool.map_or(*named, own_name).to_owned();
+        if let Some(tool) = tool.filter(|_| !self.no_validate)
+            && let InputFindings::Invalid(problems) = servers.inputs().check(tool, arguments, &Budget::default()).await
+        {
+            trial.ending = Ending::Unfit(problems);
+            return Ok(trial);
+        }
+        let mut exchange = Exchange {
+            servers,
+            server: &target.id,
+            tool: &trial.tool,
+            arguments,
+            trace,
+            total: target.settings.total_timeout,
+            prepared: Prepared::new(&self.answer, &self.decline),
+            asks: !self.json && out.notes_are_seen(),
+            stderr: Vec::new(),
+        };
+        let began = Instant::now();
+        let ending = exchange.ending(wait, out).await?;
+        trial.stderr = std::mem::take(&mut exchange.stderr);
+        trial.took = began.elapsed();
+        trial.ending = checked(servers, tool, ending).await;
+        Ok(trial)
+    }
+}
+
+/// The ending with what does not fit the schema that the tool declares for its results.
+async fn checked(servers: &ToolServers, tool: Option<&Tool>, ending: Ending) -> Ending {
+    let (Ending::Answered(output, _), Some(tool)) = (&ending, tool) else { return ending };
+    if output.is_error || tool.output_schema.is_none() {
+        return ending;
+    }
+    let problems = match &output.structured {
+        None => {
+            let missing = "the tool declares an outputSchema, and its result has no structuredContent";
+            vec![crate::core::tool::Problem::whole("structuredContent", missing)]
+        }
+        Some(structured) => match servers.inputs().check_result(tool, structured).await {
+            InputFindings::Valid => Vec::new(),
+            InputFindings::Invalid(problems) => problems,
+        },
+    };
+    match ending {
+        Ending::Answered(output, _) => Ending::Answered(output, problems),
+        other @ (Ending::Unfit(_) | Ending::Failed(_) | Ending::Asked(_) | Ending::Interrupted) => other,
+    }
+}
+
+fn no_such_tool(named: &str, visit: &Visit) -> CliError {
+    let named = one_line(named, 80);
+    let left_out = visit.tools.left_out().iter().find(|left| left.tool.as_deref() == Some(named.as_str()));
+    if let Some(left) = left_out {
+        return CliError::not_found(format!("the tool `{named}` cannot be used: {}", harmless(&left.reason)))
+            .with_remedy("--no-validate calls it anyway");
+    }
+    let known = list(visit.tools.iter().map(|tool| own_name(tool)));
+    CliError::not_found(format!("there is no tool `{named}`; the server has: {}", one_line(&known, 400)))
+        .with_remedy("--no-validate calls it anyway")
+}
+
+/// The arguments: as they stand there, from standard input, or from a file.
+fn arguments(word: Option<&str>) -> Result<Map<String, Value>, CliError> {
+    let (text, place) = match word {
+        None => return Ok(Map::new()),
+        Some("-") => {
+            let mut text = String::new();
+            let read = std::io::stdin().read_to_string(&mut text);
+            read.map_err(|error| {
+                CliError::usage(format!("the arguments cannot be read from standard input: {error}"))
+            })?;
+            (text, "the arguments".to_owned())
+        }
+        Some(word) => match word.strip_prefix('@') {
+            Some(path) => {
+                let path = PathBuf::from(path);
+                let text = std::fs::read_to_string(&path);
+                let text = text.map_err(|error| CliError::file("the arguments", &path, &error))?;
+                (text, format!("the arguments in `{}`", path.display()))
+            }
+            None => (word.to_owned(), "the arguments".to_owned()),
+        },
+    };
+    match serde_json::from_str(&text) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(CliError::usage(format!("{place} are no JSON object")).with_remedy("write '{\"NAME\": VALUE}'")),
+        Err(error) => {
+            Err(CliError::usage(format!("{place} are not JSON: {error}"))
+                .with_remedy("quote them: '{\"NAME\": VALUE}'"))
+        }
+    }
+}
+
+/// The caller's own span is the server's parent: nothing of ours stands between them.
+fn continued(header: &str) -> Result<SpanContext, CliError> {
+    let trace = Trace::from_traceparent(header).and_then(|trace| Some((trace.parent?, trace)));
+    let (span, trace) = trace.ok_or_else(|| {
+        CliError::usage(format!("`{header}` is no traceparent"))
+            .with_remedy("it looks like 00-<32 hex digits>-<16 hex digits>-01")
+    })?;
+    Ok(SpanContext { trace: trace.id, span, sampled: trace.sampled, state: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        call: Call,
+    }
+
+    fn words(line: &[&str]) -> Result<(Option<String>, String, Option<String>), String> {
+        let line = Line::try_parse_from(["call"].iter().chain(line)).map_err(|error| error.to_string())?;
+        let words = line.call.words().map_err(|error| error.to_string())?;
+        Ok((words.server.map(Into::into), words.tool.into(), words.arguments.map(Into::into)))
+    }
+
+    fn expected(server: Option<&str>, tool: &str, arguments: Option<&str>) -> (Option<String>, String, Option<String>) {
+        (server.map(Into::into), tool.into(), arguments.map(Into::into))
+    }
+
+    #[test]
+    fn the_server_stands_first_unless_it_is_given_otherwise() {
+        for (line, meant) in [
+            (&["shop", "echo", "{}"][..], expected(Some("shop"), "echo", Some("{}"))),
+            (&["shop", "echo"], expected(Some("shop"), "echo", None)),
+            (&["http://h/mcp", "echo", "{}"], expected(Some("http://h/mcp"), "echo", Some("{}"))),
+            (&["echo", "{}", "--", "node", "s.js"], expected(None, "echo", Some("{}"))),
+            (&["echo", "--", "node", "s.js", "{}"], expected(None, "echo", None)),
+            (&["--command", "node s.js", "echo", "{}"], expected(None, "echo", Some("{}"))),
+            (&["--server", "shop", "echo", "-"], expected(None, "echo", Some("-"))),
+            (&["--url", "http://h/mcp", "echo"], expected(None, "echo", None)),
+        ] {
+            assert_eq!(words(line), Ok(meant), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn words_that_say_too_little_or_too_much_are_refused() {
+        assert_eq!(words(&["echo"]), Err("a server and a tool are needed".into()));
+        assert_eq!(words(&["--", "node", "s.js", "echo"]), Err("no tool is named".into()));
+        let twice = words(&["shop", "echo", "{}", "--", "node"]).unwrap_err();
+        assert_eq!(twice, "the server is given twice: as `shop` and in another way");
+    }
+
+    #[test]
+    fn arguments_are_a_json_object() {
+        assert_eq!(arguments(None).unwrap(), Map::new());
+        assert_eq!(arguments(Some("{\"a\": 1}")).unwrap()["a"], 1);
+        assert!(arguments(Some("[1]")).unwrap_err().to_string().contains("no JSON object"));
+        assert!(arguments(Some("{a: 1}")).unwrap_err().to_string().contains("not JSON"));
+        assert!(arguments(Some("@no/such/file")).unwrap_err().to_string().contains("no/such/file"));
+    }
+
+    #[test]
+    fn a_traceparent_is_handed_on_as_it_came() {
+        let header = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        assert_eq!(continued(header).unwrap().traceparent(), header);
+        assert!(continued("nonsense").is_err());
+    }
+}

@@ -1,0 +1,214 @@
+//! One call from its sending to its end, whatever the server makes of it: progress is shown, questions are answered as
+//! far as somebody answers them, tasks are waited for.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::asked::{self, Prepared};
+use super::told::Ending;
+use super::visit::milliseconds;
+use super::waiting::{Wait, Waited};
+use crate::app::ToolServers;
+use crate::cli::answers;
+use crate::cli::error::CliError;
+use crate::cli::output::Output;
+use crate::cli::paint::Paint;
+use crate::cli::text::{duration, harmless, one_line};
+use crate::cli::view::in_words;
+use crate::core::id::{CallId, RunId, ServerId};
+use crate::core::run::{Answered, InputGiven};
+use crate::core::tool::{CallFailure, CallReply, FailureKind, InputNeeded, Outcome, Reactions, TaskHandle};
+use crate::core::trace::SpanContext;
+use crate::ports::{McpCall, McpTask, Progress, TaskWish};
+
+/// A server that asks more often than this asks for ever.
+const MOST_ROUNDS: usize = 20;
+/// A task that cannot be asked about so often in a row is given up.
+const MOST_FAILURES: usize = 5;
+/// How long a server has to hear that a task is to stop.
+const GOODBYE: Duration = Duration::from_secs(2);
+/// How long a server that does not say is given before it is asked again, and the bounds of what one may say.
+const USUAL: Duration = Duration::from_secs(1);
+const SHORTEST: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// A call, and all that is needed to bring it to its end.
+pub(super) struct Exchange<'a> {
+    pub(super) servers: &'a ToolServers,
+    pub(super) server: &'a ServerId,
+    pub(super) tool: &'a str,
+    pub(super) arguments: &'a Map<String, Value>,
+    pub(super) trace: &'a SpanContext,
+    /// How long it may take in all; the time a person thinks does not count.
+    pub(super) total: Duration,
+    pub(super) prepared: Prepared,
+    /// Whether there may be a person to ask.
+    pub(super) asks: bool,
+    /// What the server wrote to stderr during a call that failed.
+    pub(super) stderr: Vec<String>,
+}
+
+/// How a call that became a task is known from one question to the next.
+struct Ids {
+    run: RunId,
+    call: CallId,
+}
+
+impl Exchange<'_> {
+    /// Brings the call to its end.
+    pub(super) async fn ending(&mut self, wait: &mut Wait, out: &mut Output) -> Result<Ending, CliError> {
+        // Every try is a call of its own: a server that remembers keys must not take it for a repetition.
+        let ids = Ids { run: format!("try_{}", uuid::Uuid::now_v7().simple()).into(), call: "call".into() };
+        let mut answered: Option<Answered> = None;
+        for _ in 0..MOST_ROUNDS {
+            let reply = self.sent(&ids, answered.as_ref(), wait, out).await;
+            let Waited::Done(mut reply) = reply else { return Ok(Ending::Interrupted) };
+            if let CallReply::Task(task) = reply {
+                match self.task(&ids, task, wait, out).await {
+                    Waited::Done(ended) => reply = ended,
+                    Waited::Interrupted(_) => return Ok(Ending::Interrupted),
+                }
+            }
+            match reply {
+                CallReply::Ended { outcome, stderr } => {
+                    self.stderr = stderr;
+                    return Ok(ended(outcome));
+                }
+                CallReply::Task(task) => return Ok(failed(FailureKind::Timeout, still_going(&task))),
+                CallReply::NeedsInput(needed) => match self.reactions(&needed, wait, out).await? {
+                    Waited::Done(Some(reactions)) => answered = Some(given(needed, reactions)),
+                    Waited::Done(None) => return Ok(Ending::Asked(needed.questions)),
+                    Waited::Interrupted(_) => return Ok(Ending::Interrupted),
+                },
+            }
+        }
+        Ok(failed(FailureKind::Unreadable, format!("the server asked {MOST_ROUNDS} times and gave no answer")))
+    }
+
+    async fn sent(
+        &self,
+        ids: &Ids,
+        answered: Option<&Answered>,
+        wait: &mut Wait,
+        out: &mut Output,
+    ) -> Waited<CallReply> {
+        let call = McpCall {
+            run: &ids.run,
+            call: &ids.call,
+            server: self.server,
+            tool: self.tool,
+            arguments: self.arguments,
+            trace: self.trace,
+            deadline: Some(self.total),
+            answered,
+        };
+        let show = shown(wait.speaker(), out.note_paint());
+        wait.until("calling", self.servers.port().call(call, &show), out).await
+    }
+
+    /// Asks after the task until it is over or has a question. When the time is up it is a task still, and is stopped.
+    async fn task(&self, ids: &Ids, task: TaskHandle, wait: &mut Wait, out: &mut Output) -> Waited<CallReply> {
+        let paint = out.note_paint();
+        out.note(paint.dim(format!("  … goes on at the server as task {}", one_line(&task.id, 80))));
+        let polled = tokio::time::timeout(self.total, self.polled(ids, &task, wait.speaker(), paint));
+        match wait.until("waiting for the task", polled, out).await {
+            Waited::Done(Ok(reply)) => Waited::Done(reply),
+            Waited::Done(Err(_)) => {
+                self.stop(ids, &task).await;
+                Waited::Done(CallReply::Task(task))
+            }
+            Waited::Interrupted(interrupt) => {
+                self.stop(ids, &task).await;
+                Waited::Interrupted(interrupt)
+            }
+        }
+    }
+
+    async fn polled(&self, ids: &Ids, task: &TaskHandle, speaker: UnboundedSender<String>, paint: Paint) -> CallReply {
+        let (mut pause, mut said, mut failures) = (pause(task), task.message.clone(), 0);
+        loop {
+            tokio::time::sleep(pause).await;
+            match self.servers.port().task(self.about(ids, task, TaskWish::News)).await {
+                Ok(CallReply::Task(news)) => {
+                    (pause, failures) = (self::pause(&news), 0);
+                    if let Some(message) = news.message.as_ref().filter(|_| news.message != said) {
+                        // Nobody may be listening any more.
+                        let _ = speaker.send(paint.dim(format!("    … {}", one_line(message, 120))));
+                    }
+                    said = news.message;
+                }
+                Ok(reply @ (CallReply::Ended { .. } | CallReply::NeedsInput(_))) => return reply,
+                Err(reason) => {
+                    failures += 1;
+                    if failures == MOST_FAILURES {
+                        return Outcome::failed(FailureKind::Disconnected, reason).into();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether the server hears it or not, nobody waits any more.
+    async fn stop(&self, ids: &Ids, task: &TaskHandle) {
+        let stopping = self.servers.port().task(self.about(ids, task, TaskWish::Stop));
+        let _ = tokio::time::timeout(GOODBYE, stopping).await;
+    }
+
+    fn about<'b>(&'b self, ids: &'b Ids, task: &'b TaskHandle, wish: TaskWish) -> McpTask<'b> {
+        McpTask { run: &ids.run, call: &ids.call, server: self.server, tool: self.tool, task, trace: self.trace, wish }
+    }
+
+    /// What the flags say, or the person at the terminal.
+    async fn reactions(
+        &self,
+        needed: &InputNeeded,
+        wait: &mut Wait,
+        out: &mut Output,
+    ) -> Result<Waited<Option<Reactions>>, CliError> {
+        if let Some(reactions) = self.prepared.reactions(&needed.questions)? {
+            return Ok(Waited::Done(Some(reactions)));
+        }
+        if !self.asks {
+            return Ok(Waited::Done(None));
+        }
+        // The person types in the line that would tell how long they take.
+        Ok(wait.quietly(asked::person(self.tool, &needed.questions), out).await)
+    }
+}
+
+fn ended(outcome: Outcome) -> Ending {
+    match outcome {
+        Outcome::Returned(output) => Ending::Answered(output, Vec::new()),
+        Outcome::Failed(failure) => Ending::Failed(failure),
+        Outcome::Unknown => failed(FailureKind::Disconnected, "nobody knows how the call ended"),
+    }
+}
+
+fn failed(kind: FailureKind, message: impl Into<String>) -> Ending {
+    Ending::Failed(CallFailure { kind, message: message.into() })
+}
+
+fn still_going(task: &TaskHandle) -> String {
+    let id = harmless(&task.id);
+    format!("the task {id} was not over in time, and the server was told to stop it; --timeout gives it longer")
+}
+
+fn given(needed: InputNeeded, reactions: Reactions) -> Answered {
+    Answered { needed: needed.into(), given: Arc::new(InputGiven { reactions, by: answers::who() }) }
+}
+
+fn shown(speaker: UnboundedSender<String>, paint: Paint) -> impl Fn(Progress) + Send + Sync {
+    let began = Instant::now();
+    move |progress| {
+        let at = duration(milliseconds(began.elapsed()));
+        // Nobody may be listening any more.
+        let _ = speaker.send(paint.dim(format!("  … {} ({at})", in_words(&progress))));
+    }
+}
+
+fn pause(task: &TaskHandle) -> Duration {
+    task.poll_ms.map_or(USUAL, Duration::from_millis).clamp(SHORTEST, LONGEST)
+}

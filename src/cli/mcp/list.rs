@@ -1,0 +1,105 @@
+//! `toolgate mcp list`: what a server offers.
+
+use clap::Args;
+
+use super::look::{self, Schemas};
+use super::reach::Reach;
+use super::visit::{Visit, era, milliseconds};
+use super::waiting::{Wait, Waited};
+use super::{QUIET_LOG, new_trace};
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::setup;
+use crate::cli::text::{count, duration, harmless};
+use crate::cli::view::{Look, left_out_line};
+
+const EXAMPLES: &str = "\
+Examples:
+  toolgate mcp list shop                                   a configured server
+  toolgate mcp list -- uvx mcp-server-git --repository .   a command
+  toolgate mcp list http://localhost:3000/mcp --header 'Authorization: Bearer ${TOKEN}'
+  toolgate mcp list --json -- node server.js | jq -r '.tools[].name'
+  toolgate mcp list --schemas shop
+
+Each tool is shown by its own name, and by the name a model would see. What was left out, and what
+could be better, is said on standard error.
+
+Exit codes: 0 listed, 2 wrong usage or configuration, 5 the server is not there, 130 interrupted.";
+
+/// Connect to a server and list its tools, what was left out and why
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+#[command(override_usage = "toolgate mcp list [OPTIONS] SERVER\n       toolgate mcp list [OPTIONS] URL\n       \
+                            toolgate mcp list [OPTIONS] -- COMMAND…")]
+pub(super) struct List {
+    /// A configured server, by its id, or a URL
+    #[arg(value_name = "SERVER")]
+    word: Option<String>,
+
+    /// Shows the JSON Schemas of arguments and results, and whole descriptions
+    #[arg(long, alias = "schema")]
+    schemas: bool,
+
+    /// Prints JSON
+    #[arg(long)]
+    pub(super) json: bool,
+
+    #[command(flatten)]
+    reach: Reach,
+}
+
+impl List {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        setup::log(QUIET_LOG)?;
+        let target = self.reach.target(self.word.as_deref())?;
+        let servers = target.open();
+        let mut wait = Wait::new();
+        let trace = new_trace();
+        let visited = wait.until("starting", Visit::of(&servers, &target.id, &trace), out).await;
+        let exit = match &visited {
+            Waited::Done(Some(visit)) => self.tell(visit, out),
+            Waited::Done(None) => Exit::ServerFailed,
+            Waited::Interrupted(_) => Exit::Cancelled,
+        };
+        wait.until("stopping", servers.close(), out).await;
+        Ok(exit)
+    }
+
+    fn tell(&self, visit: &Visit, out: &mut Output) -> Exit {
+        let missing = visit.missing();
+        if self.json {
+            out.pretty(&visit.to_json());
+        }
+        if let Some(reason) = missing {
+            out.note(format!("{} {}", out.note_paint().red("error:"), harmless(reason)));
+            return Exit::ServerFailed;
+        }
+        if !self.json {
+            self.show(visit, out);
+        }
+        let paint = out.note_paint();
+        for left in visit.tools.left_out() {
+            out.note(paint.yellow(left_out_line(left)));
+        }
+        for warning in visit.warnings() {
+            out.note(format!("{} {warning}", paint.yellow("warning:")));
+        }
+        Exit::Done
+    }
+
+    fn show(&self, visit: &Visit, out: &mut Output) {
+        let look = Look { paint: out.paint(), width: out.width() };
+        let spoken = visit.status.protocol_version.as_deref().zip(era(&visit.status));
+        let spoken = spoken.map(|(revision, era)| format!("MCP {revision} ({era}), ")).unwrap_or_default();
+        let ready = duration(milliseconds(visit.took));
+        let about = look.paint.dim(format!("{spoken}ready after {ready}"));
+        out.line(format!("{}  {about}", look.paint.bold(visit.about())));
+        let schemas = if self.schemas { Schemas::Shown } else { Schemas::Hidden };
+        for tool in visit.tools.iter() {
+            out.line("");
+            look::tool(tool, schemas, look).iter().for_each(|line| out.line(line));
+        }
+        out.line(format!("\n{}", count(visit.tools.len(), "tool")));
+    }
+}

@@ -1,0 +1,100 @@
+//! `toolgate mcp login`: a person grants access to a server, so that runs need not ask.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::super::error::CliError;
+use super::super::exit::Exit;
+use super::super::output::Output;
+use super::super::setup::{self, ConfigFlag};
+use super::super::text::list;
+use super::browser;
+use crate::app::{self, AccessError, Login};
+use crate::core::id::ServerId;
+
+const EXAMPLES: &str = "\
+Examples:
+  toolgate mcp login crm
+  toolgate mcp login crm --scope contacts:write    asks for more than usual
+  toolgate mcp login crm --no-browser              only shows the address to open
+
+What is granted is kept in .toolgate/credentials/tokens.json and renewed when it ends.";
+
+/// Log in to a server that wants access to be granted (OAuth)
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct LogIn {
+    /// The server
+    #[arg(value_name = "NAME")]
+    server: String,
+
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Asks for this scope too (repeatable)
+    #[arg(long, value_name = "SCOPE", value_delimiter = ' ')]
+    scope: Vec<String>,
+
+    /// Only shows the address to open
+    #[arg(long)]
+    no_browser: bool,
+
+    /// How long to wait for whoever opens it, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86400))]
+    timeout: u64,
+
+    /// Ends with a line of JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// The result line.
+#[derive(Serialize)]
+struct LoggedIn<'a> {
+    server: &'a ServerId,
+    #[serde(flatten)]
+    login: &'a Login,
+}
+
+impl LogIn {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let settings = setup::settings(&self.config)?;
+        let server = ServerId::from(self.server.as_str());
+        let opens = !self.no_browser && !self.json && std::io::stderr().is_terminal();
+        let show = move |page: &str| {
+            Output::of_process().note(format!("Open this address in a browser of this machine:\n\n  {page}\n"));
+            if opens {
+                browser::open(page);
+            }
+        };
+        let patience = Duration::from_secs(self.timeout);
+        let login = app::login(&settings, &server, &self.scope, patience, show).await?;
+        match self.json {
+            true => out.json(&LoggedIn { server: &server, login: &login }),
+            false => out.line(told(&server, &login)),
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn told(server: &ServerId, login: &Login) -> String {
+    let scopes = match login.scopes.as_slice() {
+        [] => String::new(),
+        scopes => format!(" for {}", list(scopes)),
+    };
+    let lasting = match (&login.expires_at, login.renewable) {
+        (_, true) => "; it is renewed when it ends".to_owned(),
+        (Some(end), false) => format!("; it ends at {end}, and cannot be renewed"),
+        (None, false) => String::new(),
+    };
+    format!("logged in to {server}: {} granted access{scopes}{lasting}", login.issuer)
+}
+
+impl From<AccessError> for CliError {
+    fn from(error: AccessError) -> Self {
+        Self::told(error.code(), error.to_string())
+    }
+}

@@ -1,0 +1,59 @@
+//! A tool as its author reads it.
+
+use serde_json::Value;
+
+use super::signature::signature;
+use super::visit::own_name;
+use crate::cli::text::{harmless, one_line};
+use crate::cli::view::Look;
+use crate::core::tool::{Annotations, Tool};
+
+/// Descriptions are written for models; this many lines of one are shown.
+const LINES: usize = 2;
+
+/// Whether everything is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Schemas {
+    /// Schemas and whole descriptions.
+    Shown,
+    /// One line of arguments and the beginning of the description.
+    Hidden,
+}
+
+/// The lines of a tool: its names and hints, what it does, what it takes.
+pub(super) fn tool(tool: &Tool, schemas: Schemas, look: Look) -> Vec<String> {
+    let paint = look.paint;
+    let title = tool.annotations.title.as_ref().map(|title| format!("  {}", one_line(title, 60))).unwrap_or_default();
+    let name = paint.bold(one_line(own_name(tool), 200));
+    let mut lines = vec![format!("{name}{title}  {}", paint.dim(format!("→ {}", tool.name)))];
+    let description = harmless(tool.description.trim());
+    let told = match schemas {
+        Schemas::Shown => description,
+        Schemas::Hidden => one_line(&description, look.room(2) * LINES),
+    };
+    lines.extend(told.lines().map(|line| format!("  {line}")));
+    lines.push(format!("  {}{}", paint.cyan(signature(&tool.input_schema)), paint.dim(hints(&tool.annotations))));
+    if schemas == Schemas::Shown {
+        lines.extend(schema("takes", &tool.input_schema));
+        lines.extend(tool.output_schema.iter().flat_map(|output| schema("returns", output)));
+    }
+    lines
+}
+
+fn schema(what: &str, schema: &Value) -> Vec<String> {
+    let text = serde_json::to_string_pretty(schema).unwrap_or_else(|_| schema.to_string());
+    [format!("  {what}:")].into_iter().chain(text.lines().map(|line| format!("    {line}"))).collect()
+}
+
+/// What the server says of it, in words.
+fn hints(annotations: &Annotations) -> String {
+    let said = [
+        (annotations.read_only_hint, "read-only", "writes"),
+        (annotations.destructive_hint, "destructive", "not destructive"),
+        (annotations.idempotent_hint, "idempotent", "not idempotent"),
+        (annotations.open_world_hint, "open world", "closed world"),
+    ];
+    let words = said.into_iter().filter_map(|(hint, yes, no)| hint.map(|hint| if hint { yes } else { no }));
+    let words: Vec<&str> = words.collect();
+    if words.is_empty() { String::new() } else { format!("  [{}]", words.join(", ")) }
+}

@@ -1,0 +1,85 @@
+//! `toolgate mcp`: MCP servers by themselves, for the people who write them. No store, no model and no run is involved.
+
+mod asked;
+mod browser;
+mod call;
+mod command_line;
+mod exchange;
+mod list;
+mod login;
+mod logout;
+mod look;
+mod reach;
+mod saved;
+mod signature;
+mod status;
+mod told;
+mod visit;
+mod waiting;
+
+use clap::{Args, Subcommand};
+
+use super::error::CliError;
+use super::exit::Exit;
+use super::output::Output;
+use crate::core::trace::{SpanContext, Trace, TraceId};
+
+const EXAMPLES: &str = "\
+Examples:
+  toolgate mcp list -- npx -y @modelcontextprotocol/server-everything
+  toolgate mcp call echo '{\"message\": \"hi\"}' -- npx -y @modelcontextprotocol/server-everything
+  toolgate mcp list http://localhost:3000/mcp --header 'Authorization: Bearer ${TOKEN}'
+  toolgate mcp call shop get_invoice '{\"order_id\": \"A-1077\"}'
+  toolgate mcp status
+  toolgate mcp login crm
+
+A server is one of the configuration, a command after `--`, or a URL.";
+
+/// List, call and watch MCP servers, configured ones or any other; log in to them
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Mcp {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    List(Box<list::List>),
+    Call(Box<call::Call>),
+    Status(status::Status),
+    Login(login::LogIn),
+    Logout(logout::LogOut),
+}
+
+impl Mcp {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        match self.command {
+            Command::List(command) => command.execute(out).await,
+            Command::Call(command) => command.execute(out).await,
+            Command::Status(command) => command.execute(out).await,
+            Command::Login(command) => command.execute(out).await,
+            Command::Logout(command) => command.execute(out).await,
+        }
+    }
+
+    /// Whether the last line is to be a result, whatever happens.
+    pub(super) fn ends_with_result(&self) -> bool {
+        match &self.command {
+            Command::List(command) => command.json,
+            Command::Call(command) => command.json,
+            Command::Status(command) => command.json,
+            Command::Login(command) => command.json,
+            Command::Logout(command) => command.json,
+        }
+    }
+}
+
+/// What goes wrong is said by the commands; a log would say it twice.
+const QUIET_LOG: &str = "error,rmcp=off";
+
+/// A trace that nobody continues.
+fn new_trace() -> SpanContext {
+    let id = TraceId(uuid::Uuid::now_v7().into_bytes());
+    Trace { id, parent: None, sampled: false, state: None }.context("mcp")
+}

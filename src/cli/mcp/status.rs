@@ -1,0 +1,230 @@
+//! `toolgate mcp status`: whether the configured servers are there, all asked at once.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{Attribute, Cell, ContentArrangement, Table};
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use super::reach::{Configured, configured};
+use super::visit::{Visit, era, milliseconds};
+use super::waiting::{Wait, Waited};
+use super::{QUIET_LOG, new_trace};
+use crate::app::{ServerState, ToolServers};
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::paint::Paint;
+use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::text::{count, duration, harmless, list};
+use crate::core::id::ServerId;
+
+/// So many last lines of a server's stderr are shown.
+const TAIL: usize = 8;
+
+const EXAMPLES: &str = "\
+Examples:
+  toolgate mcp status
+  toolgate mcp status shop git
+  toolgate mcp status --mcp-config ~/.cursor/mcp.json
+  toolgate mcp status --json | jq -r '.servers[] | select(.state != \"ready\") | .id'
+
+Every server is connected to for this, and asked for its tools. Exit codes: 0 all are ready, 2 wrong
+usage or configuration, 5 a server is not ready, 130 interrupted.";
+
+/// Connect to the configured servers, all at once, and say how each stands
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Status {
+    /// Only these servers
+    #[arg(value_name = "SERVER")]
+    servers: Vec<String>,
+
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Adds the MCP servers of this file, in the format of Claude Desktop, Cursor or VS Code (repeatable)
+    #[arg(long, value_name = "FILE")]
+    mcp_config: Vec<PathBuf>,
+
+    /// Prints JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+impl Status {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        setup::log(QUIET_LOG)?;
+        let Configured { servers: wanted, credentials } = self.wanted()?;
+        if wanted.is_empty() {
+            if self.json {
+                out.pretty(&json!({ "servers": [] }));
+            }
+            out.note("no MCP servers are configured; add one under `servers`, or name a file with --mcp-config");
+            return Ok(Exit::Done);
+        }
+        let ids: Vec<ServerId> = wanted.keys().cloned().collect();
+        let servers = ToolServers::new(&wanted, &credentials);
+        let mut wait = Wait::new();
+        let trace = new_trace();
+        let visits = join_all(ids.iter().map(|id| Visit::of(&servers, id, &trace)));
+        let doing = format!("starting {}", count(ids.len(), "server"));
+        let visited = wait.until(&doing, visits, out).await;
+        let exit = match visited {
+            Waited::Done(visits) => {
+                let visits: Vec<Visit> = visits.into_iter().flatten().collect();
+                self.tell(&visits, out);
+                if visits.iter().all(is_ready) { Exit::Done } else { Exit::ServerFailed }
+            }
+            Waited::Interrupted(_) => Exit::Cancelled,
+        };
+        wait.until("stopping", servers.close(), out).await;
+        Ok(exit)
+    }
+
+    fn wanted(&self) -> Result<Configured, CliError> {
+        let mut known = configured(&self.config, &self.mcp_config)?;
+        let is_known = |name: &&String| known.servers.contains_key(&ServerId::from(name.as_str()));
+        if let Some(unknown) = self.servers.iter().find(|name| !is_known(name)) {
+            let known = list(known.servers.keys());
+            return Err(CliError::not_found(format!("there is no MCP server `{unknown}`; configured are: {known}")));
+        }
+        if !self.servers.is_empty() {
+            known.servers.retain(|id, _| self.servers.iter().any(|name| name == id.as_str()));
+        }
+        Ok(known)
+    }
+
+    fn tell(&self, visits: &[Visit], out: &mut Output) {
+        if self.json {
+            out.pretty(&json!({ "servers": visits.iter().map(as_json).collect::<Vec<_>>() }));
+            return;
+        }
+        table(visits, out);
+        for visit in visits {
+            troubles(visit, out.paint()).iter().for_each(|line| out.line(line));
+        }
+    }
+}
+
+fn is_ready(visit: &Visit) -> bool {
+    visit.status.state == ServerState::Ready && visit.missing().is_none()
+}
+
+fn as_json(visit: &Visit) -> Value {
+    let mut row = json!(visit.status);
+    if let Some(row) = row.as_object_mut() {
+        row.insert("era".into(), json!(era(&visit.status)));
+        row.insert("ready".into(), json!(is_ready(visit)));
+        row.insert("ready_ms".into(), json!(milliseconds(visit.took)));
+        row.insert("tools".into(), json!(visit.tools.len()));
+        row.insert("left_out".into(), json!(visit.tools.left_out()));
+        row.insert("warnings".into(), json!(visit.warnings()));
+    }
+    row
+}
+
+fn table(visits: &[Visit], out: &mut Output) {
+    let bold = |text: &str| Cell::new(text).add_attribute(Attribute::Bold);
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(u16::try_from(out.width()).unwrap_or(u16::MAX));
+    match out.paint() {
+        Paint::Colour => table.enforce_styling(),
+        Paint::Plain => table.force_no_tty(),
+    };
+    let columns: Vec<&Column> = COLUMNS.iter().filter(|column| visits.iter().any(column.is_needed)).collect();
+    table.set_header(columns.iter().map(|column| bold(column.head)));
+    for visit in visits {
+        table.add_row(columns.iter().map(|column| (column.cell)(visit).unwrap_or_else(|| "–".into())));
+    }
+    out.line(table.trim_fmt());
+    let ready = visits.iter().filter(|visit| is_ready(visit)).count();
+    out.line(format!("{ready} of {} ready", count(visits.len(), "server")));
+}
+
+/// A column, which is shown when some server needs it.
+struct Column {
+    head: &'static str,
+    is_needed: fn(&Visit) -> bool,
+    /// `None` where there is nothing to say.
+    cell: fn(&Visit) -> Option<String>,
+}
+
+const fn always(_: &Visit) -> bool {
+    true
+}
+
+const COLUMNS: &[Column] = &[
+    Column { head: "SERVER", is_needed: always, cell: |visit| Some(visit.status.id.to_string()) },
+    Column { head: "STATE", is_needed: always, cell: |visit| Some(state(visit)) },
+    Column { head: "CALLS ITSELF", is_needed: always, cell: |visit| visit.status.name.as_ref().map(|_| visit.about()) },
+    Column { head: "MCP", is_needed: always, cell: spoken },
+    Column {
+        head: "TOOLS",
+        is_needed: always,
+        cell: |visit| visit.status.tools.map(|_| visit.tools.len().to_string()),
+    },
+    Column {
+        head: "READY AFTER",
+        is_needed: always,
+        cell: |visit| is_ready(visit).then(|| duration(milliseconds(visit.took))),
+    },
+    Column {
+        head: "RESTARTS",
+        is_needed: |visit| visit.status.restarts > 0,
+        cell: |visit| Some(visit.status.restarts.to_string()),
+    },
+    Column {
+        head: "IN FLIGHT",
+        is_needed: |visit| visit.status.calls.made > 0,
+        cell: |visit| Some(visit.status.calls.in_flight.to_string()),
+    },
+    Column {
+        head: "LATENCY",
+        is_needed: |visit| visit.status.calls.made > 0,
+        cell: |visit| visit.status.calls.latency.map(|latency| duration(milliseconds(latency.mean))),
+    },
+];
+
+fn spoken(visit: &Visit) -> Option<String> {
+    let revision = visit.status.protocol_version.as_deref()?;
+    Some(format!("{revision} ({})", era(&visit.status)?))
+}
+
+fn state(visit: &Visit) -> String {
+    match visit.status.state {
+        ServerState::Ready if visit.missing().is_some() => "not usable".into(),
+        ServerState::Ready => "ready".into(),
+        ServerState::Idle => "idle".into(),
+        ServerState::Starting => "starting".into(),
+        ServerState::BackingOff { failures, .. } | ServerState::Failed { failures } if failures > 1 => {
+            format!("failed {failures} times")
+        }
+        ServerState::BackingOff { .. } | ServerState::Failed { .. } => "failed".into(),
+        ServerState::Closed => "closed".into(),
+    }
+}
+
+/// What is wrong with a server, in lines; nothing for one without fault.
+fn troubles(visit: &Visit, paint: Paint) -> Vec<String> {
+    let mut lines = Vec::new();
+    let id = &visit.status.id;
+    let last_error = visit.status.last_error.as_ref().map(|error| error.message.as_str());
+    let reason = visit.missing().or(last_error).filter(|_| !is_ready(visit));
+    if let Some(reason) = reason {
+        lines.push(format!("\n{} {}", paint.red(format!("✗ {id}:")), harmless(reason)));
+        let stderr = &visit.status.stderr;
+        let tail = stderr.iter().skip(stderr.len().saturating_sub(TAIL));
+        // The reason may quote it already.
+        let news = tail.filter(|line| !reason.contains(line.as_str()));
+        lines.extend(news.map(|line| paint.dim(format!("  stderr │ {}", harmless(line)))));
+    }
+    for left in visit.tools.left_out().iter().filter(|left| left.tool.is_some()) {
+        lines.push(format!("{} {}", paint.yellow(format!("! {id}:")), crate::cli::view::left_out_line(left)));
+    }
+    lines.extend(visit.warnings().iter().map(|warning| format!("{} {warning}", paint.yellow(format!("! {id}:")))));
+    lines
+}

@@ -1,0 +1,288 @@
+//! How a call that was tried out went, told to people, to programs, and as an exit code.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::visit::milliseconds;
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::text::{compact, duration, harmless, shell_word, size};
+use crate::cli::view::{answering, question_lines};
+use crate::core::chat::{Media, Part};
+use crate::core::id::ServerId;
+use crate::core::tool::{CallFailure, FailureKind, Problem, Question, ToolOutput};
+
+/// How it went.
+#[derive(Debug)]
+pub(super) enum Ending {
+    /// The tool answered; the answer may report an error, or not be what was declared.
+    Answered(ToolOutput, Vec<Problem>),
+    /// The arguments do not fit; nothing was sent.
+    Unfit(Vec<Problem>),
+    /// There was no answer.
+    Failed(CallFailure),
+    /// The server wants to know something that nobody told it.
+    Asked(BTreeMap<String, Question>),
+    /// Somebody did not want to wait any more.
+    Interrupted,
+}
+
+/// A call and how it went.
+#[derive(Debug)]
+pub(super) struct Trial {
+    pub(super) server: ServerId,
+    pub(super) tool: String,
+    /// From the first word to the list of tools.
+    pub(super) ready: Duration,
+    /// From sending to the end, what a person thought about included.
+    pub(super) took: Duration,
+    pub(super) ending: Ending,
+    /// What the server wrote to stderr meanwhile, when the call failed.
+    pub(super) stderr: Vec<String>,
+}
+
+/// The same, as `--json` tells it.
+#[derive(Serialize)]
+struct Line<'a> {
+    server: &'a ServerId,
+    tool: &'a str,
+    status: &'static str,
+    ready_ms: u64,
+    took_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a ToolOutput>,
+    #[serde(skip_serializing_if = "<[Problem]>::is_empty")]
+    problems: &'a [Problem],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a CallFailure>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    questions: Option<&'a BTreeMap<String, Question>>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    stderr: &'a [String],
+}
+
+impl Ending {
+    /// The stable word for it.
+    fn as_str(&self) -> &'static str {
+        match self {
+            Self::Answered(output, _) if output.is_error => "tool_error",
+            Self::Answered(_, problems) if !problems.is_empty() => "invalid_result",
+            Self::Answered(..) => "answered",
+            Self::Unfit(_) => "invalid_arguments",
+            Self::Failed(failure) if failure.kind == FailureKind::Timeout => "timed_out",
+            Self::Failed(_) => "failed",
+            Self::Asked(_) => "pending",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// The exit code.
+    pub(super) fn exit(&self) -> Exit {
+        match self {
+            Self::Answered(output, _) if output.is_error => Exit::ToolError,
+            Self::Answered(_, problems) if !problems.is_empty() => Exit::InvalidResult,
+            Self::Answered(..) => Exit::Done,
+            Self::Unfit(_) => Exit::InvalidArguments,
+            Self::Failed(failure) if failure.kind == FailureKind::Timeout => Exit::TimedOut,
+            Self::Failed(_) => Exit::ServerFailed,
+            Self::Asked(_) => Exit::Pending,
+            Self::Interrupted => Exit::Cancelled,
+        }
+    }
+}
+
+/// Where the result itself goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// To standard output.
+    Here,
+    /// To a file.
+    Elsewhere,
+}
+
+impl Trial {
+    /// The result on standard output, everything else on standard error.
+    pub(super) fn tell(&self, shown: Shown, out: &mut Output) {
+        let paint = out.note_paint();
+        let tool = harmless(&self.tool);
+        let (error, help) = (paint.red("error:"), paint.cyan(" help:"));
+        match &self.ending {
+            Ending::Answered(output, problems) => {
+                if shown == Shown::Here {
+                    result(output, out);
+                }
+                self.answered(&tool, output.is_error, out);
+                if !problems.is_empty() {
+                    out.note(format!("{error} the result does not fit the tool's outputSchema:"));
+                    problems.iter().for_each(|problem| out.note(problem_line(problem)));
+                    out.note(format!("{help} correct what the tool returns, or the schema it declares"));
+                }
+            }
+            Ending::Unfit(problems) => {
+                out.note(format!("{error} the arguments do not fit the inputSchema of `{tool}`; nothing was sent:"));
+                problems.iter().for_each(|problem| out.note(problem_line(problem)));
+                out.note(format!("{help} --no-validate sends them anyway"));
+            }
+            Ending::Failed(failure) => {
+                out.note(format!("{error} {}: {}", failure.kind.as_str(), harmless(&failure.message)));
+                if failure.kind == FailureKind::Timeout {
+                    out.note(format!("{help} --timeout SECONDS gives the call longer, this once"));
+                }
+            }
+            Ending::Asked(questions) => asked(&tool, questions, out),
+            Ending::Interrupted => out.note("interrupted"),
+        }
+        self.stderr.iter().for_each(|line| out.note(paint.dim(format!("  stderr │ {}", harmless(line)))));
+    }
+
+    fn answered(&self, tool: &str, is_error: bool, out: &mut Output) {
+        let paint = out.note_paint();
+        let (took, ready) = (duration(milliseconds(self.took)), duration(milliseconds(self.ready)));
+        let how = match is_error {
+            true => format!("{} {tool} answered with an error", paint.red("✗")),
+            false => format!("{} {tool} answered", paint.green("✓")),
+        };
+        out.note(format!("{how} in {took} {}", paint.dim(format!("(the server was ready after {ready})"))));
+    }
+
+    /// All of it as one JSON object.
+    pub(super) fn tell_json(&self, out: &mut Output) {
+        let (result, problems, error, questions) = match &self.ending {
+            Ending::Answered(output, problems) => (Some(output), problems.as_slice(), None, None),
+            Ending::Unfit(problems) => (None, problems.as_slice(), None, None),
+            Ending::Failed(failure) => (None, [].as_slice(), Some(failure), None),
+            Ending::Asked(questions) => (None, [].as_slice(), None, Some(questions)),
+            Ending::Interrupted => (None, [].as_slice(), None, None),
+        };
+        out.pretty(&Line {
+            server: &self.server,
+            tool: &self.tool,
+            status: self.ending.as_str(),
+            ready_ms: milliseconds(self.ready),
+            took_ms: milliseconds(self.took),
+            result,
+            problems,
+            error,
+            questions,
+            stderr: &self.stderr,
+        });
+    }
+}
+
+/// What the tool said: text as text, structured content as JSON, anything else as a line about it. What is said both
+/// ways is shown once.
+fn result(output: &ToolOutput, out: &mut Output) {
+    let (has_text, has_structured) = match &output.structured {
+        None => (true, false),
+        Some(structured) => match mirror(&output.joined_text(), structured) {
+            Mirror::Json => (false, true),
+            Mirror::Wrapped => (true, false),
+            Mirror::None => (true, true),
+        },
+    };
+    for part in &output.content {
+        match part {
+            Part::Text { text } if has_text => {
+                let shown = if out.is_terminal() { harmless(text) } else { text.clone() };
+                out.line(shown.trim_end_matches('\n'));
+            }
+            Part::Image(media) | Part::Audio(media) => out.line(format!("[{}]", medium(media))),
+            Part::Resource { uri, media_type, text, data, .. } => {
+                let save = if data.is_some() { "; --output FILE saves it" } else { "" };
+                let kind = media_type.as_ref().map(|kind| format!(", {}", harmless(kind))).unwrap_or_default();
+                out.line(format!("[resource {}{kind}{save}]", harmless(uri)));
+                text.iter().for_each(|text| out.line(harmless(text).trim_end_matches('\n')));
+            }
+            // Said as JSON below; and a tool never answers with the others.
+            Part::Text { .. } | Part::Reasoning { .. } | Part::ToolUse { .. } | Part::ToolResult { .. } => {}
+        }
+    }
+    if let Some(structured) = output.structured.as_ref().filter(|_| has_structured) {
+        out.pretty(structured);
+    }
+}
+
+/// How the text says what the structured content says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mirror {
+    /// It is its JSON.
+    Json,
+    /// It is what an object of a single `result` holds: frameworks wrap in one what is no object.
+    Wrapped,
+    /// It says something else.
+    None,
+}
+
+fn mirror(text: &str, structured: &Value) -> Mirror {
+    let parsed = serde_json::from_str::<Value>(text).ok();
+    if parsed.as_ref() == Some(structured) {
+        return Mirror::Json;
+    }
+    let wrapped = structured.as_object().filter(|object| object.len() == 1).and_then(|object| object.get("result"));
+    match wrapped {
+        Some(value) if value.as_str() == Some(text) || parsed.as_ref() == Some(value) => Mirror::Wrapped,
+        Some(_) | None => Mirror::None,
+    }
+}
+
+fn medium(media: &Media) -> String {
+    let bytes = media.data.as_ref().and_then(|data| Media::decode(data)).map(|bytes| bytes.len() as u64);
+    let large = bytes.map(|bytes| format!(", {}", size(bytes))).unwrap_or_default();
+    format!("{}{large}; --output FILE saves it", harmless(&media.media_type))
+}
+
+fn problem_line(problem: &Problem) -> String {
+    let place = if problem.path.is_empty() { "/".to_owned() } else { harmless(&problem.path) };
+    let received = problem.received.as_ref().map(|value| format!(", got {}", compact(value, 60))).unwrap_or_default();
+    format!("  {place}: {}{received}", harmless(&problem.message))
+}
+
+/// The questions as JSON on standard output, and on standard error what they ask and how they are answered.
+fn asked(tool: &str, questions: &BTreeMap<String, Question>, out: &mut Output) {
+    out.pretty(questions);
+    out.note(
+        out.note_paint().yellow(format!("pending: the server of {tool} wants to know something before it goes on")),
+    );
+    for (key, question) in questions {
+        question_lines(key, question).iter().for_each(|line| out.note(format!("  {line}")));
+    }
+    let answers = questions.iter().map(|(key, question)| {
+        let value = answering(&[(key.clone(), question.clone())].into()).map(|value| format!("={value}"));
+        format!("--answer {}", shell_word(&format!("{key}{}", value.unwrap_or_default())))
+    });
+    out.note(format!("answer by adding to the command:\n  {}", answers.collect::<Vec<_>>().join(" ")));
+    if let Some(key) = questions.keys().next() {
+        out.note(out.note_paint().dim(format!("  (or --decline {})", shell_word(key))));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_said_twice_is_recognised() {
+        assert_eq!(mirror(r#"{"b": 2, "a": 1}"#, &json!({"a": 1, "b": 2})), Mirror::Json);
+        assert_eq!(mirror("hello", &json!({"result": "hello"})), Mirror::Wrapped);
+        assert_eq!(mirror("[1,2]", &json!({"result": [1, 2]})), Mirror::Wrapped);
+        assert_eq!(mirror("three", &json!({"result": 3})), Mirror::None);
+        assert_eq!(mirror("hello", &json!({"result": "hello", "more": 1})), Mirror::None);
+    }
+
+    #[test]
+    fn a_problem_is_told_with_its_place_and_what_was_received() {
+        let problem = |path: &str, received| Problem {
+            path: path.into(),
+            rule: "type".into(),
+            message: "it is no string".into(),
+            received,
+        };
+        assert_eq!(problem_line(&problem("/a", Some(json!(3)))), "  /a: it is no string, got 3");
+        assert_eq!(problem_line(&problem("", None)), "  /: it is no string");
+    }
+}

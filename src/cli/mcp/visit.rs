@@ -1,0 +1,130 @@
+//! A server that was connected to and asked for its tools: what it is, what it offers, and what its author should know.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::app::{ServerStatus, ToolServers};
+use crate::cli::text::{count, list, one_line};
+use crate::core::id::ServerId;
+use crate::core::tool::{Annotations, Origin, Tool, Toolset};
+use crate::core::trace::SpanContext;
+
+/// The first revision without sessions.
+const FIRST_MODERN: &str = "2026-07-28";
+/// So many tools are named in a warning.
+const NAMED: usize = 5;
+
+/// What was found.
+pub(super) struct Visit {
+    /// How the server stands.
+    pub(super) status: ServerStatus,
+    /// Its tools, named as a model would see them, and what had to be left out.
+    pub(super) tools: Toolset,
+    /// From the first word to the list of tools.
+    pub(super) took: Duration,
+    /// Why these are the tools of before, if they are.
+    stale: Option<String>,
+}
+
+impl Visit {
+    /// Connects and asks. `None` when the server is none of these.
+    pub(super) async fn of(servers: &ToolServers, id: &ServerId, trace: &SpanContext) -> Option<Self> {
+        let began = Instant::now();
+        let listed = servers.port().list(std::slice::from_ref(id), trace).await.into_iter().next()?;
+        let took = began.elapsed();
+        let status = servers.status().into_iter().find(|status| status.id == *id)?;
+        let tools = servers.offered(&listed);
+        Some(Self { status, tools, took, stale: listed.stale })
+    }
+
+    /// Why the server offers nothing at all, if that is so.
+    pub(super) fn missing(&self) -> Option<&str> {
+        let whole = self.tools.left_out().iter().find(|left| left.tool.is_none());
+        whole.map(|left| left.reason.as_str()).filter(|_| self.tools.is_empty())
+    }
+
+    /// The tool that is meant: by the server's name of it, or by the name a model sees.
+    pub(super) fn tool(&self, name: &str) -> Option<&Tool> {
+        let own = self.tools.iter().find(|tool| own_name(tool) == name);
+        own.or_else(|| self.tools.get(name)).map(AsRef::as_ref)
+    }
+
+    /// What works and could be better, in sentences.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        warnings.extend(self.stale.as_ref().map(|why| format!("these are the tools of before: {why}")));
+        warnings.extend(self.status.stdout_noise.told());
+        let silent = self.named(|tool| tool.description.trim().is_empty());
+        warnings.extend(silent.map(|(number, names)| {
+            let have = if number == 1 { "has" } else { "have" };
+            format!("{} {have} no description: {names}; a model cannot tell when to call it", count(number, "tool"))
+        }));
+        let unhinted = self.named(|tool| tool.annotations == Annotations::default());
+        warnings.extend(unhinted.map(|(number, names)| {
+            let have = if number == 1 { "has" } else { "have" };
+            let why = "a policy cannot tell whether it only reads";
+            format!("{} {have} no annotations: {names}; {why}", count(number, "tool"))
+        }));
+        let renamed = self.named(|tool| tool.name.as_str() != format!("mcp_{}_{}", self.status.id, own_name(tool)));
+        warnings.extend(renamed.map(|(number, names)| {
+            let have = if number == 1 { "has a name" } else { "have names" };
+            let why = "that model providers refuse or that is too long, and is shown under another one";
+            format!("{} {have} {why}: {names}", count(number, "tool"))
+        }));
+        warnings
+    }
+
+    /// How many tools are so, and what the first few are called.
+    fn named(&self, is_so: impl Fn(&Tool) -> bool) -> Option<(usize, String)> {
+        let names: Vec<&str> = self.tools.iter().filter(|tool| is_so(tool)).map(|tool| own_name(tool)).collect();
+        let first = names.iter().take(NAMED).map(|name| one_line(name, 80));
+        let more = names.len().checked_sub(NAMED).filter(|more| *more > 0).map(|more| format!("{more} more"));
+        (!names.is_empty()).then(|| (names.len(), list(first.chain(more))))
+    }
+
+    /// What it says it is, and what is spoken with it, in a line.
+    pub(super) fn about(&self) -> String {
+        let status = &self.status;
+        let name = status.name.as_deref().unwrap_or("a server that does not say what it is");
+        let version = status.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+        one_line(&format!("{name}{version}"), 200)
+    }
+
+    /// The server as `--json` tells it.
+    pub(super) fn to_json(&self) -> Value {
+        let mut server = json!(self.status);
+        if let Some(server) = server.as_object_mut() {
+            server.insert("era".into(), json!(era(&self.status)));
+            server.insert("ready_ms".into(), json!(milliseconds(self.took)));
+        }
+        let tools: Vec<Value> = self.tools.iter().map(|tool| tool_as_json(tool)).collect();
+        json!({
+            "server": server, "tools": tools, "left_out": self.tools.left_out(), "warnings": self.warnings(),
+        })
+    }
+}
+
+/// Whether the server speaks with sessions or without them; `None` while nothing was spoken.
+pub(super) fn era(status: &ServerStatus) -> Option<&'static str> {
+    // Revisions are dates.
+    let revision = status.protocol_version.as_deref()?;
+    Some(if revision >= FIRST_MODERN { "modern" } else { "legacy" })
+}
+
+/// What the server calls its tool.
+pub(super) fn own_name(tool: &Tool) -> &str {
+    let (Origin::Mcp { tool, .. } | Origin::External { tool } | Origin::Builtin { tool }) = &tool.origin;
+    tool
+}
+
+pub(super) fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn tool_as_json(tool: &Tool) -> Value {
+    json!({
+        "name": own_name(tool), "model_sees": tool.name, "description": tool.description,
+        "annotations": tool.annotations, "input_schema": tool.input_schema, "output_schema": tool.output_schema,
+    })
+}

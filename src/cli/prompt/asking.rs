@@ -1,0 +1,181 @@
+//! Asking a person what a server wants to know. An address is shown whole and never opened: it is the server's word.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Write};
+
+use serde_json::{Map, Value};
+
+use super::Prompt;
+use crate::cli::form::Field;
+use crate::cli::text::harmless;
+use crate::core::tool::{Question, Reaction, Reactions};
+
+/// How one question was taken.
+enum Taken {
+    Reaction(Reaction),
+    Later,
+}
+
+/// How one field was taken.
+enum Filled {
+    With(Value),
+    Empty,
+    /// The end of the input.
+    Later,
+}
+
+impl<R: BufRead, W: Write> Prompt<R, W> {
+    /// Asks each question in turn. `None` when one of them is left open: a server is told all or nothing.
+    pub(in crate::cli) fn reactions(
+        &mut self,
+        questions: &BTreeMap<String, Question>,
+    ) -> io::Result<Option<Reactions>> {
+        let mut reactions = Reactions::new();
+        for (key, question) in questions {
+            let taken = match question {
+                Question::Form { message, schema } => self.form(message, schema)?,
+                Question::Url { message, url } => self.address(message, url)?,
+            };
+            match taken {
+                Taken::Reaction(reaction) => reactions.insert(key.clone(), reaction),
+                Taken::Later => return Ok(None),
+            };
+        }
+        Ok(Some(reactions))
+    }
+
+    fn form(&mut self, message: &str, schema: &Value) -> io::Result<Taken> {
+        let fields = Field::of(schema);
+        writeln!(self.questions, "  {}", indented(message))?;
+        for field in &fields {
+            writeln!(self.questions, "    {}", field.told())?;
+        }
+        loop {
+            let answer = self.line("  [a]nswer, [d]ecline, [c]ancel, [q] leave it pending: ")?;
+            return Ok(Taken::Reaction(match answer.as_deref().map(str::trim) {
+                None | Some("q" | "quit") => return Ok(Taken::Later),
+                Some("a" | "answer" | "y" | "yes") => match self.filled(&fields)? {
+                    Some(content) => Reaction::accept(content),
+                    None => return Ok(Taken::Later),
+                },
+                Some("d" | "decline" | "n" | "no") => Reaction::decline(),
+                Some("c" | "cancel") => Reaction::cancel(),
+                Some(_) => continue,
+            }));
+        }
+    }
+
+    /// The whole form; `None` at the end of the input.
+    fn filled(&mut self, fields: &[Field]) -> io::Result<Option<Map<String, Value>>> {
+        let mut content = Map::new();
+        for field in fields {
+            if let Some(about) = &field.about {
+                writeln!(self.questions, "  {}", indented(about))?;
+            }
+            for choice in field.choices() {
+                writeln!(self.questions, "      {choice}")?;
+            }
+            match self.field(field)? {
+                Filled::With(value) => drop(content.insert(field.name.clone(), value)),
+                Filled::Empty => {}
+                Filled::Later => return Ok(None),
+            }
+        }
+        Ok(Some(content))
+    }
+
+    fn field(&mut self, field: &Field) -> io::Result<Filled> {
+        loop {
+            let Some(typed) = self.line(&format!("    {} > ", field.told()))? else { return Ok(Filled::Later) };
+            match (typed.trim(), &field.default) {
+                ("", Some(default)) => return Ok(Filled::With(default.clone())),
+                ("", None) if !field.required => return Ok(Filled::Empty),
+                ("", None) => writeln!(self.questions, "    this cannot be left out")?,
+                (typed, _) => match field.read(typed) {
+                    Ok(value) => return Ok(Filled::With(value)),
+                    Err(why) => writeln!(self.questions, "    {why}")?,
+                },
+            }
+        }
+    }
+
+    fn address(&mut self, message: &str, url: &str) -> io::Result<Taken> {
+        writeln!(self.questions, "  {}", indented(message))?;
+        writeln!(self.questions, "    {}", harmless(url))?;
+        writeln!(self.questions, "  The server gives this address; open it yourself if you trust it.")?;
+        loop {
+            let answer = self.line("  [y] done there, [d]ecline, [c]ancel, [q] leave it pending: ")?;
+            return Ok(Taken::Reaction(match answer.as_deref().map(str::trim) {
+                None | Some("q" | "quit") => return Ok(Taken::Later),
+                Some("y" | "yes" | "done") => Reaction::done(),
+                Some("d" | "decline" | "n" | "no") => Reaction::decline(),
+                Some("c" | "cancel") => Reaction::cancel(),
+                Some(_) => continue,
+            }));
+        }
+    }
+}
+
+fn indented(text: &str) -> String {
+    harmless(text).trim_end().replace('\n', "\n  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn asked(questions: &[(&str, Question)], typed: &str) -> (Option<Value>, String) {
+        let questions = questions.iter().map(|(key, question)| ((*key).to_owned(), question.clone())).collect();
+        let mut told = Vec::new();
+        let reactions = Prompt::new(typed.as_bytes(), &mut told).reactions(&questions).unwrap();
+        (reactions.map(|reactions| json!(reactions)), String::from_utf8(told).unwrap())
+    }
+
+    fn form() -> Question {
+        let schema = json!({"type": "object", "required": ["seats", "name"], "properties": {
+            "seats": {"type": "integer", "minimum": 1, "default": 2},
+            "name": {"type": "string", "title": "Who flies?"},
+            "note": {"type": "string"},
+        }});
+        Question::Form { message: "Please book.".into(), schema }
+    }
+
+    fn address() -> Question {
+        Question::Url { message: "Sign in.".into(), url: "https://example.com/\u{202e}a?b=c".into() }
+    }
+
+    #[test]
+    fn a_form_is_filled_in_field_by_field_and_asked_again_where_something_does_not_fit() {
+        let (reactions, told) = asked(&[("booking", form())], "a\nmany\n0\n\n\nAda\n\n");
+        let expected = json!({"booking": {"action": "accept", "content": {"seats": 2, "name": "Ada"}}});
+        assert_eq!(reactions, Some(expected));
+        for line in [
+            "type a whole number",
+            "type a number of at least 1",
+            "this cannot be left out",
+            "Who flies?",
+            "seats: integer, at least 1, required [2] > ",
+        ] {
+            assert!(told.contains(line), "{line}: {told}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_shown_whole_and_every_letter_means_its_answer() {
+        for (typed, action) in [("y\n", "accept"), ("x\nd\n", "decline"), ("c\n", "cancel")] {
+            let (reactions, told) = asked(&[("login", address())], typed);
+            assert_eq!(reactions, Some(json!({"login": {"action": action}})));
+            assert!(told.contains("https://example.com/·a?b=c\n"), "{told}");
+        }
+    }
+
+    #[test]
+    fn one_question_left_open_leaves_all_open() {
+        assert_eq!(asked(&[("a", address()), ("b", form())], "y\nq\n").0, None);
+        assert_eq!(asked(&[("a", address()), ("b", form())], "y\na\n3\n").0, None, "the input ended in the form");
+        let (both, _) = asked(&[("a", address()), ("b", form())], "y\nd\n");
+        assert_eq!(both, Some(json!({"a": {"action": "accept"}, "b": {"action": "decline"}})));
+    }
+}

@@ -1,0 +1,277 @@
+//! The access to one server while it is connected: the token to send, and where the next one comes from.
+//!
+//! However many requests find a token refused at once, it is renewed once, and the others use what came of it; the same
+//! holds between processes that share a file of credentials. Renewing belongs to nobody's request: one that is given up
+//! in the middle must not lose the only refresh token that is still good.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use reqwest::Url;
+use rmcp::transport::auth::WWWAuthenticateParams;
+use secrecy::{ExposeSecret, SecretString};
+use tracing::Dispatch;
+use tracing::instrument::WithSubscriber;
+
+use super::consent::Consent;
+use super::credentials::{Credential, CredentialFile, is_stale};
+use super::discovery::Target;
+use super::fault::{AccessError, harmless};
+use super::renewal::{self, Renewed};
+use super::settings::{ClientProof, Grant, OAuthSettings};
+use crate::mcp::http::egress::{Egress, Reach};
+
+/// The access to one server.
+#[derive(Debug)]
+pub(in crate::mcp) struct Access {
+    settings: OAuthSettings,
+    target: Target,
+    held: Mutex<Held>,
+    /// Held while a token is obtained. What was asked for in this connection is in it.
+    obtaining: tokio::sync::Mutex<Asked>,
+}
+
+/// What is known of the token.
+#[derive(Clone, Debug)]
+enum Held {
+    /// Nobody looked yet.
+    Unread,
+    /// There is none.
+    None,
+    Token(Token),
+}
+
+/// A token to send.
+#[derive(Clone, Debug)]
+struct Token {
+    secret: SecretString,
+    expires_at: Option<Timestamp>,
+    scopes: Vec<String>,
+}
+
+/// Scopes that were asked for already.
+type Asked = BTreeSet<String>;
+
+/// Why another token is needed.
+#[derive(Clone, Debug)]
+pub(super) enum Refused {
+    /// The one that was sent, if any, is of no use: what the server says to that.
+    Unauthorized { challenge: String },
+    /// It does not suffice: what the server says to that.
+    Insufficient { challenge: String },
+}
+
+impl Access {
+    /// Access to the server at that address. Asks nobody yet.
+    pub(in crate::mcp) fn new(settings: OAuthSettings, url: Url, egress: Egress) -> Arc<Self> {
+        let reach = Reach::from_server(egress, &url, settings.allow_private);
+        Arc::new(Self {
+            settings,
+            target: Target { url, reach },
+            held: Mutex::new(Held::Unread),
+            obtaining: tokio::sync::Mutex::default(),
+        })
+    }
+
+    /// The token to send with a request. Without one the request goes out as it is: the server may not want any.
+    pub(super) async fn token(self: &Arc<Self>) -> Result<Option<SecretString>, AccessError> {
+        let held = self.held();
+        match (held, &self.settings.grant) {
+            (Held::Token(token), _) if !is_stale(token.expires_at) => Ok(Some(token.secret)),
+            (Held::Token(token), _) => self.obtain(Some(token.secret), None).await.map(Some),
+            (Held::Unread | Held::None, Grant::Client { .. }) => self.obtain(None, None).await.map(Some),
+            (Held::None, Grant::Person { .. }) => Ok(None),
+            (Held::Unread, Grant::Person { credentials, .. }) => match credentials.newest(self.server()) {
+                Ok(Some(found)) if !found.is_stale() => Ok(Some(self.hold(&found))),
+                Ok(Some(found)) => self.obtain(Some(found.access_token), None).await.map(Some),
+                // Nothing is held against a server that may not want a token: if it does, the fault is told then.
+                Ok(None) | Err(_) => {
+                    *self.state() = Held::None;
+                    Ok(None)
+                }
+            },
+        }
+    }
+
+    /// Another token than the one that was sent, because of what the server said.
+    pub(super) async fn after(
+        self: &Arc<Self>,
+        sent: Option<SecretString>,
+        refused: Refused,
+    ) -> Result<SecretString, AccessError> {
+        self.obtain(sent, Some(refused)).await
+    }
+
+    /// Obtains a token in a task of its own, which ends its work whatever becomes of the request.
+    async fn obtain(
+        self: &Arc<Self>,
+        sent: Option<SecretString>,
+        refused: Option<Refused>,
+    ) -> Result<SecretString, AccessError> {
+        let access = self.clone();
+        // The SDK logs codes, and what comes with tokens.
+        let obtaining = async move { access.obtained(sent, refused).await }.with_subscriber(Dispatch::none());
+        match tokio::spawn(obtaining).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(AccessError::Failed("obtaining it panicked".into())),
+        }
+    }
+
+    async fn obtained(
+        &self,
+        sent: Option<SecretString>,
+        refused: Option<Refused>,
+    ) -> Result<SecretString, AccessError> {
+        let mut asked = self.obtaining.lock().await;
+        if let Held::Token(token) = self.held()
+            && is_another(&token.secret, sent.as_ref())
+        {
+            return Ok(token.secret);
+        }
+        if let Grant::Person { credentials, .. } = &self.settings.grant
+            && let Some(newer) = credentials.newest(self.server())?.filter(|kept| is_of_use(kept, sent.as_ref()))
+        {
+            return Ok(self.hold(&newer));
+        }
+        let wanted = match &refused {
+            Some(Refused::Insufficient { challenge }) => Some(self.wider(challenge, &asked)?),
+            Some(Refused::Unauthorized { .. }) | None => None,
+        };
+        let challenge = refused.as_ref().map(Refused::challenge).filter(|challenge| !challenge.is_empty());
+        let granted = match &self.settings.grant {
+            Grant::Client { id, proof } => {
+                asked.extend(wanted.iter().flatten().cloned());
+                self.by_itself(id, proof, wanted, challenge).await?
+            }
+            Grant::Person { client, credentials, browser: Some(browser), .. } => {
+                asked.extend(wanted.iter().flatten().cloned());
+                match self.kept(credentials, sent.as_ref(), wanted.is_some()).await? {
+                    Renewed::Granted(credential) => credential,
+                    Renewed::Ended(_) => {
+                        let scopes = wanted.unwrap_or_else(|| self.settings.scopes.clone());
+                        let browser = browser.as_ref();
+                        let target = &self.target;
+                        Consent { target, client, scopes: &scopes, credentials, browser }.ask(challenge).await?
+                    }
+                }
+            }
+            Grant::Person { credentials, browser: None, .. } => {
+                match self.kept(credentials, sent.as_ref(), wanted.is_some()).await? {
+                    Renewed::Granted(credential) => credential,
+                    Renewed::Ended(why) => {
+                        let (server, scopes) = (self.settings.server.clone(), wanted.unwrap_or_default());
+                        return Err(AccessError::LoginNeeded { server, why, scopes });
+                    }
+                }
+            }
+        };
+        Ok(self.hold(&granted))
+    }
+
+    async fn by_itself(
+        &self,
+        id: &str,
+        proof: &ClientProof,
+        wanted: Option<Vec<String>>,
+        challenge: Option<&str>,
+    ) -> Result<Credential, AccessError> {
+        let held = match self.held() {
+            Held::Token(token) => token.scopes,
+            Held::Unread | Held::None => Vec::new(),
+        };
+        let scopes = wanted.unwrap_or_else(|| if held.is_empty() { self.settings.scopes.clone() } else { held });
+        renewal::request(&self.target, id, proof, &scopes, challenge).await
+    }
+
+    /// What is kept, if it is another token than the one that was sent, or can be renewed.
+    async fn kept(
+        &self,
+        credentials: &CredentialFile,
+        sent: Option<&SecretString>,
+        does_not_suffice: bool,
+    ) -> Result<Renewed, AccessError> {
+        let nobody = || Renewed::Ended("it answered HTTP 401, and nobody has logged in".into());
+        if credentials.newest(self.server())?.is_none() {
+            return Ok(nobody());
+        }
+        let _lock = credentials.renewing(self.server()).await?;
+        let Some(kept) = credentials.newest(self.server())? else { return Ok(nobody()) };
+        if is_of_use(&kept, sent) {
+            return Ok(Renewed::Granted(kept));
+        }
+        if does_not_suffice {
+            return Ok(Renewed::Ended("it answered HTTP 403: the access that was granted does not suffice".into()));
+        }
+        let renewed = renewal::renew(&self.target, &kept).await?;
+        if let Renewed::Granted(credential) = &renewed {
+            credentials.keep(credential.clone()).await?;
+        }
+        Ok(renewed)
+    }
+
+    /// What to ask for when something is missing: what there is and what is missing. To ask again for what was asked for
+    /// before would go on for ever.
+    fn wider(&self, challenge: &str, asked: &Asked) -> Result<Vec<String>, AccessError> {
+        let said = WWWAuthenticateParams::parse(challenge, &self.target.url);
+        let missing: Vec<String> =
+            said.scope.iter().flat_map(|scope| scope.split_whitespace()).filter_map(scope).collect();
+        let mut scopes = match self.held() {
+            Held::Token(token) => token.scopes,
+            Held::Unread | Held::None => self.settings.scopes.clone(),
+        };
+        let is_new = |scope: &String| !asked.contains(scope) && !scopes.contains(scope);
+        if !said.is_insufficient_scope() || !missing.iter().any(is_new) {
+            let named = if missing.is_empty() { String::new() } else { format!(" (it wants {})", missing.join(" ")) };
+            return Err(AccessError::Insufficient(harmless(&named)));
+        }
+        let more: Vec<String> = missing.into_iter().filter(|scope| !scopes.contains(scope)).collect();
+        scopes.extend(more);
+        Ok(scopes)
+    }
+
+    fn hold(&self, credential: &Credential) -> SecretString {
+        let token = Token {
+            secret: credential.access_token.clone(),
+            expires_at: credential.expires_at,
+            scopes: credential.scopes.clone(),
+        };
+        *self.state() = Held::Token(token);
+        credential.access_token.clone()
+    }
+
+    fn server(&self) -> &str {
+        self.target.url.as_str()
+    }
+
+    fn held(&self) -> Held {
+        self.state().clone()
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Refused {
+    fn challenge(&self) -> &str {
+        match self {
+            Self::Unauthorized { challenge } | Self::Insufficient { challenge } => challenge,
+        }
+    }
+}
+
+/// Whether it is worth sending after another one was refused.
+fn is_of_use(kept: &Credential, sent: Option<&SecretString>) -> bool {
+    is_another(&kept.access_token, sent) && !kept.is_stale()
+}
+
+fn is_another(token: &SecretString, sent: Option<&SecretString>) -> bool {
+    sent.is_none_or(|sent| sent.expose_secret() != token.expose_secret())
+}
+
+/// A scope as RFC 6749 allows it.
+fn scope(text: &str) -> Option<String> {
+    let is_allowed = |c: char| c.is_ascii_graphic() && c != '"' && c != '\\';
+    text.chars().all(is_allowed).then(|| text.to_owned())
+}

@@ -1,0 +1,174 @@
+//! The HTTP client of a server that may want access to be granted: it sends the token there is, and when it is refused,
+//! the next one. A request that was refused was not done, so it is sent again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::stream::BoxStream;
+use http::{HeaderName, HeaderValue, StatusCode};
+use rmcp::model::ClientJsonRpcMessage;
+use rmcp::transport::auth::AuthError;
+use rmcp::transport::streamable_http_client::{
+    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use secrecy::{ExposeSecret, SecretString};
+use sse_stream::Sse;
+
+use super::access::{Access, Refused};
+use super::fault::AccessError;
+
+type Headers = HashMap<HeaderName, HeaderValue>;
+type Failure = StreamableHttpError<reqwest::Error>;
+type Events = BoxStream<'static, Result<Sse, SseError>>;
+
+/// How often a request is sent again with a token that has more rights.
+const WIDENINGS: usize = 2;
+
+/// An HTTP client that sends a token, if there is access to be had.
+#[derive(Clone, Debug)]
+pub(in crate::mcp) struct Authorized<C> {
+    inner: C,
+    access: Option<Arc<Access>>,
+}
+
+impl<C> Authorized<C> {
+    /// That client, with this access; without any it sends what it is told.
+    pub(in crate::mcp) fn new(inner: C, access: Option<Arc<Access>>) -> Self {
+        Self { inner, access }
+    }
+
+    async fn send<T, F, R>(&self, given: Option<String>, request: F) -> Result<T, Failure>
+    where
+        F: Fn(Option<String>) -> R + Send + Sync,
+        R: Future<Output = Result<T, Failure>> + Send,
+        T: Send,
+    {
+        let Some(access) = self.access.as_ref().filter(|_| given.is_none()) else {
+            return request(given).await;
+        };
+        let mut token = access.token().await.map_err(told)?;
+        let (mut renewed, mut widened) = (false, 0);
+        loop {
+            let failure = match request(exposed(token.as_ref())).await {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure,
+            };
+            let Some(refused) = refusal(&failure) else { return Err(failure) };
+            match &refused {
+                Refused::Unauthorized { .. } if renewed => return Err(told(AccessError::Distrusted)),
+                Refused::Unauthorized { .. } => renewed = true,
+                Refused::Insufficient { .. } if widened == WIDENINGS => return Err(failure),
+                Refused::Insufficient { .. } => widened += 1,
+            }
+            token = Some(access.after(token, refused).await.map_err(told)?);
+        }
+    }
+}
+
+/// What a server refuses for want of access. Some say 401 without the challenge that belongs to it.
+#[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK; nothing else is about access")]
+fn refusal(failure: &Failure) -> Option<Refused> {
+    match failure {
+        StreamableHttpError::AuthRequired(required) => {
+            Some(Refused::Unauthorized { challenge: required.www_authenticate_header.clone() })
+        }
+        StreamableHttpError::InsufficientScope(insufficient) => {
+            Some(Refused::Insufficient { challenge: insufficient.www_authenticate_header.clone() })
+        }
+        StreamableHttpError::Client(error) if error.status() == Some(StatusCode::UNAUTHORIZED) => {
+            Some(Refused::Unauthorized { challenge: String::new() })
+        }
+        StreamableHttpError::UnexpectedServerResponse(text) if text.starts_with("HTTP 401") => {
+            Some(Refused::Unauthorized { challenge: String::new() })
+        }
+        _ => None,
+    }
+}
+
+/// Our own words, in the only place for words that the SDK's error has.
+fn told(error: AccessError) -> Failure {
+    StreamableHttpError::Auth(AuthError::AuthorizationFailed(error.to_string()))
+}
+
+fn exposed(token: Option<&SecretString>) -> Option<String> {
+    token.map(|token| token.expose_secret().to_owned())
+}
+
+impl<C: StreamableHttpClient<Error = reqwest::Error> + Sync> StreamableHttpClient for Authorized<C> {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        headers: Headers,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let post = |token| {
+            let (uri, message, session, headers) = (uri.clone(), message.clone(), session_id.clone(), headers.clone());
+            self.inner.post_message(uri, message, session, token, headers)
+        };
+        self.send(auth_header, post).await
+    }
+
+    async fn post_message_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        headers: Headers,
+        max: usize,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let post = |token| {
+            let (uri, message, session, headers) = (uri.clone(), message.clone(), session_id.clone(), headers.clone());
+            self.inner.post_message_with_max_sse_event_size(uri, message, session, token, headers, max)
+        };
+        self.send(auth_header, post).await
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        auth_header: Option<String>,
+        headers: Headers,
+    ) -> Result<(), Failure> {
+        let delete = |token| self.inner.delete_session(uri.clone(), session_id.clone(), token, headers.clone());
+        self.send(auth_header, delete).await
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        auth_header: Option<String>,
+        headers: Headers,
+    ) -> Result<Events, Failure> {
+        let get = |token| {
+            let (uri, session, last, headers) =
+                (uri.clone(), session_id.clone(), last_event_id.clone(), headers.clone());
+            self.inner.get_stream(uri, session, last, token, headers)
+        };
+        self.send(auth_header, get).await
+    }
+
+    async fn get_stream_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        auth_header: Option<String>,
+        headers: Headers,
+        max: usize,
+    ) -> Result<Events, Failure> {
+        let get = |token| {
+            let (uri, session, last, headers) =
+                (uri.clone(), session_id.clone(), last_event_id.clone(), headers.clone());
+            self.inner.get_stream_with_max_sse_event_size(uri, session, last, token, headers, max)
+        };
+        self.send(auth_header, get).await
+    }
+}

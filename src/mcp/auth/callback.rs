@@ -1,0 +1,97 @@
+//! What an authorization server says by the address it leads a browser back to.
+
+use reqwest::Url;
+use secrecy::SecretString;
+
+/// The answer to an authorization request.
+#[derive(Debug)]
+pub(super) enum Callback {
+    /// Access was granted; the code can be exchanged for tokens.
+    Granted {
+        code: SecretString,
+        /// Who says so, if it says who it is (RFC 9207).
+        issuer: Option<String>,
+    },
+    /// It was not, for that reason.
+    Denied(String),
+}
+
+/// Why an address is no answer to the question that was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stray {
+    /// Its state is not ours: it answers somebody else's question.
+    State,
+    /// It has neither a code nor an error.
+    Empty,
+}
+
+impl Callback {
+    /// Reads the address, if it answers the question with that state. A parameter that is there twice makes it no answer.
+    pub(super) fn read(address: &str, state: &str) -> Result<Self, Stray> {
+        let url = Url::parse(address).map_err(|_| Stray::Empty)?;
+        let value = |name: &str| {
+            let mut values = url.query_pairs().filter(|(key, _)| key == name).map(|(_, value)| value.into_owned());
+            values.next().filter(|_| values.next().is_none())
+        };
+        if value("state").is_none_or(|received| received != state) {
+            return Err(Stray::State);
+        }
+        if let Some(error) = value("error") {
+            let why = value("error_description").map(|why| format!("{error}: {why}")).unwrap_or(error);
+            return Ok(Self::Denied(why));
+        }
+        let code = value("code").ok_or(Stray::Empty)?;
+        Ok(Self::Granted { code: code.into(), issuer: value("iss") })
+    }
+}
+
+/// The state of the question that a page asks.
+pub(super) fn state_of(page: &str) -> Option<String> {
+    let url = Url::parse(page).ok()?;
+    url.query_pairs().find(|(key, _)| key == "state").map(|(_, value)| value.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::ExposeSecret;
+
+    use super::*;
+
+    const BACK: &str = "http://127.0.0.1:1/callback";
+
+    fn read(query: &str) -> Result<Callback, Stray> {
+        Callback::read(&format!("{BACK}?{query}"), "s1")
+    }
+
+    #[test]
+    fn a_code_with_our_state_is_a_grant() {
+        let Ok(Callback::Granted { code, issuer }) = read("code=c%2F1&state=s1&iss=https%3A%2F%2Fas.test") else {
+            panic!("not granted")
+        };
+        assert_eq!((code.expose_secret(), issuer.as_deref()), ("c/1", Some("https://as.test")));
+    }
+
+    #[test]
+    fn another_state_or_none_or_two_is_no_answer() {
+        for query in ["code=c&state=s2", "code=c", "code=c&state=s1&state=s1", "error=access_denied&state=s2"] {
+            assert_eq!(read(query).expect_err(query), Stray::State);
+        }
+        for query in ["state=s1", "code=a&code=b&state=s1"] {
+            assert_eq!(read(query).expect_err(query), Stray::Empty);
+        }
+    }
+
+    #[test]
+    fn an_error_with_our_state_is_a_denial() {
+        let Ok(Callback::Denied(why)) = read("error=access_denied&error_description=not%20you&state=s1") else {
+            panic!("not denied")
+        };
+        assert_eq!(why, "access_denied: not you");
+    }
+
+    #[test]
+    fn the_state_of_a_page_is_what_it_asks_with() {
+        assert_eq!(state_of("https://as.test/authorize?client_id=a&state=x%20y").as_deref(), Some("x y"));
+        assert_eq!(state_of("https://as.test/authorize"), None);
+    }
+}

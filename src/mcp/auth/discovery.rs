@@ -1,0 +1,125 @@
+//! Who grants access to a server: its metadata (RFC 9728) names an authorization server, whose metadata (RFC 8414, OpenID
+//! Connect) names endpoints. The SDK finds them; here is checked what it leaves to us: where they lead.
+
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, WWW_AUTHENTICATE};
+use reqwest::{Client, StatusCode, Url, redirect};
+use rmcp::transport::auth::{AuthorizationManager, AuthorizationMetadata, OAuthClientConfig};
+
+use super::fault::{AccessError, failed, root_cause, shown};
+use crate::mcp::http::egress::Reach;
+
+const DIAL: Duration = Duration::from_secs(10);
+const EXCHANGE: Duration = Duration::from_secs(30);
+
+/// A server that wants access to be granted, and how far its metadata may lead.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub(super) url: Url,
+    pub(super) reach: Reach,
+}
+
+/// An authorization server, ready to be asked.
+pub(super) struct AuthorizationServer {
+    pub(super) manager: AuthorizationManager,
+    pub(super) issuer: String,
+    pub(super) metadata: AuthorizationMetadata,
+}
+
+impl Target {
+    /// Finds the authorization server, beginning with the server's challenge if there was one.
+    pub(super) async fn discover(&self, challenge: Option<&str>) -> Result<AuthorizationServer, AccessError> {
+        let mut manager = self.manager().await?;
+        let found = manager.resolve_metadata_from_challenge(challenge).await.map_err(failed)?;
+        let metadata = found.metadata;
+        let (true, Some(issuer)) = (found.source.is_discovered(), metadata.issuer.clone()) else {
+            let why = "it publishes no OAuth metadata; if it takes a token, give it in the server's `auth` as `bearer`";
+            return Err(AccessError::Failed(why.into()));
+        };
+        self.dialled(&metadata.token_endpoint)?;
+        metadata.registration_endpoint.iter().try_for_each(|endpoint| self.dialled(endpoint))?;
+        // A person opens it, in a browser of theirs.
+        self.endpoint(&metadata.authorization_endpoint)?;
+        manager.set_metadata(metadata.clone());
+        Ok(AuthorizationServer { manager, issuer, metadata })
+    }
+
+    /// What the server says to somebody without access: it may name what to ask for, and where. A ping is refused by
+    /// whoever refuses anything, and changes nothing.
+    pub(super) async fn challenge(&self) -> Result<Option<String>, AccessError> {
+        let ping = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+        let request = self.client()?.post(self.url.clone()).header(ACCEPT, "application/json, text/event-stream");
+        let answer = request.json(&ping).send().await.map_err(|error| {
+            AccessError::Failed(format!("{} cannot be reached: {}", shown(&self.url), root_cause(&error)))
+        })?;
+        let challenge = answer.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
+        Ok(challenge.filter(|_| answer.status() == StatusCode::UNAUTHORIZED).map(str::to_owned))
+    }
+
+    async fn manager(&self) -> Result<AuthorizationManager, AccessError> {
+        let url = self.url.clone();
+        let mut manager = match self.reach.admits_private() {
+            true => AuthorizationManager::new_allowing_private_addresses(url).await,
+            false => AuthorizationManager::new(url).await,
+        }
+        .map_err(failed)?;
+        manager.with_client(self.client()?).map_err(failed)?;
+        Ok(manager)
+    }
+
+    /// A client that dials what may be dialled, and goes nowhere that it was not told to.
+    fn client(&self) -> Result<Client, AccessError> {
+        let mut client = Client::builder().connect_timeout(DIAL).timeout(EXCHANGE).redirect(redirect::Policy::none());
+        if let Some(guard) = self.reach.resolver() {
+            client = client.dns_resolver(guard);
+        }
+        client.build().map_err(|error| AccessError::Failed(format!("there is no HTTP client: {error}")))
+    }
+
+    /// An endpoint that we dial.
+    fn dialled(&self, endpoint: &str) -> Result<(), AccessError> {
+        let url = self.endpoint(endpoint)?;
+        self.reach.check(&url).map_err(|refused| AccessError::Failed(format!("its metadata cannot be used: {refused}")))
+    }
+
+    /// An endpoint that secrets can be entrusted to as far as to the server itself.
+    fn endpoint(&self, endpoint: &str) -> Result<Url, AccessError> {
+        let url = Url::parse(endpoint).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+        let url =
+            url.ok_or_else(|| AccessError::Failed("its metadata has an endpoint that is no web address".into()))?;
+        match (self.url.scheme(), url.scheme()) {
+            ("https", "http") => {
+                let why = format!("its metadata leads to {}, which is not encrypted", shown(&url));
+                Err(AccessError::Failed(why))
+            }
+            _ => Ok(url),
+        }
+    }
+}
+
+impl AuthorizationServer {
+    /// Whether it says so in a member of its metadata that is true or false.
+    pub(super) fn says(&self, member: &str) -> bool {
+        self.metadata.additional_fields.get(member).and_then(serde_json::Value::as_bool) == Some(true)
+    }
+
+    /// Whether it knows a scope of that name.
+    pub(super) fn knows_scope(&self, scope: &str) -> bool {
+        self.metadata.scopes_supported.iter().flatten().any(|known| known == scope)
+    }
+
+    /// The server as its own metadata calls it, which is what tokens are asked for. The SDK tells it in nothing but the
+    /// address of an authorization page.
+    pub(super) async fn resource(&mut self, target: &Target) -> String {
+        let stranger = OAuthClientConfig::new("nobody", "http://127.0.0.1/");
+        let page = match self.manager.configure_client(stranger) {
+            Ok(()) => self.manager.get_authorization_url(&[]).await.ok().and_then(|page| Url::parse(&page).ok()),
+            Err(_) => None,
+        };
+        let named = page.and_then(|page| {
+            page.query_pairs().find(|(key, _)| key == "resource").map(|(_, value)| value.into_owned())
+        });
+        named.unwrap_or_else(|| target.url.to_string())
+    }
+}

@@ -1,0 +1,157 @@
+//! Why there is no access, in words for people. Nothing that was granted, and no address with what it may hold, is in them.
+
+use std::error::Error;
+
+use reqwest::Url;
+use rmcp::transport::auth::AuthError;
+
+use super::credentials::CredentialError;
+use crate::core::id::ServerId;
+use crate::mcp::http::egress;
+
+/// Why access cannot be had. Messages follow "the MCP server `x` could not be reached: ".
+#[derive(Debug, thiserror::Error)]
+pub(in crate::mcp) enum AccessError {
+    /// A person has to grant access, or more of it.
+    #[error("{why}; run `{}`", login_command(.server, .scopes))]
+    LoginNeeded {
+        server: ServerId,
+        why: String,
+        /// What has to be asked for, if it is more than usual.
+        scopes: Vec<String>,
+    },
+    /// What was granted cannot be read or kept.
+    #[error(transparent)]
+    Credentials(#[from] CredentialError),
+    /// The authorization server, or the way to it, is not as it has to be.
+    #[error("access could not be obtained: {0}")]
+    Failed(String),
+    /// The access that was granted does not suffice, and asking for more is of no use.
+    #[error("it answered HTTP 403: the access that was granted does not suffice{0}")]
+    Insufficient(String),
+    /// It refuses the token it was just given.
+    #[error("it answered HTTP 401 also to a token that was just obtained; its author has to look into that")]
+    Distrusted,
+}
+
+/// The longest words of a stranger that are repeated.
+const LONGEST: usize = 300;
+
+/// What went wrong between us and an authorization server.
+pub(super) fn failed(error: AuthError) -> AccessError {
+    AccessError::Failed(words(&error))
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK; the others explain themselves")]
+fn words(error: &AuthError) -> String {
+    let text = match error {
+        AuthError::DiscoveryRequestFailed { url, source } => {
+            format!("its metadata at {} cannot be read: {}", shown(url), root_cause(source.as_ref()))
+        }
+        AuthError::ProtectedResourceMetadataInvalid { url, reason } => {
+            format!("its metadata at {} cannot be used: {reason}", shown(url))
+        }
+        AuthError::AuthorizationServerMismatch { expected_issuer, received_issuer } => format!(
+            "the authorization server should be {expected_issuer} and calls itself {received_issuer}; somebody may be in between"
+        ),
+        AuthError::AuthorizationServerMissingIssuer { expected_issuer } => {
+            format!("the authorization server {expected_issuer} does not say who it is, as it has to")
+        }
+        AuthError::PkceUnsupported => {
+            "its authorization server does not support PKCE with S256, without which a stolen code can be used".into()
+        }
+        AuthError::RegistrationFailed(why) => format!(
+            "its authorization server does not let toolgate register ({why}); register a client there and set `client_id`"
+        ),
+        AuthError::TokenExchangeFailed(why)
+        | AuthError::TokenRefreshFailed(why)
+        | AuthError::ClientCredentialsError(why) => {
+            let why = why.trim_start_matches("Token exchange failed: ");
+            format!("its authorization server gave no token: {}", answer(why))
+        }
+        other => other.to_string(),
+    };
+    harmless(&text)
+}
+
+/// What the token endpoint said. A parser quotes what it could not read, which may be a token.
+fn answer(why: &str) -> &str {
+    match why.strip_prefix("Server returned error response: ") {
+        Some(said) => said,
+        None if ["invalid type", "invalid value", "parse error", "unknown variant", "line "]
+            .iter()
+            .any(|quoting| why.contains(quoting)) =>
+        {
+            "its answer cannot be read"
+        }
+        None => why,
+    }
+}
+
+/// The words of a stranger without what would move a cursor, and not too many of them.
+pub(super) fn harmless(text: &str) -> String {
+    let printable = |c: char| if c.is_control() { ' ' } else { c };
+    text.chars().map(printable).take(LONGEST).collect()
+}
+
+/// An address without what may be secret in it.
+pub(super) fn shown(url: &Url) -> String {
+    format!("{}{}", url.origin().ascii_serialization(), url.path())
+}
+
+/// The command that asks for access. Scopes are a stranger's words, and people paste what they are shown.
+fn login_command(server: &ServerId, scopes: &[String]) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ":._/-".contains(c);
+    let quoted = |scope: &String| match scope.chars().all(is_plain) {
+        true => format!(" --scope {scope}"),
+        false => format!(" --scope '{}'", scope.replace('\'', r"'\''")),
+    };
+    let scopes: String = scopes.iter().map(quoted).collect();
+    format!("toolgate mcp login {server}{scopes}")
+}
+
+/// What it comes down to.
+pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
+    if let Some(refused) = egress::refusal(error) {
+        return refused.to_string();
+    }
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_token_endpoint_answered_is_told_and_what_could_not_be_read_is_not() {
+        let told = |why: &str| words(&AuthError::TokenExchangeFailed(why.into()));
+        assert_eq!(
+            told("Server returned error response: invalid_grant: the code is used\u{1b}[2J"),
+            "its authorization server gave no token: invalid_grant: the code is used [2J"
+        );
+        let quoting = "invalid type: string \"s3cret-token\", expected u64 at line 1 column 9";
+        assert_eq!(told(quoting), "its authorization server gave no token: its answer cannot be read");
+    }
+
+    #[test]
+    fn a_command_with_the_scopes_of_a_stranger_runs_only_itself() {
+        let command = |scopes: &[&str]| {
+            login_command(&"crm".into(), &scopes.iter().map(|scope| (*scope).to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(command(&[]), "toolgate mcp login crm");
+        assert_eq!(
+            command(&["crm:read", "x;$(rm)'"]),
+            r"toolgate mcp login crm --scope crm:read --scope 'x;$(rm)'\'''"
+        );
+    }
+
+    #[test]
+    fn an_address_is_shown_without_user_and_query() {
+        let url = Url::parse("https://user:pw@as.test:8443/a/b?key=s3cret#x").expect("a URL");
+        assert_eq!(shown(&url), "https://as.test:8443/a/b");
+    }
+}

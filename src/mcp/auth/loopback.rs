@@ -1,0 +1,156 @@
+//! The browser of the person at this machine: the page is shown to them, and the answer comes to a port of this machine.
+//!
+//! One answer is taken, the one with our state. Whatever else connects is told that it is not expected, learns nothing, and
+//! ends nothing. The pages say the same to everybody: nothing of a request comes back in them.
+
+use std::fmt;
+use std::io;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
+
+use super::browser::Browser;
+use super::callback::{Callback, state_of};
+
+const PATH: &str = "/callback";
+/// How long a connection may take to say what it wants.
+const REQUEST: Duration = Duration::from_secs(5);
+/// The longest request that is read.
+const LONGEST: u64 = 16 * 1024;
+
+/// Shows a page to a person, in whatever way.
+type Show = Box<dyn Fn(&str) + Send + Sync>;
+
+/// A port of this machine that waits for a browser.
+pub struct Loopback {
+    listener: TcpListener,
+    port: u16,
+    patience: Duration,
+    show: Show,
+}
+
+impl Loopback {
+    /// Listens on 127.0.0.1. `show` is given the address of each page, and `patience` is how long a person may take.
+    pub async fn bind(
+        port: Option<u16>,
+        patience: Duration,
+        show: impl Fn(&str) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.unwrap_or(0))).await?;
+        let port = listener.local_addr()?.port();
+        Ok(Self { listener, port, patience, show: Box::new(show) })
+    }
+
+    /// Waits for the request that answers the question with that state.
+    async fn answer(&self, state: &str) -> io::Result<String> {
+        let mut open = FuturesUnordered::new();
+        loop {
+            tokio::select! {
+                accepted = self.listener.accept() => open.push(self.served(accepted?.0, state)),
+                Some(answer) = open.next() => if let Some(address) = answer {
+                    return Ok(address);
+                },
+            }
+        }
+    }
+
+    /// Answers one connection: with the address that was asked for, if that is the answer.
+    async fn served(&self, mut stream: TcpStream, state: &str) -> Option<String> {
+        let target = timeout(REQUEST, target_of(&mut stream)).await.ok().flatten()?;
+        let address = format!("http://127.0.0.1:{}{target}", self.port);
+        let callback = match target.strip_prefix(PATH).is_some_and(|rest| rest.starts_with('?')) {
+            true => Callback::read(&address, state).ok(),
+            false => None,
+        };
+        let page = match callback {
+            Some(Callback::Granted { .. }) => GRANTED,
+            Some(Callback::Denied(_)) => DENIED,
+            None => STRAY,
+        };
+        // A browser that is gone already has still brought the answer.
+        let _ = timeout(REQUEST, respond(&mut stream, page)).await;
+        callback.map(|_| address)
+    }
+}
+
+#[async_trait]
+impl Browser for Loopback {
+    fn redirect_uri(&self) -> String {
+        format!("http://127.0.0.1:{}{PATH}", self.port)
+    }
+
+    async fn visit(&self, page: &str) -> Result<String, String> {
+        let state = state_of(page).ok_or("the authorization page asks without a state")?;
+        (self.show)(page);
+        match timeout(self.patience, self.answer(&state)).await {
+            Ok(answer) => answer.map_err(|error| format!("the port {} cannot be listened to: {error}", self.port)),
+            Err(_) => Err(format!("nobody finished the page within {} s", self.patience.as_secs())),
+        }
+    }
+}
+
+impl fmt::Debug for Loopback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Loopback").field("port", &self.port).finish_non_exhaustive()
+    }
+}
+
+/// What a request asks for; `None` if it is no request for a page.
+async fn target_of(stream: &mut TcpStream) -> Option<String> {
+    let mut head = Vec::new();
+    let mut limited = stream.take(LONGEST);
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        if limited.read_buf(&mut head).await.ok()? == 0 {
+            return None;
+        }
+    }
+    let head = std::str::from_utf8(&head).ok()?;
+    let mut line = head.lines().next()?.split(' ');
+    let (method, target, version) = (line.next()?, line.next()?, line.next()?);
+    (method == "GET" && version.starts_with("HTTP/1.") && target.starts_with('/')).then(|| target.to_owned())
+}
+
+/// What a browser is told.
+struct Page {
+    status: &'static str,
+    title: &'static str,
+    text: &'static str,
+}
+
+const GRANTED: Page = Page {
+    status: "200 OK",
+    title: "toolgate has its answer",
+    text: "You can close this page and go back to the terminal.",
+};
+const DENIED: Page = Page {
+    status: "200 OK",
+    title: "toolgate was not given access",
+    text: "You can close this page. The terminal says more.",
+};
+const STRAY: Page = Page {
+    status: "404 Not Found",
+    title: "toolgate does not expect this",
+    text: "Open the address that the terminal shows, and finish there.",
+};
+
+async fn respond(stream: &mut TcpStream, page: Page) -> io::Result<()> {
+    let Page { status, title, text } = page;
+    let body = format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{title}</title><h1>{title}</h1><p>{text}</p></html>\n"
+    );
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: text/html; charset=utf-8\r\ncontent-length: {length}\r\nconnection: close\r\n\
+         cache-control: no-store\r\nreferrer-policy: no-referrer\r\ncontent-security-policy: default-src 'none'\r\n\
+         x-content-type-options: nosniff\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await?;
+    stream.write_all(body.as_bytes()).await?;
+    stream.shutdown().await
+}

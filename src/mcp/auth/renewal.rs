@@ -1,0 +1,121 @@
+//! Tokens without a person: renewed with what a person granted before, or asked for in toolgate's own name.
+
+use rmcp::transport::auth::{AuthError, ClientCredentialsConfig, JwtSigningAlgorithm};
+use secrecy::ExposeSecret;
+use tokio::runtime::Handle;
+use tracing::{Dispatch, dispatcher};
+
+use super::credentials::{Client, Credential};
+use super::discovery::{AuthorizationServer, Target};
+use super::fault::{AccessError, failed};
+use super::settings::{ClientProof, SigningAlgorithm};
+use super::tokens::Desk;
+
+/// What came of renewing.
+pub(super) enum Renewed {
+    /// A new token, and perhaps a new refresh token; the old one must not be used again.
+    Granted(Credential),
+    /// Nothing: a person has to grant access anew, because of that.
+    Ended(String),
+}
+
+/// Renews what a person granted. It is shown to nobody but who issued it.
+pub(super) async fn renew(target: &Target, old: &Credential) -> Result<Renewed, AccessError> {
+    if old.refresh_token.is_none() {
+        return Ok(Renewed::Ended("what was granted is used up, and cannot be renewed".into()));
+    }
+    let mut from = target.discover(None).await?;
+    if from.issuer != old.issuer {
+        let why = format!("it is now {} that grants access, which {} did before", from.issuer, old.issuer);
+        return Ok(Renewed::Ended(why));
+    }
+    let desk = Desk::of(&mut from.manager);
+    desk.lay(old).await?;
+    from.manager.configure_client(old.client.config()).map_err(failed)?;
+    match from.manager.refresh_token().await {
+        Ok(_) => Ok(Renewed::Granted(desk.take(&from, &old.server, old.client.clone()).await?)),
+        Err(AuthError::TokenRefreshRejected(_) | AuthError::AuthorizationRequired) => {
+            Ok(Renewed::Ended("what was granted has ended, or was taken back".into()))
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Asks for a token in toolgate's own name.
+pub(super) async fn request(
+    target: &Target,
+    id: &str,
+    proof: &ClientProof,
+    scopes: &[String],
+    challenge: Option<&str>,
+) -> Result<Credential, AccessError> {
+    let mut from = target.discover(challenge).await?;
+    let scopes = match scopes {
+        [] => from.manager.select_initial_scopes(&[]).await,
+        some => some.to_vec(),
+    };
+    let resource = from.resource(target).await;
+    let config = config(id, proof, scopes, resource)?;
+    let desk = Desk::of(&mut from.manager);
+    let from = exchange(from, config).await?;
+    let client = Client { id: id.to_owned(), secret: None, redirect_uri: String::new() };
+    desk.take(&from, target.url.as_str(), client).await
+}
+
+/// Exchanges the proof for a token. The SDK's future cannot move between threads, so it is given one.
+async fn exchange(
+    mut from: AuthorizationServer,
+    config: ClientCredentialsConfig,
+) -> Result<AuthorizationServer, AccessError> {
+    from.manager.validate_client_credentials_metadata(&config).map_err(failed)?;
+    from.manager.configure_client_credentials(&config).map_err(failed)?;
+    let runtime = Handle::current();
+    let exchanging = tokio::task::spawn_blocking(move || {
+        let exchanged = dispatcher::with_default(&Dispatch::none(), || {
+            runtime.block_on(from.manager.exchange_client_credentials(&config))
+        });
+        exchanged.map(|_| from)
+    });
+    match exchanging.await {
+        Ok(exchanged) => exchanged.map_err(failed),
+        Err(_) => Err(AccessError::Failed("obtaining it panicked".into())),
+    }
+}
+
+/// What the SDK is told.
+fn config(
+    id: &str,
+    proof: &ClientProof,
+    scopes: Vec<String>,
+    resource: String,
+) -> Result<ClientCredentialsConfig, AccessError> {
+    let (client_id, resource) = (id.to_owned(), Some(resource));
+    Ok(match proof {
+        ClientProof::Secret(secret) => ClientCredentialsConfig::ClientSecret {
+            client_id,
+            client_secret: secret.expose_secret().to_owned(),
+            scopes,
+            resource,
+        },
+        ClientProof::PrivateKey { pem, algorithm } => ClientCredentialsConfig::PrivateKeyJwt {
+            client_id,
+            signing_key: pem.expose_secret().as_bytes().to_vec(),
+            signing_algorithm: algorithm.of_sdk(),
+            token_endpoint_audience: None,
+            scopes,
+            resource,
+        },
+    })
+}
+
+impl SigningAlgorithm {
+    fn of_sdk(self) -> JwtSigningAlgorithm {
+        match self {
+            Self::Rs256 => JwtSigningAlgorithm::RS256,
+            Self::Rs384 => JwtSigningAlgorithm::RS384,
+            Self::Rs512 => JwtSigningAlgorithm::RS512,
+            Self::Es256 => JwtSigningAlgorithm::ES256,
+            Self::Es384 => JwtSigningAlgorithm::ES384,
+        }
+    }
+}

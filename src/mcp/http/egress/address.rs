@@ -1,0 +1,209 @@
+//! What kind of place an IP address is. Pure: no names are looked up here.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// The kinds of places that requests are let through to, or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A host of the internet.
+    Public,
+    /// A host of a private network: RFC 1918, shared address space, unique local addresses.
+    Private,
+    /// This machine.
+    Loopback,
+    /// Nothing that serves MCP: link-local, cloud metadata, multicast, unspecified, documentation, reserved.
+    Forbidden,
+}
+
+/// Whether the address is a host of the internet, whatever form it is written in.
+pub(super) fn is_public(address: IpAddr) -> bool {
+    place(address) == Place::Public
+}
+
+/// The kind of place. An IPv6 address that stands for an IPv4 address is that address.
+pub(super) fn place(address: IpAddr) -> Place {
+    if METADATA.contains(&address) {
+        return Place::Forbidden;
+    }
+    match address {
+        IpAddr::V4(address) => v4(address),
+        IpAddr::V6(address) => match embedded(address) {
+            Some(inner) => place(IpAddr::V4(inner)),
+            None => v6(address),
+        },
+    }
+}
+
+/// Where clouds tell a machine its secrets, besides 169.254.169.254 and its link-local kin.
+const METADATA: [IpAddr; 5] = [
+    // Alibaba Cloud
+    IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
+    // Azure's wire server, a public address that only its machines see
+    IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
+    // Oracle Cloud
+    IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
+    // AWS and Google Cloud over IPv6
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
+    IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
+];
+
+/// The special blocks of RFC 6890 and its successors.
+fn v4(address: Ipv4Addr) -> Place {
+    match address.octets() {
+        [127, ..] => Place::Loopback,
+        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] | [100, 64..=127, ..] => Place::Private,
+        [0, ..]
+        | [169, 254, ..]
+        | [192, 0, 0 | 2, _]
+        | [192, 88, 99, _]
+        | [198, 18 | 19, ..]
+        | [198, 51, 100, _]
+        | [203, 0, 113, _]
+        | [224..=255, ..] => Place::Forbidden,
+        _ => Place::Public,
+    }
+}
+
+/// Only 2000::/3 is given out, so everything else is named or forbidden.
+fn v6(address: Ipv6Addr) -> Place {
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0, 0, 1] => Place::Loopback,
+        [0xfc00..=0xfdff, ..] => Place::Private,
+        // IETF protocols (Teredo among them) and documentation
+        [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Place::Forbidden,
+        [0x2000..=0x3fff, ..] => Place::Public,
+        _ => Place::Forbidden,
+    }
+}
+
+/// The IPv4 address that a mapped, compatible, translated (NAT64) or tunnelled (6to4) address leads to.
+fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let joined = |high: u16, low: u16| Ipv4Addr::from_bits((u32::from(high) << 16) | u32::from(low));
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0, 0, 0, 0, 0xffff, 0, high, low] => Some(joined(high, low)),
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => Some(joined(high, low)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assert_places(expected: Place, addresses: &[&str]) {
+        for address in addresses {
+            assert_eq!(place(address.parse().expect(address)), expected, "{address}");
+        }
+    }
+
+    #[test]
+    fn every_special_block_is_known_at_its_first_and_its_last_address() {
+        assert_places(Place::Loopback, &["127.0.0.0", "127.0.0.1", "127.255.255.255", "::1"]);
+        assert_places(
+            Place::Private,
+            &[
+                "10.0.0.0",
+                "10.255.255.255",
+                "172.16.0.0",
+                "172.31.255.255",
+                "192.168.0.0",
+                "192.168.255.255",
+                "100.64.0.0",
+                "100.127.255.255",
+                "fc00::",
+                "fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+            ],
+        );
+        assert_places(
+            Place::Forbidden,
+            &[
+                "0.0.0.0",
+                "0.255.255.255",
+                "169.254.0.0",
+                "169.254.169.254",
+                "169.254.255.255",
+                "192.0.0.1",
+                "192.0.2.1",
+                "192.88.99.1",
+                "198.18.0.0",
+                "198.19.255.255",
+                "198.51.100.1",
+                "203.0.113.1",
+                "224.0.0.1",
+                "239.255.255.255",
+                "240.0.0.1",
+                "255.255.255.255",
+                "::",
+                "fe80::1",
+                "febf:ffff::1",
+                "fec0::1",
+                "ff02::1",
+                "2001::1",
+                "2001:1ff::1",
+                "2001:db8::1",
+                "3fff::1",
+                "100::1",
+                "64:ff9b:1::1",
+                "4000::1",
+            ],
+        );
+    }
+
+    #[test]
+    fn what_lies_just_beside_a_special_block_is_public() {
+        let addresses = [
+            "1.1.1.1",
+            "9.255.255.255",
+            "11.0.0.0",
+            "100.63.255.255",
+            "100.128.0.0",
+            "126.255.255.255",
+            "128.0.0.0",
+            "169.253.255.255",
+            "169.255.0.0",
+            "172.15.255.255",
+            "172.32.0.0",
+            "192.0.1.0",
+            "192.167.255.255",
+            "192.169.0.0",
+            "198.17.255.255",
+            "198.20.0.0",
+            "223.255.255.255",
+            "2001:200::1",
+            "2606:4700::1111",
+            "3ffe::1",
+        ];
+        assert_places(Place::Public, &addresses);
+        assert!(addresses.iter().all(|address| is_public(address.parse().expect(address))));
+    }
+
+    #[test]
+    fn the_metadata_services_of_clouds_are_forbidden_even_where_private_addresses_are_not() {
+        assert_places(
+            Place::Forbidden,
+            &["169.254.169.254", "100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254"],
+        );
+    }
+
+    #[test]
+    fn an_ipv4_address_in_the_clothes_of_ipv6_is_what_it_was() {
+        for (address, expected) in [
+            ("::ffff:127.0.0.1", Place::Loopback),
+            ("::ffff:10.0.0.1", Place::Private),
+            ("::ffff:169.254.169.254", Place::Forbidden),
+            ("::ffff:100.100.100.200", Place::Forbidden),
+            ("::ffff:8.8.8.8", Place::Public),
+            ("::127.0.0.1", Place::Loopback),
+            ("::ffff:0:192.168.1.1", Place::Private),
+            ("64:ff9b::a9fe:a9fe", Place::Forbidden),
+            ("64:ff9b::7f00:1", Place::Loopback),
+            ("64:ff9b::808:808", Place::Public),
+            ("2002:7f00:1::1", Place::Loopback),
+            ("2002:a00:1::1", Place::Private),
+            ("2002:808:808::1", Place::Public),
+        ] {
+            assert_places(expected, &[address]);
+        }
+    }
+}

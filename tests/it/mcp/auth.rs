@@ -1,0 +1,57 @@
+//! Access to HTTP servers that want it to be granted, against an authorization server that forgives nothing.
+
+mod authority;
+mod itself;
+mod login;
+mod person;
+mod program;
+mod renewal;
+mod secrecy;
+mod stepping_up;
+mod vault;
+
+use tempfile::TempDir;
+use toolgate::mcp::Servers;
+use toolgate::mcp::auth::{CredentialFile, Login, LoginError};
+
+use super::support::servers;
+use authority::Manner;
+use person::{Quick, access, http};
+use vault::Vault;
+
+/// A server, and a file of credentials for it.
+struct World {
+    vault: Vault,
+    credentials: CredentialFile,
+    _folder: TempDir,
+}
+
+impl World {
+    async fn new(manner: Manner) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let credentials = CredentialFile::new(folder.path().join("credentials/tokens.json"));
+        Self { vault: Vault::serve(manner).await, credentials, _folder: folder }
+    }
+
+    /// Somebody logs in, and asks for these scopes besides.
+    async fn login(&self, further: &[&str]) -> Result<Login, LoginError> {
+        let further: Vec<_> = further.iter().map(|scope| (*scope).to_owned()).collect();
+        let settings = self.vault.settings(access(&self.credentials));
+        toolgate::mcp::auth::login(&http(&settings), &further, &Quick).await
+    }
+
+    /// Why nobody could log in.
+    async fn refused(&self) -> String {
+        self.login(&[]).await.expect_err("no login").to_string()
+    }
+
+    /// A process that is connected to the server as `crm`.
+    fn process(&self) -> Servers {
+        servers([("crm", self.vault.settings(access(&self.credentials)))])
+    }
+
+    /// The file as it stands.
+    fn kept(&self) -> String {
+        std::fs::read_to_string(self.credentials.path()).unwrap_or_default()
+    }
+}

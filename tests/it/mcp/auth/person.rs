@@ -1,0 +1,50 @@
+//! Whoever sits at the browser: opens the page, agrees, and is led back.
+
+use async_trait::async_trait;
+use toolgate::mcp::auth::{Browser, ClientIdentity, CredentialFile, Grant, OAuthSettings};
+use toolgate::mcp::{HttpSettings, ServerSettings, Transport};
+
+/// A browser that follows the page at once and tells where it leads.
+#[derive(Debug)]
+pub(super) struct Quick;
+
+#[async_trait]
+impl Browser for Quick {
+    fn redirect_uri(&self) -> String {
+        "http://127.0.0.1:9/callback".into()
+    }
+
+    async fn visit(&self, page: &str) -> Result<String, String> {
+        led_back(page).await
+    }
+}
+
+/// Where the page leads to.
+pub(super) async fn led_back(page: &str) -> Result<String, String> {
+    let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().expect("a client");
+    let answer = client.get(page).send().await.expect("the page is there");
+    let location = answer.headers().get("location").map(|location| location.to_str().expect("text").to_owned());
+    match location {
+        Some(location) => Ok(location),
+        None => Err(answer.text().await.expect("text")),
+    }
+}
+
+/// Access that a person grants to a client that registers itself.
+pub(super) fn access(credentials: &CredentialFile) -> OAuthSettings {
+    OAuthSettings::person("crm".into(), credentials.clone())
+}
+
+/// The same for a client that is known already.
+pub(super) fn access_of(client: ClientIdentity, credentials: &CredentialFile) -> OAuthSettings {
+    let grant = Grant::Person { client, redirect_port: None, credentials: credentials.clone(), browser: None };
+    OAuthSettings { grant, ..access(credentials) }
+}
+
+/// The part of the settings that a login needs.
+pub(super) fn http(settings: &ServerSettings) -> HttpSettings {
+    match &settings.transport {
+        Transport::Http(http) => http.clone(),
+        Transport::Stdio(_) => panic!("an HTTP server"),
+    }
+}

@@ -1,0 +1,150 @@
+//! Tokens end, and are renewed by nobody but whom they belong to.
+
+use futures::future::join_all;
+use serde_json::json;
+
+use super::super::support::*;
+use super::authority::Authority;
+use super::*;
+
+fn refreshes(world: &World) -> usize {
+    let asked = world.vault.authority().asked("token");
+    asked.iter().filter(|fields| fields["grant_type"] == "refresh_token").count()
+}
+
+#[tokio::test]
+async fn a_token_that_is_refused_is_renewed_once_for_everybody_and_the_calls_are_made() {
+    let world = World::new(Manner::default()).await;
+    world.login(&[]).await.expect("logged in");
+    let process = world.process();
+    names(&process, "crm").await;
+    let before = world.kept();
+    world.vault.authority().expire_access();
+    let calls = (0..8).map(|_| call(&process, "crm", "look", json!({})));
+    for outcome in join_all(calls).await {
+        assert_eq!(text(outcome), "done");
+    }
+    assert_eq!(refreshes(&world), 1);
+    let after = world.kept();
+    assert!(before != after && after.contains("refresh-s3cret"), "what was renewed is kept");
+    process.close().await;
+}
+
+#[tokio::test]
+async fn a_token_that_is_about_to_end_is_renewed_before_it_is_sent() {
+    let world = World::new(Manner { expires_in: Some(10), ..Manner::default() }).await;
+    world.login(&[]).await.expect("logged in");
+    world.vault.authority().books().manner.expires_in = Some(3600);
+    let process = world.process();
+    names(&process, "crm").await;
+    names(&process, "crm").await;
+    assert_eq!(refreshes(&world), 1);
+    process.close().await;
+}
+
+#[tokio::test]
+async fn two_processes_that_renew_at_once_do_not_lose_the_refresh_token() {
+    let world = World::new(Manner { gives_secrets: true, ..Manner::default() }).await;
+    world.login(&[]).await.expect("logged in");
+    let (one, two) = (world.process(), world.process());
+    for round in 1..=3 {
+        names(&one, "crm").await;
+        names(&two, "crm").await;
+        world.vault.authority().expire_access();
+        // A refresh token that is shown twice is refused, and with it whoever shows it.
+        let both = tokio::join!(call(&one, "crm", "look", json!({})), call(&two, "crm", "look", json!({})));
+        assert_eq!((text(both.0), text(both.1)), ("done".into(), "done".into()));
+        assert_eq!(refreshes(&world), round, "the second process uses what the first was given");
+    }
+    one.close().await;
+    two.close().await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_does_not_take_the_renewal_with_it() {
+    let world = World::new(Manner::default()).await;
+    world.login(&[]).await.expect("logged in");
+    let process = world.process();
+    names(&process, "crm").await;
+    let before = world.kept();
+    world.vault.authority().expire_access();
+    let locked = world.credentials.path().with_extension("lock");
+    let lock = std::fs::File::open(locked).expect("the lock of the file");
+    lock.lock().expect("ours");
+    tokio::select! {
+        outcome = call(&process, "crm", "look", json!({})) => panic!("the file is locked, and yet: {outcome:?}"),
+        () = soon("the token is renewed", async {
+            while refreshes(&world) == 0 {
+                tokio::task::yield_now().await;
+            }
+        }) => {}
+    }
+    lock.unlock().expect("ours");
+    soon("what was renewed is kept", async {
+        while world.kept() == before {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert_eq!(text(call(&process, "crm", "look", json!({})).await), "done");
+    assert_eq!(refreshes(&world), 1);
+    process.close().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_renewed_asks_for_a_login() {
+    let world = World::new(Manner::default()).await;
+    world.login(&[]).await.expect("logged in");
+    let process = world.process();
+    names(&process, "crm").await;
+    world.vault.authority().expire_access();
+    world.vault.authority().revoke();
+    let (kind, message) = failed(call(&process, "crm", "look", json!({})).await);
+    assert_eq!(kind, toolgate::core::tool::FailureKind::Unavailable);
+    assert_eq!(
+        message,
+        "the MCP server `crm` could not be used: what was granted has ended, or was taken back; run `toolgate mcp login \
+         crm`"
+    );
+    world.login(&[]).await.expect("logged in again");
+    assert_eq!(text(call(&process, "crm", "look", json!({})).await), "done", "without connecting again");
+    process.close().await;
+
+    let world = World::new(Manner { withholds_refresh: true, ..Manner::default() }).await;
+    world.login(&[]).await.expect("logged in");
+    world.vault.authority().expire_access();
+    let process = world.process();
+    let reason = missing(&process, "crm").await;
+    assert!(reason.contains("is used up, and cannot be renewed; run `toolgate mcp login crm`"), "{reason}");
+    process.close().await;
+}
+
+#[tokio::test]
+async fn nothing_that_one_authorization_server_granted_is_shown_to_another() {
+    let world = World::new(Manner { gives_secrets: true, ..Manner::default() }).await;
+    world.login(&[]).await.expect("logged in");
+    let (old, new) = (world.vault.authority(), Authority::serve(&world.vault.url, Manner::default()).await);
+    world.vault.entrust(new.clone());
+    let process = world.process();
+    let reason = missing(&process, "crm").await;
+    let expected = format!("it is now {} that grants access, which {} did before", new.issuer, old.issuer);
+    assert!(reason.contains(&expected), "{reason}");
+    assert!(new.books().asked.is_empty(), "the new one has not heard of us");
+    world.login(&[]).await.expect("logged in at the new one");
+    assert_eq!(new.asked("register").len(), 1, "as a client of its own");
+    assert_eq!(names(&process, "crm").await, ["look", "change"]);
+    process.close().await;
+}
+
+#[tokio::test]
+async fn a_file_that_others_can_read_is_not_used_and_the_remedy_is_told() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new(Manner::default()).await;
+    world.login(&[]).await.expect("logged in");
+    let path = world.credentials.path();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644)).expect("ours");
+    let process = world.process();
+    let reason = missing(&process, "crm").await;
+    assert!(reason.contains(&format!("(mode 0644); run `chmod 600 {}`", path.display())), "{reason}");
+    process.close().await;
+}

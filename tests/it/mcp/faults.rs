@@ -1,0 +1,169 @@
+//! Servers that misbehave on command (`examples/fault_server`), each fault with what toolgate makes of it. In each
+//! scenario the tool `count` is the witness: it tells how many calls were really executed.
+
+mod call;
+mod http;
+mod list;
+mod neighbours;
+mod process;
+mod questions;
+mod runs;
+mod start;
+mod wire;
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use toolgate::core::tool::McpTool;
+use toolgate::mcp::{ServerSettings, Servers};
+
+use super::support::*;
+
+/// The tools of a fault server that has no fault of its list, by name.
+const TOOLS: [&str; 6] = ["add", "count", "echo", "fail", "mutant", "slow"];
+
+/// A fault server over stdio.
+fn fault(faults: &[&str]) -> ServerSettings {
+    ServerSettings::stdio(program(), [vec!["--stdio".into()], arguments(faults)].concat())
+}
+
+/// The same, and what its wire sees.
+fn watched(faults: &[&str]) -> (ServerSettings, Wire) {
+    let wire = Wire::new();
+    (ServerSettings::stdio(program(), [wire.arguments(), arguments(faults)].concat()), wire)
+}
+
+/// A fault server over HTTP; it ends with the value.
+struct Endpoint {
+    url: String,
+    wire: Wire,
+    _process: tokio::process::Child,
+}
+
+impl Endpoint {
+    async fn with(faults: &[&str]) -> Self {
+        let wire = Wire::new();
+        let mut process = tokio::process::Command::new(program())
+            .args(["--http", "0"])
+            .args([arguments(faults), wire.arguments()].concat())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("the fault server starts");
+        let mut line = String::new();
+        let stdout = process.stdout.take().expect("its stdout");
+        BufReader::new(stdout).read_line(&mut line).await.expect("a line");
+        let said: Value = serde_json::from_str(&line).expect("JSON");
+        Self { url: said["url"].as_str().expect("an address").to_owned(), wire, _process: process }
+    }
+
+    fn settings(&self) -> ServerSettings {
+        ServerSettings::http(&self.url)
+    }
+}
+
+/// The log of a fault server.
+struct Wire {
+    folder: TempDir,
+}
+
+impl Wire {
+    fn new() -> Self {
+        Self { folder: TempDir::new().expect("a folder") }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("wire.jsonl")
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        vec!["--log".into(), self.path().to_str().expect("UTF-8").into()]
+    }
+
+    /// All that was noted under that word, of all processes.
+    fn noted(&self, what: &str) -> Vec<Value> {
+        let log = std::fs::read_to_string(self.path()).unwrap_or_default();
+        let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line of JSON"));
+        lines.filter_map(|mut line| line.get_mut(what).map(Value::take)).collect()
+    }
+
+    /// The messages of that method which came in.
+    fn received(&self, method: &str) -> Vec<Value> {
+        self.noted("received").into_iter().filter(|message| message["method"] == method).collect()
+    }
+
+    /// The names of the tools that were called.
+    fn calls(&self) -> Vec<String> {
+        let calls = self.received("tools/call").into_iter();
+        calls.map(|call| call["params"]["name"].as_str().expect("a name").to_owned()).collect()
+    }
+}
+
+/// The names of these tools, in order.
+fn sorted(tools: &[McpTool]) -> Vec<&str> {
+    let mut names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Asserts that a server lists its tools and nothing to complain about.
+async fn assert_lists_its_tools(servers: &Servers, id: &str) {
+    let listed = list(servers, &[id]).await.remove(0);
+    assert_eq!((sorted(&listed.tools), listed.left_out), (TOOLS.to_vec(), vec![]), "{id}");
+}
+
+/// What `echo` makes of the text.
+async fn echo(servers: &Servers, id: &str, text: &str) -> String {
+    super::support::text(call(servers, id, "echo", json!({"text": text})).await)
+}
+
+/// What the witness says: how many calls of the other tools were executed.
+async fn executed(servers: &Servers, id: &str) -> u64 {
+    let answer = returned(call(servers, id, "count", json!({})).await).structured.expect("a structured answer");
+    answer["calls"].as_u64().expect("a number")
+}
+
+/// The same server with a call budget that a test can wait for.
+fn impatient(settings: ServerSettings) -> ServerSettings {
+    ServerSettings { call_timeout: Duration::from_millis(300), ..settings }
+}
+
+/// The same server with that start budget.
+fn within(start_timeout: Duration, settings: ServerSettings) -> ServerSettings {
+    ServerSettings { start_timeout, ..settings }
+}
+
+fn arguments(faults: &[&str]) -> Vec<String> {
+    faults.iter().flat_map(|fault| ["--fault".to_owned(), (*fault).to_owned()]).collect()
+}
+
+fn program() -> String {
+    let test = std::env::current_exe().expect("the test binary");
+    let binary = test.ancestors().nth(2).expect("the target directory").join("examples/fault_server");
+    let remedy = "build it with `cargo build --example fault_server`, or run all of `cargo test`";
+    assert!(binary.exists(), "the fault server is not at {}: {remedy}", binary.display());
+    binary.to_str().expect("UTF-8").to_owned()
+}
+
+#[test]
+fn the_page_about_the_fault_server_has_a_row_for_each_fault_of_its_help() {
+    let help = std::process::Command::new(program()).output().expect("it runs");
+    assert!(help.status.success(), "without arguments it tells how it is used");
+    let help = String::from_utf8(help.stdout).expect("UTF-8");
+    let (_, table) = help.split_once("\nFaults:\n").expect("a list of faults");
+    let told: Vec<String> = table
+        .lines()
+        .map(|line| {
+            let (usage, what) = line.trim().split_once("  ").expect("a usage and what it does");
+            format!("| `{}` | {} |", usage.replace('|', "\\|"), what.trim())
+        })
+        .collect();
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/fault-server.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
+    assert_eq!(rows, told);
+}

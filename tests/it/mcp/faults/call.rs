@@ -1,0 +1,145 @@
+//! Faults of a call: no answer, a late one, a wrong one, a huge one, and a death in the middle.
+
+use std::sync::Mutex;
+
+use toolgate::core::tool::FailureKind;
+use toolgate::mcp::ServerState;
+
+use super::*;
+
+const SILENT: &str = "the MCP server `bad` gave neither an answer nor progress for 0.3 s; the request was cancelled. Raise \
+                      its `call_timeout_s` if it needs longer";
+
+#[tokio::test]
+async fn a_call_that_hangs_is_cancelled_after_its_silence_and_the_server_stays_usable() {
+    let (settings, wire) = watched(&["hang-at-call"]);
+    let servers = servers([("bad", impatient(settings))]);
+    let outcome = call(&servers, "bad", "echo", json!({"text": "hello"})).await;
+    assert_eq!(failed(outcome), (FailureKind::Timeout, SILENT.into()));
+    eventually("it hears that nobody waits", async || wire.received("notifications/cancelled").len() == 1).await;
+    let (called, cancelled) = (wire.received("tools/call"), wire.received("notifications/cancelled"));
+    assert_eq!(cancelled[0]["params"]["requestId"], called[0]["id"]);
+    assert_eq!(executed(&servers, "bad").await, 1);
+    assert_eq!(wire.calls(), ["echo", "count"], "made once");
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn progress_keeps_a_slow_call_alive_and_silence_ends_it() {
+    let servers = servers([
+        ("talking", impatient(fault(&["slow-call=0.7", "progress-every=100"]))),
+        ("bad", impatient(fault(&["slow-call=0.7"]))),
+    ]);
+    let steps = Mutex::new(Vec::new());
+    let note = |progress: toolgate::ports::Progress| steps.lock().unwrap().push(progress.progress);
+    let answer = call_with(&servers, "talking", "echo", json!({"text": "done"}), None, &note).await;
+    assert_eq!(text(answer), "done", "0.7 s of work within an idle limit of 0.3 s");
+    assert_eq!(*steps.lock().unwrap(), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let outcome = call(&servers, "bad", "echo", json!({"text": "hello"})).await;
+    assert_eq!(failed(outcome), (FailureKind::Timeout, SILENT.into()));
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_dies_in_a_call_is_started_again_and_the_call_is_not_made_again() {
+    let (settings, wire) = watched(&["die-in-call"]);
+    let servers = servers([("bad", settings)]);
+    list(&servers, &["bad"]).await;
+    let first = status(&servers, "bad").pid;
+    let outcome = call(&servers, "bad", "echo", json!({"text": "hello"})).await;
+    let expected = "the MCP server `bad` broke off the connection: its process ended with exit status: 4; last on its \
+                    stderr:\n  fatal: the roof is on fire";
+    assert_eq!(failed(outcome), (FailureKind::Disconnected, expected.into()));
+    assert_eq!(executed(&servers, "bad").await, 0, "a new process, which heard nothing of it");
+    assert_eq!(wire.calls(), ["echo", "count"], "over both processes");
+    let second = status(&servers, "bad");
+    assert!(second.state == ServerState::Ready && second.pid != first, "{second:?}");
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_after_the_cancellation_is_taken_for_no_other_call() {
+    let (settings, wire) = watched(&["late-reply"]);
+    let servers = servers([("bad", impatient(settings))]);
+    let outcome = call(&servers, "bad", "echo", json!({"text": "too late"})).await;
+    assert_eq!(failed(outcome), (FailureKind::Timeout, SILENT.into()));
+    let late = || wire.noted("sent").iter().filter(|sent| sent["result"]["content"][0]["text"] == "too late").count();
+    eventually("the answer comes after all", async || late() == 1).await;
+    assert_eq!(executed(&servers, "bad").await, 1);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn answers_under_ids_that_nobody_used_are_no_answers() {
+    let (settings, wire) = watched(&["wrong-ids"]);
+    let servers = servers([("bad", impatient(settings))]);
+    let outcome = call(&servers, "bad", "echo", json!({"text": "hello"})).await;
+    assert_eq!(failed(outcome), (FailureKind::Timeout, SILENT.into()));
+    assert_eq!(executed(&servers, "bad").await, 1);
+    assert_eq!(wire.calls(), ["echo", "count"]);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_failing_tool_and_one_that_always_says_so_are_answers() {
+    let servers = servers([("good", fault(&[])), ("bad", fault(&["is-error"]))]);
+    for (id, tool, said) in [("good", "fail", "the till is closed"), ("bad", "echo", "the tool says that it failed")] {
+        let answer = returned(call(&servers, id, tool, json!({"text": "hello"})).await);
+        assert_eq!((answer.is_error, answer.content[0].as_text()), (true, Some(said)));
+    }
+    let (kind, message) = failed(call(&servers, "good", "nonsense", json!({})).await);
+    assert_eq!(kind, FailureKind::Refused);
+    assert!(message.contains("there is no tool `nonsense` (JSON-RPC error -32602)"), "{message}");
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_result_that_is_null_is_no_result() {
+    let servers = servers([("bad", impatient(fault(&["result-null"])))]);
+    let (kind, message) = failed(call(&servers, "bad", "echo", json!({"text": "hello"})).await);
+    assert_eq!(
+        (kind, message.as_str()),
+        (
+            FailureKind::Unreadable,
+            "the MCP server `bad` answered with something that is no MCP result: expected an object, got null"
+        )
+    );
+    assert_eq!(executed(&servers, "bad").await, 1);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn an_error_without_a_message_ends_the_call_at_once() {
+    let servers = servers([("bad", impatient(fault(&["error-without-message"])))]);
+    let outcome = call(&servers, "bad", "echo", json!({"text": "hello"})).await;
+    let expected =
+        "the MCP server `bad` refused the request: no message, only {\"code\":-32000} (JSON-RPC error -32000)";
+    assert_eq!(failed(outcome), (FailureKind::Refused, expected.into()));
+    assert_eq!(executed(&servers, "bad").await, 1);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn twenty_megabytes_arrive_whole_be_they_sent_once_or_twice_in_a_line() {
+    let servers = servers([("once", fault(&["huge-result=20"])), ("twice", fault(&["huge-line-structured=20"]))]);
+    for id in ["once", "twice"] {
+        let answer = returned(call(&servers, id, "echo", json!({"text": "more"})).await);
+        let length: usize = answer.content.iter().filter_map(|part| part.as_text()).map(str::len).sum();
+        assert!(length >= 20 << 20, "{length}");
+        assert_eq!(executed(&servers, id).await, 1);
+    }
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_message_beyond_the_bound_ends_its_call_at_once_and_says_how_large_it_may_be() {
+    let (settings, wire) = watched(&["huge-result=65"]);
+    let servers = servers([("bad", settings)]);
+    let outcome = call(&servers, "bad", "echo", json!({"text": "more"})).await;
+    let expected = "the MCP server `bad` broke off the connection: it sent a message longer than 64 MiB; let the tool \
+                    return less, or in pieces";
+    assert_eq!(failed(outcome), (FailureKind::Disconnected, expected.into()));
+    executed(&servers, "bad").await;
+    assert_eq!(wire.calls(), ["echo", "count"], "made once");
+    servers.close().await;
+}

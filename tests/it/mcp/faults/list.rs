@@ -1,0 +1,70 @@
+//! Faults of the list of tools.
+
+use toolgate::core::id::ServerId;
+use toolgate::core::tool::LeftOut;
+
+use super::*;
+
+fn left_out(tool: Option<&str>, reason: &str) -> LeftOut {
+    LeftOut { server: Some(ServerId::from("bad")), tool: tool.map(str::to_owned), reason: reason.into() }
+}
+
+#[tokio::test]
+async fn a_list_that_never_comes_is_a_reason_after_the_start_budget() {
+    let (settings, wire) = watched(&["hang-at-list"]);
+    let servers = servers([("bad", within(Duration::from_millis(600), settings))]);
+    let reason = missing(&servers, "bad").await;
+    assert!(reason.contains("within 0.6 s"), "{reason}");
+    eventually("it hears that nobody waits", async || wire.received("notifications/cancelled").len() == 1).await;
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_list_that_comes_late_is_waited_for() {
+    let servers = servers([("bad", fault(&["slow-list=0.5"]))]);
+    assert_lists_its_tools(&servers, "bad").await;
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_cursor_that_comes_again_ends_the_list_with_a_reason() {
+    let (settings, wire) = watched(&["endless-cursor"]);
+    let servers = servers([("bad", settings)]);
+    let listed = list(&servers, &["bad"]).await.remove(0);
+    assert_eq!(sorted(&listed.tools), ["add", "again", "count", "echo", "fail", "mutant", "slow"]);
+    let reason = "its list of tools does not end (it gave the cursor `again` twice); the 7 tools up to there are used";
+    assert_eq!(listed.left_out, [left_out(None, reason)]);
+    assert_eq!(wire.received("tools/list").len(), 2);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn pages_without_end_are_cut_with_a_reason() {
+    let (settings, wire) = watched(&["growing-cursor"]);
+    let servers = servers([("bad", settings)]);
+    let listed = list(&servers, &["bad"]).await.remove(0);
+    assert_eq!(listed.tools.len(), 6 + 99, "one more tool on each page");
+    let reason = "its list of tools does not end (it has more than 100 pages); the 105 tools up to there are used";
+    assert_eq!(listed.left_out, [left_out(None, reason)]);
+    assert_eq!(wire.received("tools/list").len(), 100);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn tools_without_a_schema_are_left_out_alone_and_the_good_ones_work() {
+    let servers = servers([("bad", fault(&["malformed-tool"]))]);
+    let listed = list(&servers, &["bad"]).await.remove(0);
+    assert_eq!(sorted(&listed.tools), ["add", "count", "dangling", "echo", "fail", "mutant", "slow"]);
+    assert_eq!(
+        listed.left_out,
+        [
+            left_out(Some("bare"), "its definition is malformed: `inputSchema` is missing. Correct it in the server"),
+            left_out(
+                Some("permissive"),
+                "its definition is malformed: `inputSchema` is true, not an object. Correct it in the server"
+            ),
+        ]
+    );
+    assert_eq!(echo(&servers, "bad", "hello").await, "hello");
+    servers.close().await;
+}

@@ -1,0 +1,61 @@
+//! Faults of the process: it does not go, leaves others behind, floods, and gives away what it was told.
+
+use std::time::{Duration, Instant};
+
+use secrecy::SecretString;
+use toolgate::core::tool::FailureKind;
+use toolgate::mcp::Transport;
+
+use super::*;
+
+#[tokio::test]
+async fn a_server_that_ignores_every_signal_to_go_is_gone_after_closing() {
+    let servers = servers([("one", fault(&["ignores-sigterm"])), ("two", fault(&["ignores-sigterm"]))]);
+    list(&servers, &["one", "two"]).await;
+    let pids: Vec<u32> = servers.status().iter().map(|status| status.pid.expect("a process")).collect();
+    let started = Instant::now();
+    servers.close().await;
+    assert_eq!(pids.iter().filter(|pid| is_running(**pid)).count(), 0);
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}: one after the other", started.elapsed());
+}
+
+#[tokio::test]
+async fn a_grandchild_that_holds_stderr_delays_neither_the_verdict_nor_the_close() {
+    let servers = servers([("bad", fault(&["spawns-grandchild", "die-in-call"]))]);
+    list(&servers, &["bad"]).await;
+    let line = status(&servers, "bad").stderr.remove(0);
+    let grandchild: u32 = line.strip_prefix("grandchild ").and_then(|pid| pid.parse().ok()).expect("its process id");
+    assert!(is_running(grandchild));
+    let started = Instant::now();
+    let (kind, message) = failed(call(&servers, "bad", "echo", json!({"text": "hello"})).await);
+    assert_eq!(kind, FailureKind::Disconnected);
+    assert!(message.contains("its process ended with exit status: 4"), "{message}");
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    eventually("the grandchild is gone", async || !is_running(grandchild)).await;
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn megabytes_on_stderr_stop_nothing_and_are_kept_as_their_last_lines() {
+    let servers = servers([("bad", fault(&["stderr-flood=8"]))]);
+    assert_lists_its_tools(&servers, "bad").await;
+    assert_eq!(echo(&servers, "bad", "hello").await, "hello");
+    let stderr = status(&servers, "bad").stderr;
+    let length: usize = stderr.iter().map(String::len).sum();
+    assert!(!stderr.is_empty() && length <= 16 * 1024, "{} lines, {length} bytes", stderr.len());
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn what_a_server_was_given_in_confidence_is_repeated_nowhere() {
+    let mut settings = fault(&["secrets-on-stderr", "die-at-start"]);
+    if let Transport::Stdio(stdio) = &mut settings.transport {
+        stdio.env.insert("SHOP_TOKEN".into(), SecretString::from("s3cret-s3cret"));
+    }
+    let servers = servers([("bad", settings)]);
+    let reason = missing(&servers, "bad").await;
+    let status = format!("{:?}", status(&servers, "bad"));
+    assert!(status.contains("SHOP_TOKEN=[redacted]"), "{status}");
+    assert!(!reason.contains("s3cret") && !status.contains("s3cret"), "{reason}\n{status}");
+    servers.close().await;
+}

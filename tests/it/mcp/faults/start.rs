@@ -1,0 +1,70 @@
+//! Faults of the start: no answer, a late one, a death, and questions that nobody asked for.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use toolgate::mcp::ServerState;
+
+use super::*;
+
+#[tokio::test]
+async fn a_server_that_hangs_at_start_is_given_up_after_its_start_budget_with_a_remedy() {
+    let servers = servers([("bad", within(Duration::from_millis(500), fault(&["hang-at-start"])))]);
+    assert_eq!(
+        missing(&servers, "bad").await,
+        "the MCP server `bad` did not answer the handshake within 0.5 s; is it still installing? Install it beforehand, \
+         or raise its `start_timeout_s`; it wrote nothing to stderr"
+    );
+    assert_eq!(status(&servers, "bad").state, ServerState::Failed);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_starts_slowly_is_waited_for_within_its_budget() {
+    let servers = servers([("slow", fault(&["slow-start=0.6"]))]);
+    let started = Instant::now();
+    assert_lists_its_tools(&servers, "slow").await;
+    assert!(started.elapsed() >= Duration::from_millis(600), "{:?}", started.elapsed());
+    assert_eq!(echo(&servers, "slow", "at last").await, "at last");
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_dies_at_start_is_missing_with_its_exit_status_and_its_last_words() {
+    let servers = servers([("bad", fault(&["die-at-start"]))]);
+    assert_eq!(
+        missing(&servers, "bad").await,
+        "the MCP server `bad` ended before it was ready: its process ended with exit status: 3; last on its stderr:\n  \
+         fatal: FAULT_TOKEN is not set"
+    );
+    let bad = status(&servers, "bad");
+    assert_eq!((bad.state, bad.stderr), (ServerState::Failed, vec!["fatal: FAULT_TOKEN is not set".to_owned()]));
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn servers_that_cannot_bear_the_probe_for_the_newer_era_are_spoken_to_in_the_older_one() {
+    let budget = Duration::from_secs(3);
+    let servers = servers([
+        ("silent", within(budget, fault(&["hang-at-discover"]))),
+        ("dying", within(budget, fault(&["die-at-discover"]))),
+    ]);
+    for id in ["silent", "dying"] {
+        assert_lists_its_tools(&servers, id).await;
+        assert_eq!(echo(&servers, id, "hello").await, "hello");
+        assert_eq!(status(&servers, id).protocol_version.as_deref(), Some("2025-11-25"));
+    }
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_asks_for_roots_is_refused_them_and_works_all_the_same() {
+    let (settings, wire) = watched(&["asks-roots"]);
+    let servers = servers([("curious", settings)]);
+    assert_lists_its_tools(&servers, "curious").await;
+    assert_eq!(echo(&servers, "curious", "hello").await, "hello");
+    let answers: Vec<_> = wire.noted("received").into_iter().filter(|message| message["id"] == "roots-1").collect();
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    assert_eq!((&answers[0]["error"]["code"], answers[0].get("result")), (&json!(-32601), None));
+    servers.close().await;
+}

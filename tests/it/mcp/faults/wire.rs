@@ -1,0 +1,64 @@
+//! Faults of the wire: what stands on stdout that does not belong there, and a stdout that is no more.
+
+use std::time::Duration;
+
+use toolgate::core::tool::FailureKind;
+
+use super::*;
+
+#[tokio::test]
+async fn what_is_no_message_is_overheard_before_and_between_messages() {
+    let ((chatty, chat), (logging, log)) = (watched(&["stdout-garbage"]), watched(&["stdout-json-noise"]));
+    let servers = servers([("chatty", impatient(chatty)), ("logging", impatient(logging))]);
+    for (id, wire) in [("chatty", chat), ("logging", log)] {
+        assert_lists_its_tools(&servers, id).await;
+        assert_eq!(echo(&servers, id, "hello").await, "hello");
+        assert_eq!(executed(&servers, id).await, 1);
+        let heard: Vec<Value> =
+            wire.noted("received").into_iter().map(|mut message| message["method"].take()).collect();
+        assert_eq!(
+            heard,
+            ["initialize", "notifications/initialized", "tools/list", "tools/call", "tools/call"],
+            "{id}"
+        );
+    }
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn answers_that_come_twice_are_taken_once() {
+    let servers = servers([("bad", fault(&["duplicate-replies"]))]);
+    assert_lists_its_tools(&servers, "bad").await;
+    for word in ["one", "two", "three"] {
+        assert_eq!(echo(&servers, "bad", word).await, word);
+    }
+    assert_eq!(executed(&servers, "bad").await, 3);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_banner_that_swallows_the_answer_to_the_handshake_costs_the_start_budget() {
+    let settings = within(Duration::from_millis(600), fault(&["stdout-banner-without-newline"]));
+    let servers = servers([("bad", settings)]);
+    let reason = missing(&servers, "bad").await;
+    assert!(reason.starts_with("the MCP server `bad` did not answer the handshake within 0.6 s"), "{reason}");
+    let told = r#"it writes log lines to stdout (1 so far, the first: `Fault Server ready. {"jsonrpc":"2.0","id":0"#;
+    assert!(reason.contains(told), "what was swallowed can be read: {reason}");
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_closes_its_stdout_and_lives_on_is_disconnected_and_started_again() {
+    let (settings, wire) = watched(&["connection-reset"]);
+    let servers = servers([("bad", settings)]);
+    list(&servers, &["bad"]).await;
+    let first = status(&servers, "bad").pid.expect("a process");
+    let outcome = call(&servers, "bad", "echo", json!({"text": "hello"})).await;
+    let expected =
+        "the MCP server `bad` broke off the connection: it closed its stdout; it wrote nothing to stderr".to_owned();
+    assert_eq!(failed(outcome), (FailureKind::Disconnected, expected));
+    assert_eq!(executed(&servers, "bad").await, 0, "a new process, which heard nothing of it");
+    assert_eq!(wire.calls(), ["echo", "count"], "over both processes");
+    eventually("the first process is gone", async || !is_running(first)).await;
+    servers.close().await;
+}

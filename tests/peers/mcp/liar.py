@@ -1,0 +1,19 @@
+"""Declares what its results are, and returns what the name of the tool says."""
+
+import wire
+
+SUM = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
+ANSWERS = {
+    "keeps": {"content": [{"type": "text", "text": "three"}], "structuredContent": {"sum": 3}},
+    "lies": {"content": [{"type": "text", "text": "three"}], "structuredContent": {"sum": "three"}},
+    "forgets": {"content": [{"type": "text", "text": "three"}]},
+}
+
+for message in wire.messages():
+    if message.get("method") == "tools/list":
+        tools = [wire.tool(name, outputSchema=SUM) for name in ANSWERS]
+        tools.append(wire.tool("keeps"))
+        tools.append({"name": "mumbles", "inputSchema": {"type": "object"}})
+        wire.answer(message, {"tools": tools})
+    elif message.get("method") == "tools/call":
+        wire.answer(message, ANSWERS[message["params"]["name"]])
