@@ -229,6 +229,23 @@ pub struct ServerSettings {
     pub total_timeout: Duration,
     /// Calls at the same time; at least 1.
     pub max_concurrency: usize,
+    /// Which era of the protocol it is spoken to in.
+    pub era: McpEra,
+    /// Whether it may ask the run's user something in the middle of a call.
+    pub elicitation: bool,
+}
+
+/// Which era of the protocol a server is spoken to in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum McpEra {
+    /// It is found out, with one request more at the first connection.
+    #[default]
+    Auto,
+    /// The sessions of the revisions up to 2025-11-25.
+    Legacy,
+    /// The stateless revision 2026-07-28.
+    Modern,
 }
 
 /// How an MCP server is reached.
