@@ -36,6 +36,8 @@ pub(super) struct Connection {
     pub(super) listener: Listener,
     /// What the supervisor hears.
     pub(super) signals: Signals,
+    /// The calls that are under way.
+    pub(super) calls: TaskTracker,
     /// Where what outlives a request is waited for.
     pub(super) tasks: TaskTracker,
     /// What was answered to its tasks.
@@ -44,6 +46,8 @@ pub(super) struct Connection {
     tool_headers: ToolHeaders,
     /// Dropping it ends the connection as well, without waiting.
     goodbye: CancellationToken,
+    /// Nothing is exchanged any more.
+    over: CancellationToken,
     _when_dropped: DropGuard,
     process: Option<Process>,
     over_http: bool,
@@ -129,19 +133,22 @@ impl Connection {
         let signals = Signals::default();
         let listener = Listener::new(era::introduction(era, settings.elicitation), signals.clone());
         let running = serve_directly(listener.clone(), transport, Some(itself));
-        let (peer, goodbye) = (running.peer().clone(), CancellationToken::new());
+        let peer = running.peer().clone();
         peer.set_response_cache_config(ClientCacheConfig::disabled()).await;
-        tasks.spawn(see_to_the_end(running, goodbye.clone(), signals.lost.clone()));
+        let (goodbye, over) = (CancellationToken::new(), CancellationToken::new());
+        tasks.spawn(see_to_the_end(running, goodbye.clone(), over.clone(), signals.lost.clone()));
         let connection = Self {
             peer,
             listener,
             signals,
+            calls: TaskTracker::new(),
             tasks: tasks.clone(),
             told: Told::default(),
             era,
             tool_headers: ToolHeaders::default(),
             _when_dropped: goodbye.clone().drop_guard(),
             goodbye,
+            over,
             process: None,
             over_http: false,
         };
@@ -208,10 +215,27 @@ impl Connection {
     /// Says goodbye and waits until nothing is left.
     pub(super) async fn close(&self) {
         self.goodbye.cancel();
-        let _ = timeout(GOODBYE, self.signals.lost.cancelled()).await;
+        let _ = timeout(GOODBYE, self.over.cancelled()).await;
         if let Some(process) = &self.process {
             process.child.shut_down().await;
         }
+    }
+
+    /// Sweeps away what is left of it once it was lost. Over HTTP calls may still be answered when nobody can be dialled
+    /// any more, so that waits for them, in the background.
+    pub(super) async fn retire(self: Arc<Self>, closing: CancellationToken) {
+        if self.is_child() {
+            return self.close().await;
+        }
+        let tasks = self.tasks.clone();
+        tasks.spawn(async move {
+            self.calls.close();
+            tokio::select! {
+                () = self.calls.wait() => {}
+                () = closing.cancelled() => {}
+            }
+            self.close().await;
+        });
     }
 
     /// Why the connection is no more, as far as it can be known.
@@ -255,17 +279,23 @@ impl Process {
 }
 
 /// Waits until nothing is exchanged any more, by our wish or by itself, and says so.
-async fn see_to_the_end(running: Running, goodbye: CancellationToken, lost: CancellationToken) {
+async fn see_to_the_end(
+    running: Running,
+    goodbye: CancellationToken,
+    over: CancellationToken,
+    lost: CancellationToken,
+) {
     let stop = running.cancellation_token();
-    let over = running.waiting();
-    tokio::pin!(over);
+    let end = running.waiting();
+    tokio::pin!(end);
     tokio::select! {
-        _ = &mut over => {}
+        _ = &mut end => {}
         () = goodbye.cancelled() => {
             stop.cancel();
-            let _ = over.await;
+            let _ = end.await;
         }
     }
+    over.cancel();
     lost.cancel();
 }
 
