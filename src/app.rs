@@ -240,6 +240,12 @@ fn reached(id: &ServerId, server: &config::ServerSettings, credentials: &Path) -
         trusted: server.trusted,
         max_concurrency: server.max_concurrency,
         start: mcp::Start::default(),
+        era: match server.era {
+            config::McpEra::Auto => mcp::EraChoice::Auto,
+            config::McpEra::Legacy => mcp::EraChoice::Legacy,
+            config::McpEra::Modern => mcp::EraChoice::Modern,
+        },
+        elicitation: server.elicitation,
     }
 }
 

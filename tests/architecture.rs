@@ -13,7 +13,7 @@ use source::{Token, own_paths, paths_into, tokens};
 /// Each room with what it may import: a room, or one module of a room. A room only names rooms further down.
 const ROOMS: &[(&str, &[&str])] = &[
     ("main", &["cli"]),
-    ("cli", &["app", "runner", "telemetry", "config", "core", "ports", "mcp::demo"]),
+    ("cli", &["app", "runner", "telemetry", "config", "core", "ports", "mcp::demo", "mcp::conformance"]),
     (
         "app",
         &[

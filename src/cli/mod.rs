@@ -8,6 +8,7 @@ mod attach;
 mod blobs;
 mod completions;
 mod config;
+mod conformance_client;
 mod demo;
 mod demo_server;
 mod error;
@@ -77,6 +78,8 @@ enum Command {
     Completions(completions::Completions),
     #[command(hide = true)]
     DemoServer(demo_server::DemoServer),
+    #[command(hide = true)]
+    ConformanceClient(conformance_client::ConformanceClient),
 }
 
 /// Does what the arguments of this process say.
@@ -122,6 +125,7 @@ impl Command {
             Self::Config(command) => command.execute(out),
             Self::Completions(command) => command.execute(out),
             Self::DemoServer(command) => command.execute().await,
+            Self::ConformanceClient(command) => command.execute().await,
         };
         done.unwrap_or_else(|error| failed(&error, json, out))
     }
@@ -140,7 +144,8 @@ impl Command {
             | Self::Models(_)
             | Self::Config(_)
             | Self::Completions(_)
-            | Self::DemoServer(_) => false,
+            | Self::DemoServer(_)
+            | Self::ConformanceClient(_) => false,
         }
     }
 }

@@ -230,10 +230,27 @@ pub struct ServerSettings {
     pub total_timeout: Duration,
     /// Calls at the same time; at least 1.
     pub max_concurrency: usize,
+    /// Which era of the protocol it is spoken to in.
+    pub era: McpEra,
+    /// Whether it may ask the run's user something in the middle of a call.
+    pub elicitation: bool,
     /// Bytes of text that one of its results brings into the conversation; `None` for the agent's limit.
     pub max_result_bytes: Option<u64>,
     /// What becomes of a structured result that does not fit the tool's output schema.
     pub check_results: ResultCheck,
+}
+
+/// Which era of the protocol a server is spoken to in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum McpEra {
+    /// It is found out, with one request more at the first connection.
+    #[default]
+    Auto,
+    /// The sessions of the revisions up to 2025-11-25.
+    Legacy,
+    /// The stateless revision 2026-07-28.
+    Modern,
 }
 
 /// How an MCP server is reached.

@@ -1,89 +1,52 @@
-//! A `tools/call` result as the model will read it. Nothing a server said is lost: content of a kind that toolgate does
-//! not know, or that is malformed, is kept as its JSON with a note.
+//! What a server answers to `tools/call`: the end of it, questions, or a task. The end itself is read in
+//! [`content`](super::content).
+
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::core::chat::{Media, Part};
-use crate::core::json;
-use crate::core::tool::ToolOutput;
+use super::fault::Fault;
+use super::{content, elicitation, task};
+use crate::core::tool::{Question, TaskHandle, ToolOutput};
 
-/// Reads a result. The error says what is wrong with it.
-pub(super) fn read(result: Value) -> Result<ToolOutput, String> {
-    let Value::Object(mut result) = result else {
-        return Err(format!("expected an object, got {}", excerpt(&result)));
+/// An answer.
+#[derive(Debug, PartialEq)]
+pub(super) enum Answer {
+    /// It is over.
+    Output(ToolOutput),
+    /// It wants to be called again with answers to these questions, and with what it gave to remember the call by.
+    /// Without a question it wants to be called again as it is.
+    Again { questions: BTreeMap<String, Question>, state: Option<String> },
+    /// It goes on by itself.
+    Task(TaskHandle),
+}
+
+/// Reads a result.
+pub(super) fn read(result: Value) -> Result<Answer, Fault> {
+    let Value::Object(result) = result else {
+        return Err(Fault::Unreadable(format!("expected an object, got {}", excerpt(&result))));
     };
-    if let Some(kind) = result.get("resultType").and_then(Value::as_str).filter(|kind| *kind != "complete") {
-        return Err(format!("it is of the type `{kind}`, which toolgate does not support yet"));
+    match result.get("resultType").and_then(Value::as_str) {
+        None | Some("complete") => content::read(result).map(Answer::Output).map_err(Fault::Unreadable),
+        Some("input_required") => again(&result),
+        Some("task") => task::handle(&result).map(Answer::Task).map_err(Fault::Unreadable),
+        Some(kind) => Err(Fault::Unreadable(format!("it is of the type `{kind}`, which toolgate does not know"))),
     }
-    if !["content", "structuredContent", "isError"].iter().any(|member| result.contains_key(*member)) {
-        let got = excerpt(&Value::Object(result));
-        return Err(format!("it has neither `content` nor `structuredContent`: {got}"));
-    }
-    let is_error = match result.get("isError") {
-        None | Some(Value::Null) => false,
-        Some(Value::Bool(is_error)) => *is_error,
-        Some(other) => return Err(format!("`isError` is {}, not a boolean", excerpt(other))),
+}
+
+fn again(result: &Map<String, Value>) -> Result<Answer, Fault> {
+    let questions = match result.get("inputRequests") {
+        None | Some(Value::Null) => BTreeMap::new(),
+        Some(Value::Object(requests)) => elicitation::questions(requests).map_err(Fault::Demands)?,
+        Some(other) => {
+            return Err(Fault::Unreadable(format!("`inputRequests` is {}, not an object", excerpt(other))));
+        }
     };
-    let structured = result.remove("structuredContent");
-    if structured.as_ref().is_some_and(|value| json::is_deeper_than(value, json::MAX_DEPTH)) {
-        return Err(format!("`structuredContent` is nested deeper than {} levels", json::MAX_DEPTH));
+    let state = result.get("requestState").and_then(Value::as_str).map(str::to_owned);
+    if questions.is_empty() && state.is_none() {
+        return Err(Fault::Unreadable("it wants input, but has neither `inputRequests` nor `requestState`".into()));
     }
-    let mut content: Vec<Part> = match result.remove("content") {
-        None | Some(Value::Null) => Vec::new(),
-        Some(Value::Array(blocks)) => blocks.into_iter().map(part).collect(),
-        Some(other) => return Err(format!("`content` is {}, not a list", excerpt(&other))),
-    };
-    if let (true, Some(structured)) = (content.is_empty(), &structured) {
-        content.push(Part::text(structured.to_string()));
-    }
-    Ok(ToolOutput { content, structured, is_error, ..ToolOutput::default() })
-}
-
-fn part(block: Value) -> Part {
-    known(&block).unwrap_or_else(|| {
-        let kind = block.get("type").and_then(Value::as_str).unwrap_or("none");
-        Part::text(format!("[content of type `{kind}` that toolgate cannot interpret, as JSON] {block}"))
-    })
-}
-
-/// The part a well-formed block of a known type stands for.
-fn known(block: &Value) -> Option<Part> {
-    let text = |name: &str| text(block.as_object()?, name);
-    match block.get("type")?.as_str()? {
-        "text" => Some(Part::Text { text: text("text")? }),
-        "image" => Some(Part::Image(inline(text("mimeType")?, text("data")?))),
-        "audio" => Some(Part::Audio(inline(text("mimeType")?, text("data")?))),
-        "resource_link" => Some(Part::Resource {
-            uri: text("uri")?,
-            name: text("name"),
-            media_type: text("mimeType"),
-            text: None,
-            data: None,
-        }),
-        "resource" => embedded(block.get("resource")?.as_object()?),
-        _ => None,
-    }
-}
-
-fn embedded(resource: &Map<String, Value>) -> Option<Part> {
-    let (text_form, data) = (text(resource, "text"), text(resource, "blob"));
-    (text_form.is_some() || data.is_some()).then_some(())?;
-    let media_type = text(resource, "mimeType");
-    Some(Part::Resource {
-        uri: text(resource, "uri")?,
-        name: text(resource, "name"),
-        media_type,
-        text: text_form,
-        data,
-    })
-}
-
-fn inline(media_type: String, data: String) -> Media {
-    Media { media_type, data: Some(data), url: None }
-}
-
-fn text(object: &Map<String, Value>, name: &str) -> Option<String> {
-    object.get(name)?.as_str().map(str::to_owned)
+    Ok(Answer::Again { questions, state })
 }
 
 /// The beginning of the JSON, for a message.
@@ -103,75 +66,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_content_arrives_as_what_it_is() {
-        let output = read(json!({"content": [
-            {"type": "text", "text": "hello", "annotations": {"priority": 1}},
-            {"type": "image", "mimeType": "image/png", "data": "aW1n"},
-            {"type": "audio", "mimeType": "audio/wav", "data": "c25k"},
-            {"type": "resource_link", "uri": "file:///a", "name": "a", "mimeType": "text/plain"},
-            {"type": "resource", "resource": {"uri": "file:///b", "mimeType": "text/plain", "text": "b"}},
-            {"type": "resource", "resource": {"uri": "file:///c", "blob": "Yw=="}},
-        ]}));
-        let resource =
-            |uri: &str, name: Option<&str>, media_type: Option<&str>, text: Option<&str>, data: Option<&str>| {
-                let own = |text: Option<&str>| text.map(str::to_owned);
-                Part::Resource {
-                    uri: uri.into(),
-                    name: own(name),
-                    media_type: own(media_type),
-                    text: own(text),
-                    data: own(data),
-                }
-            };
-        let expected = vec![
-            Part::text("hello"),
-            Part::Image(inline("image/png".into(), "aW1n".into())),
-            Part::Audio(inline("audio/wav".into(), "c25k".into())),
-            resource("file:///a", Some("a"), Some("text/plain"), None, None),
-            resource("file:///b", None, Some("text/plain"), Some("b"), None),
-            resource("file:///c", None, None, None, Some("Yw==")),
-        ];
-        assert_eq!(output, Ok(ToolOutput { content: expected, ..ToolOutput::default() }));
-    }
-
-    #[test]
-    fn unknown_and_malformed_content_is_kept_as_json_with_a_note() {
-        let output = read(json!({"content": [{"type": "hologram", "data": 1}, {"type": "image", "data": "x"}, 7]}));
-        let texts: Vec<String> =
-            output.expect("readable").content.iter().filter_map(|part| part.as_text().map(str::to_owned)).collect();
-        assert_eq!(
-            texts,
-            [
-                r#"[content of type `hologram` that toolgate cannot interpret, as JSON] {"type":"hologram","data":1}"#,
-                r#"[content of type `image` that toolgate cannot interpret, as JSON] {"type":"image","data":"x"}"#,
-                "[content of type `none` that toolgate cannot interpret, as JSON] 7",
-            ]
-        );
-    }
-
-    #[test]
-    fn an_answer_that_is_only_structured_is_also_readable() {
-        let output = read(json!({"structuredContent": {"sum": 3}, "isError": true})).expect("readable");
-        assert_eq!(output.content, [Part::text(r#"{"sum":3}"#)]);
-        assert_eq!((output.structured, output.is_error), (Some(json!({"sum": 3})), true));
-    }
-
-    fn nested(levels: usize) -> Value {
-        (0..levels).fold(Value::Null, |inner, _| json!([inner]))
+    fn every_type_of_result_is_told_apart() {
+        let output = json!({"content": [{"type": "text", "text": "t"}]});
+        assert_eq!(read(output.clone()), Ok(Answer::Output(ToolOutput::text("t"))));
+        let mut complete = output;
+        complete["resultType"] = "complete".into();
+        assert_eq!(read(complete), Ok(Answer::Output(ToolOutput::text("t"))));
+        let state_only = json!({"resultType": "input_required", "requestState": "s"});
+        assert_eq!(read(state_only), Ok(Answer::Again { questions: BTreeMap::new(), state: Some("s".into()) }));
+        let asking = json!({"resultType": "input_required", "inputRequests": {
+            "k": {"method": "elicitation/create", "params": {"message": "m", "requestedSchema": {}}},
+        }});
+        let question = Question::Form { message: "m".into(), schema: json!({}) };
+        let questions = BTreeMap::from([("k".to_owned(), question)]);
+        assert_eq!(read(asking), Ok(Answer::Again { questions, state: None }));
+        let task = json!({"resultType": "task", "taskId": "t1", "status": "working"});
+        assert!(matches!(read(task), Ok(Answer::Task(task)) if task.id == "t1"));
     }
 
     #[test]
     fn what_is_no_result_is_refused_with_what_is_wrong() {
         for (result, complaint) in [
-            (json!({}), "neither `content` nor `structuredContent`: {}"),
-            (json!({"content": "hi"}), "`content` is \"hi\", not a list"),
-            (json!({"content": [], "isError": "no"}), "`isError` is \"no\""),
-            (json!({"resultType": "input_required", "content": []}), "`input_required`"),
             (json!([1]), "expected an object, got [1]"),
-            (json!({"structuredContent": nested(json::MAX_DEPTH + 1)}), "nested deeper than 100 levels"),
+            (json!({}), "neither `content` nor `structuredContent`: {}"),
+            (json!({"resultType": "input_required", "content": []}), "neither `inputRequests` nor `requestState`"),
+            (json!({"resultType": "input_required", "inputRequests": [1]}), "`inputRequests` is [1], not an object"),
+            (json!({"resultType": "task"}), "no `taskId`"),
+            (json!({"resultType": "riddle", "content": []}), "`riddle`"),
         ] {
-            let error = read(result).expect_err("refused");
+            let error = read(result).expect_err("refused").to_string();
             assert!(error.contains(complaint), "{error}");
         }
+        let sampling =
+            json!({"resultType": "input_required", "inputRequests": {"k": {"method": "sampling/createMessage"}}});
+        assert!(matches!(read(sampling), Err(Fault::Demands(_))));
     }
 }

@@ -4,19 +4,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{ProtocolVersion, ServerPeerInfo};
-use rmcp::service::{ClientInitializeError, Peer};
+use rmcp::model::ServerPeerInfo;
+use rmcp::service::{ClientCacheConfig, Peer, serve_directly};
+use rmcp::transport::Transport as SdkTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
+use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::era::{self, Running};
+use super::era::{self, Agreed, Broken, Disagreement, Era, Failed, Memory, Running, Terms, agree};
+use super::headers::ToolHeaders;
 use super::http;
 use super::listener::Listener;
+use super::listing::Listing;
 use super::settings::{ServerSettings, StdioSettings, Transport};
 use super::signals::Signals;
-use super::stdio::{self, Child, LineCap, Output, Overflow, SpawnError};
+use super::stdio::{self, Child, LineCap, Messages, Output, Overflow, SpawnError};
+use super::subscription;
+use super::task::Told;
 
 /// How long the exit status of a child is waited for once its connection broke.
 const POST_MORTEM: Duration = Duration::from_millis(500);
@@ -31,6 +37,10 @@ pub(super) struct Connection {
     pub(super) signals: Signals,
     /// Where what outlives a request is waited for.
     pub(super) tasks: TaskTracker,
+    /// What was answered to its tasks.
+    pub(super) told: Told,
+    era: Era,
+    tool_headers: ToolHeaders,
     /// Dropping it ends the connection as well, without waiting.
     goodbye: CancellationToken,
     _when_dropped: DropGuard,
@@ -65,24 +75,63 @@ impl Connection {
         settings: &ServerSettings,
         tasks: &TaskTracker,
         output: &Mutex<Option<Output>>,
+        memory: &Memory,
     ) -> Result<Self, ConnectError> {
-        let signals = Signals::default();
-        let listener = Listener::new(signals.clone());
-        let (running, process) = match &settings.transport {
+        let (terms, tool_headers) = (Terms::of(settings, memory), ToolHeaders::default());
+        match &settings.transport {
             Transport::Stdio(stdio) => {
-                let (running, process) = open_stdio(stdio, listener.clone(), tasks, output).await?;
-                (running, Some(process))
+                let established = match agree(&terms, || spawn(stdio, tasks, output)).await {
+                    Ok(established) => established,
+                    Err(Failed::NoTransport(error)) => return Err(error.into()),
+                    Err(Failed::Disagreed(why, process)) => return Err(process.refused(why).await),
+                };
+                let begun = Self::begin(established.agreed, established.transport, settings, tasks);
+                Ok(Self { process: Some(established.keeper), ..begun.await })
             }
             Transport::Http(http) => {
-                let transport = http::transport(http, settings.max_concurrency)?;
-                let running = era::handshake(listener.clone(), transport).await.map_err(refused_over_http)?;
-                (running, None)
+                let open = || Ok((http::transport(http, settings.max_concurrency, tool_headers.clone())?, ()));
+                let established = match agree(&terms, open).await {
+                    Ok(established) => established,
+                    Err(Failed::NoTransport(error)) => return Err(ConnectError::Http(error)),
+                    Err(Failed::Disagreed(why, ())) => return Err(refused_over_http(why)),
+                };
+                let begun = Self::begin(established.agreed, established.transport, settings, tasks);
+                Ok(Self { tool_headers: tool_headers.clone(), ..begun.await })
             }
-        };
+        }
+    }
+
+    /// Hands an agreed transport to the SDK.
+    async fn begin<T: SdkTransport<RoleClient> + 'static>(
+        agreed: Agreed,
+        transport: T,
+        settings: &ServerSettings,
+        tasks: &TaskTracker,
+    ) -> Self {
+        let Agreed { era, peer: itself } = agreed;
+        let signals = Signals::default();
+        let listener = Listener::new(era::introduction(era, settings.elicitation), signals.clone());
+        let running = serve_directly(listener.clone(), transport, Some(itself));
         let (peer, goodbye) = (running.peer().clone(), CancellationToken::new());
+        peer.set_response_cache_config(ClientCacheConfig::disabled()).await;
         tasks.spawn(see_to_the_end(running, goodbye.clone(), signals.lost.clone()));
-        let _when_dropped = goodbye.clone().drop_guard();
-        Ok(Self { peer, listener, signals, goodbye, _when_dropped, process, tasks: tasks.clone() })
+        let connection = Self {
+            peer,
+            listener,
+            signals,
+            tasks: tasks.clone(),
+            told: Told::default(),
+            era,
+            tool_headers: ToolHeaders::default(),
+            _when_dropped: goodbye.clone().drop_guard(),
+            goodbye,
+            process: None,
+        };
+        if era == Era::Modern && connection.promises_changes() {
+            let following = subscription::follow(connection.peer.clone(), connection.signals.clone());
+            tasks.spawn(connection.signals.lost.clone().run_until_cancelled_owned(following));
+        }
+        connection
     }
 
     /// Waits until it is of no more use. What a child started itself may hold its stdout open when it is gone.
@@ -102,11 +151,25 @@ impl Connection {
     /// Whether the server promised to say when its tools change, and can be heard. Over HTTP that takes a stream which
     /// many servers do not have, and the stateless revision says so to subscribers only.
     pub(super) fn announces_changes(&self) -> bool {
-        self.is_child()
-            && self.peer_info().is_some_and(|peer| {
-                let promises = peer.capabilities.tools.as_ref().and_then(|tools| tools.list_changed);
-                promises == Some(true) && peer.protocol_version <= ProtocolVersion::LATEST_WITH_INITIALIZE
-            })
+        self.is_child() && self.era == Era::Legacy && self.promises_changes()
+    }
+
+    fn promises_changes(&self) -> bool {
+        self.peer_info()
+            .is_some_and(|peer| peer.capabilities.tools.as_ref().and_then(|tools| tools.list_changed) == Some(true))
+    }
+
+    /// The era it speaks. The revision is in [`peer_info`](Self::peer_info).
+    pub(super) fn era(&self) -> Era {
+        self.era
+    }
+
+    /// Heeds what listed tools want of a call, and leaves out those that can never be called. Over stdio there are no
+    /// headers, so that nothing can be wrong with them.
+    pub(super) fn take_up(&self, listing: &mut Listing) {
+        if self.era == Era::Modern && !self.is_child() {
+            self.tool_headers.take_up(&mut listing.tools, &mut listing.left_out);
+        }
     }
 
     /// What the other side said of itself.
@@ -153,6 +216,13 @@ impl ConnectError {
 }
 
 impl Process {
+    async fn refused(&self, why: Disagreement) -> ConnectError {
+        match why {
+            Disagreement::Refused(words) => ConnectError::Handshake(words + &self.child.output().quoted()),
+            Disagreement::Broken(_) => ConnectError::Died(self.last_words().await),
+        }
+    }
+
     async fn last_words(&self) -> String {
         if self.overflow.happened() {
             let longest = Overflow::MAX_LINE / (1024 * 1024);
@@ -181,38 +251,27 @@ async fn see_to_the_end(running: Running, goodbye: CancellationToken, lost: Canc
     lost.cancel();
 }
 
-async fn open_stdio(
+type StdioTransport = AsyncRwTransport<RoleClient, LineCap<Messages<ChildStdout>>, ChildStdin>;
+
+/// A fresh child.
+fn spawn(
     settings: &StdioSettings,
-    listener: Listener,
     tasks: &TaskTracker,
     output: &Mutex<Option<Output>>,
-) -> Result<(Running, Process), ConnectError> {
+) -> Result<(StdioTransport, Process), SpawnError> {
     let (child, stdout, stdin) = stdio::spawn(settings, tasks)?;
     *output.lock().unwrap_or_else(PoisonError::into_inner) = Some(child.output().clone());
     let process = Process { child, overflow: Overflow::default() };
     let stdout = LineCap::new(stdout, process.overflow.clone());
-    let transport = AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(usize::MAX);
-    match era::handshake(listener, transport).await {
-        Ok(running) => Ok((running, process)),
-        Err(ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }) => {
-            Err(ConnectError::Died(process.last_words().await))
+    Ok((AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(usize::MAX), process))
+}
+
+fn refused_over_http(why: Disagreement) -> ConnectError {
+    match why {
+        Disagreement::Refused(words) => ConnectError::Handshake(words),
+        Disagreement::Broken(Broken::Unsendable(error)) => ConnectError::Unreachable(http::explain(&error)),
+        Disagreement::Broken(Broken::Ended) => {
+            ConnectError::Unreachable("the stream ended before the answer to the handshake".into())
         }
-        Err(other) => Err(ConnectError::Handshake(refusal(&other) + &process.child.output().quoted())),
     }
-}
-
-fn refused_over_http(error: ClientInitializeError) -> ConnectError {
-    if let ClientInitializeError::TransportError { error, .. } = &error {
-        return ConnectError::Unreachable(http::explain(error));
-    }
-    ConnectError::Handshake(refusal(&error))
-}
-
-/// What is wrong with an answer to the handshake. The SDK's own words hold the whole answer.
-fn refusal(error: &ClientInitializeError) -> String {
-    const LONGEST: usize = 300;
-    if let ClientInitializeError::JsonRpcError(error) = error {
-        return format!("{} (JSON-RPC error {})", error.message, error.code.0);
-    }
-    error.to_string().chars().take(LONGEST).collect()
 }

@@ -1,6 +1,7 @@
 //! One request and its answer over a live connection: limits, progress, and what the server hears when nobody waits any
 //! more.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
@@ -12,9 +13,13 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::connection::Connection;
+use super::dialogue::Dialogue;
 use super::fault::Fault;
 use super::http;
 use crate::ports::Progress;
+
+/// The revision of the request is not, or no longer, one of the server's.
+const UNSUPPORTED_REVISION: i32 = -32022;
 
 /// The time an exchange has.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +50,29 @@ impl Connection {
         limits: Limits,
         progress: &(dyn Fn(Progress) + Send + Sync),
     ) -> Result<Value, Fault> {
+        self.carry_out(request, meta, limits, progress, None).await
+    }
+
+    /// The same with a request about which the server may ask. It ends, taken back, when a question has no answer.
+    pub(super) async fn converse(
+        &self,
+        request: ClientRequest,
+        meta: JsonObject,
+        limits: Limits,
+        progress: &(dyn Fn(Progress) + Send + Sync),
+        dialogue: &Arc<Dialogue>,
+    ) -> Result<Value, Fault> {
+        self.carry_out(request, meta, limits, progress, Some(dialogue)).await
+    }
+
+    async fn carry_out(
+        &self,
+        request: ClientRequest,
+        meta: JsonObject,
+        limits: Limits,
+        progress: &(dyn Fn(Progress) + Send + Sync),
+        dialogue: Option<&Arc<Dialogue>>,
+    ) -> Result<Value, Fault> {
         let options = PeerRequestOptions::no_options().with_meta(RequestMetaObject(MetaObject::from(meta)));
         let mut routes = self.listener.hold().await;
         let Ok(mut handle) = self.peer.send_cancellable_request(request, options).await else {
@@ -52,6 +80,7 @@ impl Connection {
             return Err(Fault::NotSent(format!("is gone: {}", self.last_words().await)));
         };
         let mut updates = routes.register(handle.progress_token.clone());
+        let _present = dialogue.map(|dialogue| self.listener.desk().enter(handle.id.clone(), dialogue.clone()));
         drop(routes);
         let mut in_flight = InFlight { connection: self, request: Some(handle.id.clone()) };
 
@@ -68,6 +97,10 @@ impl Connection {
                 }
                 () = tokio::time::sleep_until(limits.deadline) => return Err(Fault::Late(limits.total)),
                 () = &mut silence => return Err(Fault::Silent(limits.silence)),
+                () = stuck(dialogue) => {
+                    in_flight.take_back().await;
+                    return Err(Fault::TakenBack);
+                }
             }
         };
         in_flight.request = None;
@@ -83,17 +116,36 @@ impl Connection {
 
     async fn fault(&self, error: ServiceError) -> Fault {
         if let ServiceError::McpError(error) = error {
-            return Fault::Refused { code: error.code.0, message: error.message.into_owned() };
+            if error.code.0 == UNSUPPORTED_REVISION {
+                self.signals.lost.cancel();
+                return Fault::NotSent(format!(
+                    "no longer speaks the revision agreed on: {}; the next request agrees anew",
+                    error.message
+                ));
+            }
+            return Fault::Refused { code: error.code.0, message: error.message.into_owned(), data: error.data };
         }
         if let (ServiceError::TransportSend(error), false) = (&error, self.is_child()) {
+            if http::session_is_over(error) {
+                self.signals.lost.cancel();
+                let why = http::explain(error);
+                return Fault::NotSent(format!("ended its session: {why}; the next request begins a new one"));
+            }
             return http::send_fault(error);
         }
         Fault::Disconnected(self.last_words().await)
     }
 }
 
+async fn stuck(dialogue: Option<&Arc<Dialogue>>) {
+    match dialogue {
+        Some(dialogue) => dialogue.stuck().await,
+        None => std::future::pending().await,
+    }
+}
+
 /// The result as JSON. The SDK guesses its type; whatever it took it for, nothing that is read here is lost.
-fn raw(result: ServerResult) -> Result<Value, Fault> {
+pub(super) fn raw(result: ServerResult) -> Result<Value, Fault> {
     if let ServerResult::CustomResult(untyped) = result {
         return Ok(untyped.0);
     }
@@ -121,18 +173,31 @@ struct InFlight<'a> {
     request: Option<RequestId>,
 }
 
+impl InFlight<'_> {
+    /// Tells the server to stop, and returns when that is on its way.
+    async fn take_back(&mut self) {
+        if let Some(request) = self.request.take() {
+            let why = "it waits for an answer, and is made again when there is one";
+            let _ = self.connection.peer.send_notification(cancelled(request, why).into()).await;
+        }
+    }
+}
+
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         let (Some(request), Ok(runtime)) = (self.request.take(), tokio::runtime::Handle::try_current()) else {
             return;
         };
-        let params = CancelledNotificationParam::new(Some(request), Some("nobody waits for the result".into()));
         let peer = self.connection.peer.clone();
         let cancel = async move {
-            let _ = peer.send_notification(CancelledNotification::new(params).into()).await;
+            let _ = peer.send_notification(cancelled(request, "nobody waits for the result").into()).await;
         };
         self.connection.tasks.spawn_on(cancel, &runtime);
     }
+}
+
+fn cancelled(request: RequestId, why: &str) -> CancelledNotification {
+    CancelledNotification::new(CancelledNotificationParam::new(Some(request), Some(why.into())))
 }
 
 #[cfg(test)]

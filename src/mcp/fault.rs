@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::core::tool::{FailureKind, Outcome};
 
 /// Why a request got no answer. Messages complete the sentence "the MCP server `x` ...".
@@ -17,7 +19,15 @@ pub(super) enum Fault {
         code: i32,
         /// The server's words.
         message: String,
+        /// What else it says, for programs.
+        data: Option<Value>,
     },
+    /// The server wants something of toolgate that it was never offered.
+    #[error("{0}")]
+    Demands(String),
+    /// The server asked something that has no answer yet, and was told that the request is cancelled.
+    #[error("was told that the request is cancelled, because it asked something")]
+    TakenBack,
     /// It was silent for too long.
     #[error(
         "gave neither an answer nor progress for {} s; the request was cancelled. Raise its `call_timeout_s` if it needs \
@@ -43,7 +53,8 @@ impl Fault {
     pub(super) fn into_outcome(self, server: &str) -> Outcome {
         let kind = match &self {
             Self::NotSent(_) => FailureKind::Unavailable,
-            Self::Refused { .. } => FailureKind::Refused,
+            Self::Refused { .. } | Self::Demands(_) => FailureKind::Refused,
+            Self::TakenBack => FailureKind::Cancelled,
             Self::Silent(_) | Self::Late(_) => FailureKind::Timeout,
             Self::Disconnected(_) => FailureKind::Disconnected,
             Self::Unreadable(_) => FailureKind::Unreadable,

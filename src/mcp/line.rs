@@ -8,6 +8,7 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use super::connection::Connection;
+use super::era;
 use super::exchange::Limits;
 use super::listing::{self, Listing};
 use super::settings::ServerSettings;
@@ -21,12 +22,14 @@ pub(super) struct Line {
     tasks: TaskTracker,
     /// What the newest child says besides the protocol, kept beyond its end.
     output: Mutex<Option<Output>>,
+    /// Which era of the protocol it was found to speak.
+    eras: era::Memory,
 }
 
 impl Line {
     /// To a server with these settings. What outlives a request runs on `tasks`.
     pub(super) fn new(settings: ServerSettings, tasks: TaskTracker) -> Self {
-        Self { settings, tasks, output: Mutex::default() }
+        Self { settings, tasks, output: Mutex::default(), eras: era::Memory::default() }
     }
 
     /// What the newest child says besides the protocol.
@@ -40,7 +43,7 @@ impl Dial for Line {
 
     async fn open(&self) -> Result<Connection, NotOpened> {
         let budget = self.settings.start_timeout;
-        match timeout(budget, Connection::open(&self.settings, &self.tasks, &self.output)).await {
+        match timeout(budget, Connection::open(&self.settings, &self.tasks, &self.output, &self.eras)).await {
             Ok(Ok(connection)) => Ok(connection),
             Ok(Err(error)) => Err(NotOpened { reason: error.to_string(), may_pass: error.may_pass() }),
             Err(_) => {

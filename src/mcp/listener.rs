@@ -1,17 +1,23 @@
-//! What a server may say unasked. Progress finds its way to the call it belongs to; everything else that a server asks
-//! of a client is refused, because toolgate offers none of it.
+//! What a server may say unasked. Progress finds its way to the call it belongs to, questions to the desk where calls
+//! are asked about, and a change of the tools to whoever watches for it. Everything else that a server asks of a client
+//! is refused, because toolgate offers none of it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 #[expect(deprecated, reason = "servers of the older revisions still ask for roots")]
 use rmcp::model::ListRootsResult;
-use rmcp::model::{ClientConfig, ErrorData, ListRootsRequestMethod, ProgressNotificationParam, ProgressToken};
-use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::model::{
+    ClientConfig, CustomRequest, CustomResult, ElicitRequestParams, ElicitResult, ElicitationCreateRequestMethod,
+    ErrorCode, ErrorData, Extensions, ListRootsRequestMethod, ProgressNotificationParam, ProgressToken, RequestId,
+};
+use rmcp::service::{InboundStreamOrigin, NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
+use serde_json::Value;
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 
-use super::era;
+use super::dialogue::Desk;
+use super::elicitation;
 use super::signals::Signals;
 use crate::ports::Progress;
 
@@ -21,7 +27,9 @@ const UNREAD: usize = 64;
 /// The client's side of a connection.
 #[derive(Clone)]
 pub(super) struct Listener {
+    introduction: ClientConfig,
     routes: Arc<Mutex<Routes>>,
+    desk: Desk,
     signals: Signals,
 }
 
@@ -30,14 +38,39 @@ pub(super) struct Listener {
 pub(super) struct Routes(HashMap<ProgressToken, mpsc::Sender<Progress>>);
 
 impl Listener {
-    /// Of a connection with these signals.
-    pub(super) fn new(signals: Signals) -> Self {
-        Self { routes: Arc::default(), signals }
+    /// That introduces itself so, of a connection with these signals.
+    pub(super) fn new(introduction: ClientConfig, signals: Signals) -> Self {
+        Self { introduction, routes: Arc::default(), desk: Desk::default(), signals }
     }
 
-    /// Holds progress back until the guard is dropped, so that none overtakes the registration of its call.
+    /// Holds progress and questions back until the guard is dropped, so that none overtakes the registration of its
+    /// call.
     pub(super) async fn hold(&self) -> MutexGuard<'_, Routes> {
         self.routes.lock().await
+    }
+
+    /// Where calls are asked about.
+    pub(super) fn desk(&self) -> &Desk {
+        &self.desk
+    }
+
+    async fn asked(&self, params: &Value, extensions: &Extensions) -> Result<Value, ErrorData> {
+        if self.introduction.capabilities.elicitation.is_none() {
+            return Err(ErrorData::method_not_found::<ElicitationCreateRequestMethod>());
+        }
+        let wrong = |why: String| ErrorData::invalid_params(format!("this client cannot ask that: it {why}"), None);
+        let question = elicitation::question(params).map_err(wrong)?;
+        drop(self.hold().await);
+        let reaction = self.desk.ask(request_of(extensions).as_ref(), question).await;
+        Ok(elicitation::response(&reaction))
+    }
+}
+
+/// The request on whose own stream a server asks. Where all share one stream nothing tells.
+fn request_of(extensions: &Extensions) -> Option<RequestId> {
+    match extensions.get::<InboundStreamOrigin>()? {
+        InboundStreamOrigin::OutboundRequest(request) => Some(request.clone()),
+        InboundStreamOrigin::Unassociated => None,
     }
 }
 
@@ -63,6 +96,29 @@ impl ClientHandler for Listener {
         self.signals.tools_changed.notify_one();
     }
 
+    async fn create_elicitation(
+        &self,
+        params: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let internal = |error: serde_json::Error| ErrorData::internal_error(error.to_string(), None);
+        let params = serde_json::to_value(params).map_err(internal)?;
+        let response = self.asked(&params, &context.extensions).await?;
+        serde_json::from_value(response).map_err(internal)
+    }
+
+    /// Questions that the SDK cannot type come here.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        if request.method != elicitation::METHOD {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
+        }
+        self.asked(&request.params.unwrap_or_default(), &context.extensions).await.map(CustomResult)
+    }
+
     /// An empty list would be an answer, and would be taken for "you may use no directory".
     #[expect(deprecated, reason = "servers of the older revisions still ask")]
     async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
@@ -70,6 +126,6 @@ impl ClientHandler for Listener {
     }
 
     fn get_info(&self) -> ClientConfig {
-        era::introduction()
+        self.introduction.clone()
     }
 }

@@ -37,6 +37,7 @@ pub(super) struct Listing {
 /// Asks for all pages. The order does not depend on the server's mood: prompts and comparisons live on that.
 pub(super) async fn list(connection: &Connection, meta: &Map<String, Value>, limits: Limits) -> Result<Listing, Fault> {
     let mut listing = all_pages(connection, meta, limits).await?;
+    connection.take_up(&mut listing);
     listing.tools.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(listing)
 }

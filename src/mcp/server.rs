@@ -7,7 +7,6 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 use tokio_util::task::TaskTracker;
 
-use super::call;
 use super::connection::Connection;
 use super::exchange::Limits;
 use super::fault::Fault;
@@ -16,10 +15,11 @@ use super::settings::{ServerSettings, Start};
 use super::status::ServerStatus;
 use super::supervisor::Supervisor;
 use super::tally::Tally;
+use super::{call, task};
 use crate::core::id::ServerId;
 use crate::core::tool::{CallReply, FailureKind, Outcome, ServerTools};
 use crate::core::trace::SpanContext;
-use crate::ports::{McpCall, Progress};
+use crate::ports::{McpCall, McpTask, Progress};
 
 /// A server and what is known of it.
 pub(super) struct Server {
@@ -95,6 +95,14 @@ impl Server {
         reply
     }
 
+    /// Asks about a task. The error says why it could not be asked now.
+    pub(super) async fn task(&self, task: &McpTask<'_>) -> Result<CallReply, String> {
+        let limits = Limits::new(self.settings.call_timeout, self.settings.call_timeout);
+        let connection = self.supervisor.link(limits.deadline).await?;
+        let asked = task::ask(&connection, task, call::trace_meta(task.trace), limits).await;
+        asked.map_err(|fault| format!("the MCP server `{}` {fault}", self.id))
+    }
+
     fn failed(&self, fault: Fault, connection: &Connection) -> Outcome {
         let noise = match fault {
             Fault::NotSent(_) => {
@@ -103,7 +111,7 @@ impl Server {
                 None
             }
             // What a child said last is part of this one, and has nothing to do with that one.
-            Fault::Disconnected(_) | Fault::Refused { .. } => None,
+            Fault::Disconnected(_) | Fault::Refused { .. } | Fault::Demands(_) | Fault::TakenBack => None,
             // The answer may have been among it.
             Fault::Silent(_) | Fault::Late(_) | Fault::Unreadable(_) => {
                 self.supervisor.dial().output().and_then(|output| output.stdout_noise().told())

@@ -88,7 +88,10 @@ impl McpServers for Servers {
     }
 
     async fn task(&self, task: McpTask<'_>) -> Result<CallReply, String> {
-        Err(format!("the MCP server `{}` cannot be asked about tasks yet", task.server))
+        match self.servers.get(task.server) {
+            Some(server) => server.task(&task).await,
+            None => Ok(Outcome::failed(FailureKind::Unavailable, Self::unknown(task.server)).into()),
+        }
     }
 
     /// Connections are shared by all runs, so nothing belongs to one.

@@ -27,6 +27,22 @@ pub struct ServerSettings {
     pub max_concurrency: usize,
     /// When it is started; default with all others.
     pub start: Start,
+    /// Which era of the protocol it is spoken to in; default: what it speaks.
+    pub era: EraChoice,
+    /// Whether it is told that it may ask something in the middle of a call; default yes.
+    pub elicitation: bool,
+}
+
+/// Which era of the protocol a server is spoken to in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EraChoice {
+    /// It is found out, and remembered until it is no longer so.
+    #[default]
+    Auto,
+    /// The sessions of the revisions up to 2025-11-25.
+    Legacy,
+    /// The stateless revision 2026-07-28.
+    Modern,
 }
 
 /// When a server is started.
@@ -87,6 +103,8 @@ impl ServerSettings {
             trusted: false,
             max_concurrency: 16,
             start: Start::default(),
+            era: EraChoice::Auto,
+            elicitation: true,
         }
     }
 

@@ -6,7 +6,7 @@ use super::auth;
 use crate::config::error::Fault;
 use crate::config::placed::{Placed, Text};
 use crate::config::scope::Scope;
-use crate::config::settings::{ServerSettings, TransportSettings};
+use crate::config::settings::{McpEra, ServerSettings, TransportSettings};
 use crate::config::written::{Http, Server, Stdio};
 use crate::core::id::ServerId;
 use crate::core::tool::result::ResultCheck;
@@ -54,6 +54,8 @@ fn settings(placed: &Placed<Server>, scope: &mut Scope<'_>) -> Option<ServerSett
         call_timeout: scope.seconds(written.call_timeout_s.as_ref(), CALL_SECONDS),
         total_timeout: scope.seconds(written.total_timeout_s.as_ref(), TOTAL_SECONDS),
         max_concurrency: scope.at_least_one(written.max_concurrency.as_ref(), CONCURRENCY),
+        era: written.era.unwrap_or_default(),
+        elicitation: written.elicitation.unwrap_or(true),
         max_result_bytes: written.max_result_bytes.as_ref().map(|bytes| scope.result_bytes(bytes)),
         check_results: written.check_results.unwrap_or_default(),
         ..ServerSettings::new(transport)
@@ -98,6 +100,8 @@ impl ServerSettings {
             call_timeout: seconds(CALL_SECONDS),
             total_timeout: seconds(TOTAL_SECONDS),
             max_concurrency: CONCURRENCY,
+            era: McpEra::Auto,
+            elicitation: true,
             max_result_bytes: None,
             check_results: ResultCheck::default(),
         }

@@ -17,7 +17,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use super::placed::{Placed, Text};
-use super::settings::{ContentMode, Durability};
+use super::settings::{ContentMode, Durability, McpEra};
 use crate::core::tool::result::ResultCheck;
 
 /// The configuration of toolgate: `toolgate.yaml`.
@@ -95,6 +95,10 @@ pub(super) struct Server {
     /// Calls at the same time. Default: 16.
     #[schemars(range(min = 1))]
     pub(super) max_concurrency: Option<Placed<usize>>,
+    /// Which era of the protocol it is spoken to in. Default: `auto`.
+    pub(super) era: Option<McpEra>,
+    /// Whether it may ask the run's user something in the middle of a call. Default: true.
+    pub(super) elicitation: Option<bool>,
     /// Bytes of text that one of its results brings into the conversation. Default: the agent's `limits.max_result_bytes`.
     #[schemars(range(min = 2048))]
     pub(super) max_result_bytes: Option<Placed<u64>>,

@@ -4,6 +4,7 @@ mod client;
 pub(in crate::mcp) mod egress;
 mod explain;
 mod traced;
+mod verdict;
 
 use std::collections::HashMap;
 
@@ -14,8 +15,10 @@ use secrecy::ExposeSecret;
 
 pub(super) use explain::{explain, send_fault};
 use traced::Traced;
+pub(super) use verdict::{session_is_over, was_answered};
 
 use super::auth::{Access, Authorized};
+use super::headers::ToolHeaders;
 use super::settings::HttpSettings;
 use egress::{Reach, Refused};
 
@@ -36,6 +39,7 @@ pub(in crate::mcp) enum SettingsError {
 pub(super) fn transport(
     settings: &HttpSettings,
     max_concurrency: usize,
+    tools: ToolHeaders,
 ) -> Result<StreamableHttpClientTransport<Authorized<Traced>>, SettingsError> {
     let url = reqwest::Url::parse(&settings.url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let url = url.ok_or_else(|| SettingsError::Url(settings.url.clone()))?;
@@ -46,7 +50,7 @@ pub(super) fn transport(
         .max_sse_event_size(super::stdio::Overflow::MAX_LINE)
         .custom_headers(headers(settings)?);
     let access = settings.oauth.clone().map(|oauth| Access::new(oauth, url, settings.egress));
-    let client = Authorized::new(Traced(client::pooled(&reach)?), access);
+    let client = Authorized::new(Traced::over(client::pooled(&reach)?, tools), access);
     Ok(StreamableHttpClientTransport::with_client(client, config))
 }
 

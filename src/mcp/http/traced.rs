@@ -1,25 +1,101 @@
-//! The trace context of a request, repeated as HTTP headers: proxies and web frameworks read those, not `_meta`.
+//! What of a request is repeated as HTTP headers: its trace context, since proxies and web frameworks do not read `_meta`,
+//! and the arguments that a tool wants to be routed by.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use http::{HeaderName, HeaderValue};
 use reqwest::Client;
-use rmcp::model::{ClientJsonRpcMessage, GetMeta};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, GetMeta, ProtocolVersion, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use serde_json::Value;
 use sse_stream::Sse;
 
+use crate::mcp::headers::ToolHeaders;
+
 type Headers = HashMap<HeaderName, HeaderValue>;
 type Failure = StreamableHttpError<reqwest::Error>;
 type Events = BoxStream<'static, Result<Sse, SseError>>;
 
-/// An HTTP client that adds `traceparent` and `tracestate` to what it posts.
+/// An HTTP client that adds `traceparent`, `tracestate` and `mcp-param-*` to what it posts.
 #[derive(Clone, Debug)]
-pub(in crate::mcp) struct Traced(pub(super) Client);
+pub(in crate::mcp) struct Traced {
+    client: Client,
+    tools: ToolHeaders,
+}
+
+impl Traced {
+    /// On top of this client. What tools want repeated is looked up in `tools`.
+    pub(super) fn over(client: Client, tools: ToolHeaders) -> Self {
+        Self { client, tools }
+    }
+
+    fn add_headers(&self, headers: &mut Headers, message: &ClientJsonRpcMessage) {
+        trace(headers, message);
+        for (name, value) in self.arguments(message) {
+            if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+                headers.insert(name, value);
+            }
+        }
+    }
+
+    /// Only servers of the modern era ask for arguments in headers.
+    fn arguments(&self, message: &ClientJsonRpcMessage) -> Vec<(String, String)> {
+        match message {
+            ClientJsonRpcMessage::Request(request) if is_modern(&request.request) => match &request.request {
+                ClientRequest::CallToolRequest(call) => {
+                    let arguments = call.params.arguments.clone().unwrap_or_default();
+                    self.tools.of_call(&call.params.name, &Value::Object(arguments))
+                }
+                _ => Vec::new(),
+            },
+            _ => Vec::new(),
+        }
+    }
+
+    /// Has a look at a list of tools on its way to the SDK.
+    fn inspected(&self, response: StreamableHttpPostResponse) -> StreamableHttpPostResponse {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK")]
+        match response {
+            StreamableHttpPostResponse::Json(message, session) => {
+                self.inspect(&message);
+                StreamableHttpPostResponse::Json(message, session)
+            }
+            StreamableHttpPostResponse::Sse(events, session) => {
+                let tools = self.clone();
+                let events = events.inspect(move |event| {
+                    let data = event.as_ref().ok().and_then(|event| event.data.as_deref());
+                    if let Some(Ok(message)) = data.map(serde_json::from_str) {
+                        tools.inspect(&message);
+                    }
+                });
+                StreamableHttpPostResponse::Sse(events.boxed(), session)
+            }
+            other => other,
+        }
+    }
+
+    fn inspect(&self, message: &ServerJsonRpcMessage) {
+        if let ServerJsonRpcMessage::Response(response) = message
+            && let Ok(result) = serde_json::to_value(&response.result)
+        {
+            self.tools.inspect(&result);
+        }
+    }
+}
+
+fn is_modern(request: &ClientRequest) -> bool {
+    request.get_meta().protocol_version().is_some_and(|version| version >= ProtocolVersion::STANDARD_HEADERS)
+}
+
+fn lists_tools(message: &ClientJsonRpcMessage) -> bool {
+    matches!(message, ClientJsonRpcMessage::Request(request)
+        if matches!(request.request, ClientRequest::ListToolsRequest(_)) && is_modern(&request.request))
+}
 
 impl StreamableHttpClient for Traced {
     type Error = reqwest::Error;
@@ -32,8 +108,10 @@ impl StreamableHttpClient for Traced {
         auth_header: Option<String>,
         mut headers: Headers,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        trace(&mut headers, &message);
-        self.0.post_message(uri, message, session_id, auth_header, headers).await
+        self.add_headers(&mut headers, &message);
+        let lists_tools = lists_tools(&message);
+        let response = self.client.post_message(uri, message, session_id, auth_header, headers).await?;
+        Ok(if lists_tools { self.inspected(response) } else { response })
     }
 
     async fn post_message_with_max_sse_event_size(
@@ -45,8 +123,12 @@ impl StreamableHttpClient for Traced {
         mut headers: Headers,
         max: usize,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        trace(&mut headers, &message);
-        self.0.post_message_with_max_sse_event_size(uri, message, session_id, auth_header, headers, max).await
+        self.add_headers(&mut headers, &message);
+        let lists_tools = lists_tools(&message);
+        let posted =
+            self.client.post_message_with_max_sse_event_size(uri, message, session_id, auth_header, headers, max);
+        let response = posted.await?;
+        Ok(if lists_tools { self.inspected(response) } else { response })
     }
 
     async fn delete_session(
@@ -56,7 +138,7 @@ impl StreamableHttpClient for Traced {
         auth_header: Option<String>,
         headers: Headers,
     ) -> Result<(), Failure> {
-        self.0.delete_session(uri, session_id, auth_header, headers).await
+        self.client.delete_session(uri, session_id, auth_header, headers).await
     }
 
     async fn get_stream(
@@ -67,7 +149,7 @@ impl StreamableHttpClient for Traced {
         auth_header: Option<String>,
         headers: Headers,
     ) -> Result<Events, Failure> {
-        self.0.get_stream(uri, session_id, last_event_id, auth_header, headers).await
+        self.client.get_stream(uri, session_id, last_event_id, auth_header, headers).await
     }
 
     async fn get_stream_with_max_sse_event_size(
@@ -79,7 +161,7 @@ impl StreamableHttpClient for Traced {
         headers: Headers,
         max: usize,
     ) -> Result<Events, Failure> {
-        self.0.get_stream_with_max_sse_event_size(uri, session_id, last_event_id, auth_header, headers, max).await
+        self.client.get_stream_with_max_sse_event_size(uri, session_id, last_event_id, auth_header, headers, max).await
     }
 }
 

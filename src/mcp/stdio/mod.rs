@@ -14,4 +14,5 @@ mod watchdog;
 
 pub(super) use child::{Child, SpawnError, spawn};
 pub(super) use line_cap::{LineCap, Overflow};
+pub(super) use messages::Messages;
 pub(super) use output::Output;

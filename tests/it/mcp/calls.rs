@@ -14,7 +14,11 @@ use super::support::*;
 
 /// The messages of that method which the worker heard.
 async fn heard(servers: &Servers, method: &str) -> Vec<Value> {
-    let report = report(servers, "worker").await;
+    heard_by(servers, "worker", method).await
+}
+
+async fn heard_by(servers: &Servers, server: &str, method: &str) -> Vec<Value> {
+    let report = report(servers, server).await;
     let all = report["heard"].as_array().expect("a list");
     all.iter().filter(|message| message["method"] == method).cloned().collect()
 }
@@ -24,11 +28,15 @@ fn worker() -> ServerSettings {
 }
 
 #[tokio::test]
-async fn the_handshake_offers_nothing_and_announces_a_revision_that_has_one() {
-    let servers = servers([("worker", worker())]);
-    let params = heard(&servers, "initialize").await.remove(0)["params"].take();
-    assert_eq!((&params["protocolVersion"], &params["capabilities"]), (&json!("2025-11-25"), &json!({})));
-    assert_eq!(params["clientInfo"]["name"], "toolgate");
+async fn the_handshake_offers_elicitation_unless_it_is_switched_off_and_never_anything_else() {
+    let mut silent = worker();
+    silent.elicitation = false;
+    let servers = servers([("worker", worker()), ("silent", silent)]);
+    for (id, capabilities) in [("worker", json!({"elicitation": {"form": {}, "url": {}}})), ("silent", json!({}))] {
+        let params = heard_by(&servers, id, "initialize").await.remove(0)["params"].take();
+        assert_eq!((&params["protocolVersion"], &params["capabilities"]), (&json!("2025-11-25"), &capabilities));
+        assert_eq!(params["clientInfo"]["name"], "toolgate");
+    }
     servers.close().await;
 }
 

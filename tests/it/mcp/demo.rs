@@ -81,7 +81,7 @@ async fn the_status_says_who_is_there_and_under_which_revision() {
     let ready = status(&servers, "shop");
     assert_eq!((ready.state, ready.name.as_deref()), (ServerState::Ready, Some("toolgate-demo-shop")));
     assert_eq!(ready.version.as_deref(), Some(env!("CARGO_PKG_VERSION")));
-    assert_eq!(ready.protocol_version.as_deref(), Some("2025-11-25"));
+    assert_eq!(ready.protocol_version.as_deref(), Some("2026-07-28"));
     assert!(is_running(ready.pid.expect("a process")));
     servers.close().await;
     assert_eq!(status(&servers, "shop").state, ServerState::Closed);

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use toolgate::core::tool::FailureKind;
-use toolgate::mcp::{ServerSettings, ServerState, Transport};
+use toolgate::mcp::{EraChoice, ServerSettings, ServerState, Transport};
 
 use super::support::*;
 
@@ -105,7 +105,9 @@ async fn dropping_a_call_cancels_it_at_an_http_server_too() {
 #[tokio::test]
 async fn a_session_that_the_server_forgot_is_opened_again() {
     let (url, sessions) = serve(Till::default()).await;
-    let servers = servers([("till", ServerSettings::http(url))]);
+    let mut settings = ServerSettings::http(url);
+    settings.era = EraChoice::Legacy;
+    let servers = servers([("till", settings)]);
     names(&servers, "till").await;
     let before: Vec<_> = sessions.sessions.write().await.drain().map(|(id, _)| id).collect();
     assert_eq!(before.len(), 1);

@@ -91,7 +91,7 @@ async fn a_handshake_that_is_refused_or_garbled_is_a_short_reason() {
          nothing to stderr"
     );
     let garbling = missing(&servers, "garbling").await;
-    assert!(garbling.contains("expect initialized result"), "{garbling}");
+    assert!(garbling.contains("answered `initialize` without a `protocolVersion`"), "{garbling}");
     assert!(garbling.len() < 500, "{}", garbling.len());
     servers.close().await;
 }

@@ -35,6 +35,8 @@ def messages(shake_hands=True, tools=None):
                 "capabilities": {"tools": tools or {}},
                 "serverInfo": {"name": "fixture", "version": "0"},
             })
+        elif shake_hands and message.get("method") == "server/discover":
+            refuse(message, -32601, "Method not found")
         yield message
 
 

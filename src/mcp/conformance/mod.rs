@@ -1,0 +1,59 @@
+//! The client under test of the official conformance suite: it does with a server what a scenario of the suite needs
+//! done, through [`Servers`] like any run. The suite watches the wire and judges.
+//!
+//! Nearly every scenario wants the same: list the tools, call each, stop. What differs stands in [`Play`].
+
+mod arguments;
+mod play;
+
+use serde_json::Value;
+
+use super::ServerSettings;
+use play::Play;
+
+/// A scenario of the suite.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    name: String,
+    context: Value,
+}
+
+impl Scenario {
+    /// The scenario that the suite names in the environment: `MCP_CONFORMANCE_SCENARIO` and, as JSON,
+    /// `MCP_CONFORMANCE_CONTEXT`. Without a name it is one that lists and calls every tool.
+    pub fn from_environment() -> Self {
+        let context = std::env::var("MCP_CONFORMANCE_CONTEXT").ok();
+        Self {
+            name: std::env::var("MCP_CONFORMANCE_SCENARIO").unwrap_or_default(),
+            context: context.and_then(|context| serde_json::from_str(&context).ok()).unwrap_or_default(),
+        }
+    }
+
+    /// Plays it against the server at this address. The error says what could not be done.
+    pub async fn play(&self, url: &str) -> Result<(), String> {
+        let play = Play::begin(self.settings(url));
+        let played = match self.name.as_str() {
+            "initialize" => play.tools().await.map(drop),
+            "elicitation-sep1034-client-defaults" => play.with_answer(play::defaults_question()).await,
+            "json-schema-2020-12-preservation" => {
+                play.echo_schema("json_schema_2020_12_tool", "json_schema_echo").await
+            }
+            _ => match self.calls() {
+                Some(calls) => play.calls(calls).await,
+                None => play.every_tool().await,
+            },
+        };
+        play.end().await;
+        played
+    }
+
+    /// The calls that the suite asks for, if it does.
+    fn calls(&self) -> Option<&Vec<Value>> {
+        self.context.get("toolCalls")?.as_array()
+    }
+
+    /// How the server is reached. The scenarios `auth/...` bring credentials along in their context.
+    fn settings(&self, url: &str) -> ServerSettings {
+        ServerSettings::http(url)
+    }
+}

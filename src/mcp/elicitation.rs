@@ -1,0 +1,170 @@
+//! What a server asks in the middle of a call, as the protocol writes it: elicitation requests of all revisions into our
+//! questions, our reactions into its answers. Pure.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::answer::excerpt;
+use crate::core::tool::{Question, Reaction, Reactions};
+
+/// The method of a question.
+pub(super) const METHOD: &str = "elicitation/create";
+
+/// Reads `inputRequests`: questions by the server's own keys. The error says which of them cannot be asked and why.
+pub(super) fn questions(requests: &Map<String, Value>) -> Result<BTreeMap<String, Question>, String> {
+    requests.iter().map(|(key, request)| Ok((key.clone(), question_of(request)?))).collect()
+}
+
+fn question_of(request: &Value) -> Result<Question, String> {
+    let empty = Value::Null;
+    match request.get("method").and_then(Value::as_str) {
+        Some(METHOD) => question(request.get("params").unwrap_or(&empty)),
+        Some(method) => Err(format!(
+            "asks for `{method}`, which toolgate does not offer to servers; it was not among the capabilities it was told"
+        )),
+        None => Err(format!("asks for something without a `method`: {}", excerpt(request))),
+    }
+}
+
+/// Reads the parameters of `elicitation/create`. The error completes the sentence "the MCP server `x` ...".
+pub(super) fn question(params: &Value) -> Result<Question, String> {
+    let message = text(params, "message").unwrap_or_default();
+    match params.get("mode").and_then(Value::as_str) {
+        None | Some("form") => match params.get("requestedSchema") {
+            Some(schema @ Value::Object(_)) => Ok(Question::Form { message, schema: schema.clone() }),
+            _ => Err(format!("asks a question without a `requestedSchema`: {}", excerpt(params))),
+        },
+        Some("url") => match text(params, "url") {
+            Some(url) => Ok(Question::Url { message, url }),
+            None => Err(format!("asks to visit an address without a `url`: {}", excerpt(params))),
+        },
+        Some(mode) => Err(format!("asks in the mode `{mode}`, which toolgate does not know")),
+    }
+}
+
+/// Reads the data of the error -32042: addresses that have to be visited before the call is made again, by the server's
+/// ids of them.
+pub(super) fn visits(data: &Value) -> BTreeMap<String, Question> {
+    let listed = data.get("elicitations").and_then(Value::as_array);
+    let visits = listed.into_iter().flatten().filter_map(|params| {
+        let url = text(params, "url")?;
+        let question = Question::Url { message: text(params, "message").unwrap_or_default(), url };
+        Some((text(params, "elicitationId").unwrap_or_else(|| digest(&question)), question))
+    });
+    visits.collect()
+}
+
+/// The members of `inputResponses`, or of one answer.
+pub(super) fn responses(reactions: &Reactions) -> BTreeMap<String, Value> {
+    reactions.iter().map(|(key, reaction)| (key.clone(), response(reaction))).collect()
+}
+
+/// An `ElicitResult`.
+pub(super) fn response(reaction: &Reaction) -> Value {
+    let mut response = json!({"action": reaction.action});
+    if let (Some(content), Value::Object(response)) = (&reaction.content, &mut response) {
+        response.insert("content".into(), Value::Object(content.clone()));
+    }
+    response
+}
+
+/// The same for the same question, whenever and in whatever order it is asked.
+pub(super) fn digest(question: &Question) -> String {
+    let canonical = match question {
+        Question::Form { message, schema } => json!(["form", message, sorted(schema)]),
+        Question::Url { message, url } => json!(["url", message, url]),
+    };
+    let hash = Sha256::digest(canonical.to_string());
+    hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let ordered: BTreeMap<&String, Value> = members.iter().map(|(name, value)| (name, sorted(value))).collect();
+            ordered.into_iter().map(|(name, value)| (name.clone(), value)).collect()
+        }
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+    }
+}
+
+fn text(object: &Value, name: &str) -> Option<String> {
+    object.get(name)?.as_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(message: &str, schema: Value) -> Question {
+        Question::Form { message: message.into(), schema }
+    }
+
+    fn requests(requests: Value) -> Result<BTreeMap<String, Question>, String> {
+        questions(requests.as_object().expect("an object"))
+    }
+
+    #[test]
+    fn questions_of_both_modes_arrive_by_their_keys_with_the_schema_as_it_is() {
+        let schema = json!({"type": "object", "z": 1, "properties": {"a": {"type": "string", "x-own": true}}});
+        let asked = requests(json!({
+            "who": {"method": METHOD, "params": {"message": "who?", "requestedSchema": schema}},
+            "pay": {"method": METHOD, "params": {"mode": "url", "message": "pay", "url": "https://pay.example/1"}},
+        }));
+        let expected = BTreeMap::from([
+            ("who".to_owned(), form("who?", schema)),
+            ("pay".to_owned(), Question::Url { message: "pay".into(), url: "https://pay.example/1".into() }),
+        ]);
+        assert_eq!(asked, Ok(expected));
+    }
+
+    #[test]
+    fn what_toolgate_does_not_offer_is_refused_by_name() {
+        for (request, complaint) in [
+            (json!({"method": "sampling/createMessage", "params": {}}), "asks for `sampling/createMessage`, which"),
+            (json!({"method": "roots/list"}), "asks for `roots/list`, which"),
+            (json!({"params": {}}), "without a `method`"),
+            (json!({"method": METHOD, "params": {"message": "m"}}), "without a `requestedSchema`"),
+            (json!({"method": METHOD, "params": {"mode": "voice"}}), "the mode `voice`"),
+            (json!({"method": METHOD, "params": {"mode": "url"}}), "without a `url`"),
+        ] {
+            let error = requests(json!({"k": request})).expect_err("refused");
+            assert!(error.contains(complaint), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_question_has_one_digest_however_its_schema_is_ordered_and_another_for_other_words() {
+        let one = form("m", json!({"type": "object", "properties": {"a": {"x": 1, "y": [2, 3]}, "b": {}}}));
+        let same = form("m", json!({"properties": {"b": {}, "a": {"y": [2, 3], "x": 1}}, "type": "object"}));
+        assert_eq!((digest(&one), digest(&one).len()), (digest(&same), 16));
+        for other in [
+            form("n", json!({"type": "object", "properties": {"a": {"x": 1, "y": [2, 3]}, "b": {}}})),
+            form("m", json!({"type": "object", "properties": {"a": {"x": 1, "y": [3, 2]}, "b": {}}})),
+            Question::Url { message: "m".into(), url: "https://x.example".into() },
+        ] {
+            assert_ne!(digest(&one), digest(&other));
+        }
+    }
+
+    #[test]
+    fn a_reaction_is_written_as_the_protocol_has_it() {
+        let content = Map::from_iter([("name".to_owned(), json!("Ada"))]);
+        assert_eq!(response(&Reaction::accept(content)), json!({"action": "accept", "content": {"name": "Ada"}}));
+        assert_eq!(response(&Reaction::done()), json!({"action": "accept"}));
+        assert_eq!(response(&Reaction::decline()), json!({"action": "decline"}));
+    }
+
+    #[test]
+    fn addresses_in_an_error_are_questions() {
+        let data = json!({"elicitations": [
+            {"mode": "url", "elicitationId": "e1", "url": "https://a.example", "message": "sign in"}, {"mode": "url"},
+        ]});
+        let expected = Question::Url { message: "sign in".into(), url: "https://a.example".into() };
+        assert_eq!(visits(&data), BTreeMap::from([("e1".to_owned(), expected)]));
+        assert!(visits(&json!({})).is_empty());
+    }
+}

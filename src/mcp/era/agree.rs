@@ -1,0 +1,174 @@
+//! The way to an agreed connection, over as many transports as it takes: a process that died of the question is started
+//! again, an endpoint that chews on it is asked the other question beside it, and what was found out is remembered.
+
+use std::time::Duration;
+
+use futures::future::{Either, select};
+use rmcp::RoleClient;
+use rmcp::transport::Transport;
+use tokio::time::timeout;
+
+use super::negotiate::{Disagreement, in_any_era, in_era};
+use super::talk::{Broken, Talk};
+use super::{Agreed, Era, Memory};
+use crate::mcp::http;
+use crate::mcp::settings::{EraChoice, ServerSettings, Transport as Kind};
+
+/// How long a server may be silent before it is asked the other question as well.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What an agreement is sought on.
+pub(in crate::mcp) struct Terms<'a> {
+    choice: EraChoice,
+    elicitation: bool,
+    patience: Duration,
+    transport: &'a Kind,
+    memory: &'a Memory,
+}
+
+/// A transport that agreed, with what belongs to it.
+pub(in crate::mcp) struct Established<T, K> {
+    pub(in crate::mcp) agreed: Agreed,
+    pub(in crate::mcp) transport: T,
+    pub(in crate::mcp) keeper: K,
+}
+
+/// Why there is none.
+pub(in crate::mcp) enum Failed<E, K> {
+    /// There was no transport.
+    NoTransport(E),
+    /// There was one.
+    Disagreed(Disagreement, K),
+}
+
+type Outcome<T, K, E> = Result<Established<T, K>, Failed<E, K>>;
+
+impl<'a> Terms<'a> {
+    /// Those of a server.
+    pub(in crate::mcp) fn of(settings: &'a ServerSettings, memory: &'a Memory) -> Self {
+        Self {
+            choice: settings.era,
+            elicitation: settings.elicitation,
+            patience: PATIENCE.min(settings.start_timeout / 4),
+            transport: &settings.transport,
+            memory,
+        }
+    }
+}
+
+/// Comes to an agreement over transports that `open` makes. Sets no time limit.
+pub(in crate::mcp) async fn agree<T, K, E>(terms: &Terms<'_>, open: impl Fn() -> Result<(T, K), E>) -> Outcome<T, K, E>
+where
+    T: Transport<RoleClient> + 'static,
+{
+    let attempt = Attempt { terms, open };
+    match (terms.choice, terms.memory.recall()) {
+        (EraChoice::Legacy, _) => attempt.afresh_in(Era::Legacy).await,
+        (EraChoice::Modern, _) => attempt.afresh_in(Era::Modern).await,
+        (EraChoice::Auto, Some(known)) => match attempt.afresh_in(known).await {
+            Err(Failed::Disagreed(Disagreement::Refused(_), _)) => {
+                terms.memory.forget();
+                attempt.probe().await
+            }
+            other => other.inspect_err(|_| terms.memory.forget()),
+        },
+        (EraChoice::Auto, None) => attempt.probe().await,
+    }
+    .inspect(|established| terms.memory.keep(established.agreed.era))
+}
+
+struct Attempt<'a, F> {
+    terms: &'a Terms<'a>,
+    open: F,
+}
+
+impl<F> Attempt<'_, F> {
+    /// Finds out the era.
+    async fn probe<T, K, E>(&self) -> Outcome<T, K, E>
+    where
+        F: Fn() -> Result<(T, K), E>,
+        T: Transport<RoleClient> + 'static,
+    {
+        let tried = match self.terms.transport {
+            Kind::Stdio(_) => self.one_after_the_other().await,
+            Kind::Http(_) => self.side_by_side().await,
+        };
+        match tried {
+            Err(Failed::Disagreed(Disagreement::Broken(broken), _)) if may_be_legacy(&broken) => {
+                self.afresh_in(Era::Legacy).await
+            }
+            other => other,
+        }
+    }
+
+    /// Both questions to the same process.
+    async fn one_after_the_other<T, K, E>(&self) -> Outcome<T, K, E>
+    where
+        F: Fn() -> Result<(T, K), E>,
+        T: Transport<RoleClient> + 'static,
+    {
+        let (mut talk, keeper) = self.talk()?;
+        let agreed = in_any_era(&mut talk, Some(self.terms.patience)).await;
+        settled(talk, keeper, agreed)
+    }
+
+    /// Over HTTP a question that is not answered holds up its transport, so that the second needs one of its own.
+    async fn side_by_side<T, K, E>(&self) -> Outcome<T, K, E>
+    where
+        F: Fn() -> Result<(T, K), E>,
+        T: Transport<RoleClient> + 'static,
+    {
+        let (mut talk, keeper) = self.talk()?;
+        let probe = async move {
+            let agreed = in_any_era(&mut talk, None).await;
+            settled(talk, keeper, agreed)
+        };
+        let mut probe = Box::pin(probe);
+        if let Ok(done) = timeout(self.terms.patience, &mut probe).await {
+            return done;
+        }
+        let other = Box::pin(self.afresh_in(Era::Legacy));
+        match select(probe, other).await {
+            Either::Left((Err(_), other)) => other.await,
+            Either::Right((Err(_), probe)) => probe.await,
+            Either::Left((established, _)) | Either::Right((established, _)) => established,
+        }
+    }
+
+    async fn afresh_in<T, K, E>(&self, era: Era) -> Outcome<T, K, E>
+    where
+        F: Fn() -> Result<(T, K), E>,
+        T: Transport<RoleClient> + 'static,
+    {
+        let (mut talk, keeper) = self.talk()?;
+        let agreed = in_era(&mut talk, era).await;
+        settled(talk, keeper, agreed)
+    }
+
+    fn talk<T, K, E>(&self) -> Result<(Talk<T>, K), Failed<E, K>>
+    where
+        F: Fn() -> Result<(T, K), E>,
+        T: Transport<RoleClient> + 'static,
+    {
+        let (transport, keeper) = (self.open)().map_err(Failed::NoTransport)?;
+        Ok((Talk::over(transport, self.terms.elicitation), keeper))
+    }
+}
+
+fn settled<T, K, E>(talk: Talk<T>, keeper: K, agreed: Result<Agreed, Disagreement>) -> Outcome<T, K, E>
+where
+    T: Transport<RoleClient> + 'static,
+{
+    match agreed {
+        Ok(agreed) => Ok(Established { agreed, transport: talk.into_transport(), keeper }),
+        Err(disagreement) => Err(Failed::Disagreed(disagreement, keeper)),
+    }
+}
+
+/// Whether it may have been the question that broke the transport.
+fn may_be_legacy(broken: &Broken) -> bool {
+    match broken {
+        Broken::Ended => true,
+        Broken::Unsendable(error) => http::was_answered(error),
+    }
+}

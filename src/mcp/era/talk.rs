@@ -1,0 +1,136 @@
+//! The first words over a transport, before the SDK takes it over: questions with ids of their own, and whatever comes
+//! back for them. Nothing is concluded here.
+
+use rmcp::RoleClient;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ClientResult, DiscoverRequest, DiscoverRequestParams,
+    ErrorData, GetExtensions, InitializeRequest, InitializedNotification, RequestId, RequestMetaObject,
+    ServerJsonRpcMessage, ServerRequest,
+};
+use rmcp::transport::{DynamicTransportError, Transport};
+use serde_json::Value;
+
+use super::{Era, introduction};
+use crate::mcp::exchange;
+
+/// The ids of the handshake, counted from here. The SDK counts from zero, and an answer that comes after it took over
+/// must not be taken for the answer to one of its requests.
+const FIRST_ID: i64 = 2_147_000_000;
+
+/// A transport over which nothing but the handshake was spoken.
+pub(super) struct Talk<T> {
+    transport: T,
+    elicitation: bool,
+    asked: Vec<Question>,
+}
+
+/// What is asked of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Question {
+    /// `server/discover`.
+    Discover,
+    /// `initialize`.
+    Initialize,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) to: Question,
+    pub(super) said: Result<Value, ErrorData>,
+}
+
+/// Why nothing can come back any more.
+#[derive(Debug)]
+pub(in crate::mcp) enum Broken {
+    /// The stream ended.
+    Ended,
+    /// A message could not be delivered.
+    Unsendable(DynamicTransportError),
+}
+
+impl<T: Transport<RoleClient> + 'static> Talk<T> {
+    /// Over this transport.
+    pub(super) fn over(transport: T, elicitation: bool) -> Self {
+        Self { transport, elicitation, asked: Vec::new() }
+    }
+
+    /// Asks. Over HTTP this returns when the answer begins.
+    pub(super) async fn ask(&mut self, question: Question) -> Result<(), Broken> {
+        let asked = i64::try_from(self.asked.len()).unwrap_or(i64::MAX - FIRST_ID);
+        self.asked.push(question);
+        let message = ClientJsonRpcMessage::request(self.request(question), RequestId::Number(FIRST_ID + asked));
+        self.send(message).await
+    }
+
+    /// Waits for an answer to anything that was asked. Can be given up and tried again.
+    pub(super) async fn answer(&mut self) -> Result<Answer, Broken> {
+        loop {
+            #[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK; nothing else is due yet")]
+            match self.transport.receive().await.ok_or(Broken::Ended)? {
+                ServerJsonRpcMessage::Response(response) => {
+                    if let Some(to) = self.asked_under(&response.id)
+                        && let Ok(said) = exchange::raw(response.result)
+                    {
+                        return Ok(Answer { to, said: Ok(said) });
+                    }
+                }
+                ServerJsonRpcMessage::Error(error) => {
+                    // A server that cannot make sense of a request may not know its id either.
+                    let to = match &error.id {
+                        Some(id) => self.asked_under(id),
+                        None => self.asked.last().copied(),
+                    };
+                    if let Some(to) = to {
+                        return Ok(Answer { to, said: Err(error.error) });
+                    }
+                }
+                ServerJsonRpcMessage::Request(request) if matches!(request.request, ServerRequest::PingRequest(_)) => {
+                    let pong = ClientJsonRpcMessage::response(ClientResult::empty(()), request.id);
+                    tokio::spawn(self.transport.send(pong));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Ends a handshake of the legacy era.
+    pub(super) async fn confirm(&mut self) -> Result<(), Broken> {
+        let done = ClientNotification::InitializedNotification(InitializedNotification::default());
+        self.send(ClientJsonRpcMessage::notification(done)).await
+    }
+
+    /// The transport, for what follows.
+    pub(super) fn into_transport(self) -> T {
+        self.transport
+    }
+
+    async fn send(&mut self, message: ClientJsonRpcMessage) -> Result<(), Broken> {
+        let sent = self.transport.send(message).await;
+        sent.map_err(|error| Broken::Unsendable(DynamicTransportError::new::<T, RoleClient>(error)))
+    }
+
+    fn request(&self, question: Question) -> ClientRequest {
+        match question {
+            Question::Discover => {
+                let who = introduction(Era::Modern, self.elicitation);
+                let meta =
+                    RequestMetaObject::with_client_context(who.protocol_version, who.client_info, who.capabilities);
+                let mut request = DiscoverRequest::new(DiscoverRequestParams {});
+                request.extensions_mut().insert(meta);
+                ClientRequest::DiscoverRequest(request)
+            }
+            Question::Initialize => {
+                ClientRequest::InitializeRequest(InitializeRequest::new(introduction(Era::Legacy, self.elicitation)))
+            }
+        }
+    }
+
+    fn asked_under(&self, id: &RequestId) -> Option<Question> {
+        let number = match id {
+            RequestId::Number(number) => *number,
+            RequestId::String(text) => text.parse().ok()?,
+        };
+        self.asked.get(usize::try_from(number.checked_sub(FIRST_ID)?).ok()?).copied()
+    }
+}

@@ -1,0 +1,210 @@
+//! Calls that a server goes on with by itself (MCP extension `io.modelcontextprotocol/tasks`): how they are asked about,
+//! answered and stopped.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Mutex, PoisonError};
+
+use rmcp::model::{
+    CancelTaskParams, CancelTaskRequest, ClientRequest, GetTaskParams, GetTaskRequest, UpdateTaskParams,
+    UpdateTaskRequest,
+};
+use serde_json::{Map, Value};
+
+use super::answer::{Answer, excerpt};
+use super::connection::Connection;
+use super::exchange::Limits;
+use super::fault::Fault;
+use super::{answer, elicitation};
+use crate::core::run::Answered;
+use crate::core::tool::{CallReply, FailureKind, InputNeeded, Outcome, Question, TaskHandle};
+use crate::ports::{McpTask, TaskWish};
+
+/// JSON-RPC: something went wrong in the server, about which this says nothing.
+const INTERNAL_ERROR: i32 = -32603;
+
+/// What is wanted of a task. An error says why the server could not be asked, and nothing about the task.
+pub(super) async fn ask(
+    connection: &Connection,
+    task: &McpTask<'_>,
+    meta: Map<String, Value>,
+    limits: Limits,
+) -> Result<CallReply, Fault> {
+    let request = match task.wish {
+        TaskWish::News => ClientRequest::GetTaskRequest(GetTaskRequest::new(GetTaskParams::new(&task.task.id))),
+        TaskWish::Stop => {
+            ClientRequest::CancelTaskRequest(CancelTaskRequest::new(CancelTaskParams::new(&task.task.id)))
+        }
+    };
+    let said = match connection.exchange(request, meta, limits, &|_| {}).await {
+        Err(Fault::Refused { code, message, .. }) if code != INTERNAL_ERROR => {
+            connection.told.forget(&task.task.id);
+            return Ok(gone(task, code, &message).into());
+        }
+        said => said?,
+    };
+    match task.wish {
+        TaskWish::News => news(connection, task.task, said),
+        TaskWish::Stop => {
+            connection.told.forget(&task.task.id);
+            let message = format!("the task `{}` was cancelled, because nobody waits for it any more", task.task.id);
+            Ok(Outcome::failed(FailureKind::Cancelled, message).into())
+        }
+    }
+}
+
+/// Answers what a task asked. It goes on, to be asked about later.
+pub(super) async fn tell(
+    connection: &Connection,
+    task: &TaskHandle,
+    answered: &Answered,
+    meta: Map<String, Value>,
+    limits: Limits,
+) -> Result<CallReply, Fault> {
+    let reactions = &answered.given.reactions;
+    let params = UpdateTaskParams::new(&task.id, elicitation::responses(reactions));
+    let request = ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(params));
+    connection.exchange(request, meta, limits, &|_| {}).await?;
+    connection.told.note(&task.id, reactions.keys());
+    Ok(CallReply::Task(task.clone()))
+}
+
+/// Reads a task as results carry it. The error says what is wrong with it.
+pub(super) fn handle(task: &Map<String, Value>) -> Result<TaskHandle, String> {
+    let text = |name: &str| task.get(name).and_then(Value::as_str).map(str::to_owned);
+    let milliseconds = |name: &str| task.get(name).and_then(Value::as_u64);
+    let id = text("taskId")
+        .filter(|id| !id.is_empty())
+        .ok_or_else(|| format!("it is a task, but has no `taskId`: {}", excerpt(&Value::Object(task.clone()))))?;
+    Ok(TaskHandle {
+        id,
+        message: text("statusMessage"),
+        poll_ms: milliseconds("pollIntervalMs"),
+        ttl_ms: milliseconds("ttlMs"),
+    })
+}
+
+/// Reads the answer to `tasks/get`.
+fn news(connection: &Connection, asked: &TaskHandle, said: Value) -> Result<CallReply, Fault> {
+    let Value::Object(mut said) = said else { return Err(Fault::Unreadable(excerpt(&said))) };
+    let task = TaskHandle { id: asked.id.clone(), ..handle(&said).map_err(Fault::Unreadable)? };
+    let status = said.get("status").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let reply = match status.as_str() {
+        "working" => return Ok(CallReply::Task(task)),
+        "input_required" => return asks(connection, task, &said),
+        "completed" => completed(said.remove("result")),
+        "failed" => failed(&task, said.get("error")),
+        "cancelled" => {
+            let message = format!("the MCP server cancelled the task `{}`{}", task.id, words(&task));
+            Outcome::failed(FailureKind::Cancelled, message)
+        }
+        _ => {
+            return Err(Fault::Unreadable(format!("the task has the status `{status}`, which toolgate does not know")));
+        }
+    };
+    connection.told.forget(&task.id);
+    Ok(reply.into())
+}
+
+fn completed(result: Option<Value>) -> Outcome {
+    let nested = |why: String| {
+        Outcome::failed(FailureKind::Unreadable, format!("the task is completed, but its result is none: {why}"))
+    };
+    match result.map(answer::read) {
+        Some(Ok(Answer::Output(output))) => Outcome::Returned(output),
+        Some(Ok(Answer::Again { .. } | Answer::Task(_))) => nested("it asks for something again".into()),
+        Some(Err(fault)) => nested(fault.to_string()),
+        None => nested("it has no `result`".into()),
+    }
+}
+
+fn failed(task: &TaskHandle, error: Option<&Value>) -> Outcome {
+    let part = |name: &str| error.and_then(|error| error.get(name));
+    let message = part("message").and_then(Value::as_str).map_or_else(|| words(task), |message| format!(": {message}"));
+    let code = part("code").and_then(Value::as_i64).map(|code| format!(" (JSON-RPC error {code})"));
+    let told = format!("the task `{}` failed at the MCP server{message}{}", task.id, code.unwrap_or_default());
+    Outcome::failed(FailureKind::Refused, told)
+}
+
+/// What a server asks in a task stays in its answers until it has digested ours, and must not be asked twice.
+fn asks(connection: &Connection, task: TaskHandle, said: &Map<String, Value>) -> Result<CallReply, Fault> {
+    let Some(Value::Object(requests)) = said.get("inputRequests") else {
+        return Err(Fault::Unreadable("the task wants input, but has no `inputRequests`".into()));
+    };
+    let mut questions: BTreeMap<String, Question> = elicitation::questions(requests).map_err(Fault::Demands)?;
+    connection.told.leave_unanswered(&task.id, &mut questions);
+    if questions.is_empty() {
+        return Ok(CallReply::Task(task));
+    }
+    Ok(CallReply::NeedsInput(InputNeeded { questions, state: None, task: Some(task), restarts: false }))
+}
+
+fn gone(task: &McpTask<'_>, code: i32, message: &str) -> Outcome {
+    let kept = match task.task.ttl_ms {
+        Some(ttl) => format!("; it said that it keeps it for {} s", ttl / 1000),
+        None => String::new(),
+    };
+    let told = format!(
+        "the MCP server `{}` does not know the task `{}` any more: {message} (JSON-RPC error {code}){kept}. Whether it \
+         was done is unknown",
+        task.server, task.task.id
+    );
+    Outcome::failed(FailureKind::Unavailable, told)
+}
+
+fn words(task: &TaskHandle) -> String {
+    task.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default()
+}
+
+/// Which questions of which tasks were answered over a connection.
+#[derive(Debug, Default)]
+pub(super) struct Told(Mutex<HashMap<String, BTreeSet<String>>>);
+
+impl Told {
+    fn note<'a>(&self, task: &str, keys: impl Iterator<Item = &'a String>) {
+        self.answered().entry(task.to_owned()).or_default().extend(keys.cloned());
+    }
+
+    fn leave_unanswered(&self, task: &str, questions: &mut BTreeMap<String, Question>) {
+        if let Some(answered) = self.answered().get(task) {
+            questions.retain(|key, _| !answered.contains(key));
+        }
+    }
+
+    fn forget(&self, task: &str) {
+        self.answered().remove(task);
+    }
+
+    fn answered(&self) -> std::sync::MutexGuard<'_, HashMap<String, BTreeSet<String>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_handle_keeps_what_the_server_says_of_the_task() {
+        let task =
+            json!({"taskId": "t", "status": "working", "statusMessage": "half", "pollIntervalMs": 5, "ttlMs": null});
+        let expected = TaskHandle { id: "t".into(), message: Some("half".into()), poll_ms: Some(5), ttl_ms: None };
+        assert_eq!(handle(task.as_object().expect("an object")), Ok(expected));
+    }
+
+    #[test]
+    fn a_completed_task_ends_with_the_result_of_its_call() {
+        let result = json!({"content": [{"type": "text", "text": "done"}], "isError": true});
+        let Outcome::Returned(output) = completed(Some(result)) else { panic!("returned") };
+        assert!(output.is_error);
+        for (result, complaint) in [
+            (None, "it has no `result`"),
+            (Some(json!({})), "neither `content` nor"),
+            (Some(json!({"resultType": "task", "taskId": "u"})), "asks for something again"),
+        ] {
+            let Outcome::Failed(failure) = completed(result) else { panic!("failed") };
+            assert!(failure.kind == FailureKind::Unreadable && failure.message.contains(complaint), "{failure:?}");
+        }
+    }
+}
