@@ -70,6 +70,9 @@ pub(super) enum ConnectError {
     Died(String),
     #[error("could not be reached: {0}")]
     Unreachable(String),
+    /// Somebody has to give it access first.
+    #[error("could not be reached: {0}")]
+    Locked(String),
     #[error("refused the handshake: {0}")]
     Handshake(String),
 }
@@ -224,7 +227,7 @@ impl Connection {
     /// Sweeps away what is left of it once it was lost. Over HTTP calls may still be answered when nobody can be dialled
     /// any more, so that waits for them, in the background.
     pub(super) async fn retire(self: Arc<Self>, closing: CancellationToken) {
-        if self.is_child() {
+        if self.process.is_some() {
             return self.close().await;
         }
         let tasks = self.tasks.clone();
@@ -251,7 +254,7 @@ impl ConnectError {
     /// Whether another try may help without anybody changing anything.
     pub(super) fn may_pass(&self) -> bool {
         match self {
-            Self::Spawn(_) | Self::Http(_) => false,
+            Self::Spawn(_) | Self::Http(_) | Self::Locked(_) => false,
             Self::Died(_) | Self::Unreachable(_) | Self::Handshake(_) => true,
         }
     }
@@ -317,6 +320,9 @@ fn spawn(
 fn refused_over_http(why: Disagreement) -> ConnectError {
     match why {
         Disagreement::Refused(words) => ConnectError::Handshake(words),
+        Disagreement::Broken(Broken::Unsendable(error)) if http::is_locked(&error) => {
+            ConnectError::Locked(http::explain(&error))
+        }
         Disagreement::Broken(Broken::Unsendable(error)) => ConnectError::Unreachable(http::explain(&error)),
         Disagreement::Broken(Broken::Ended) => {
             ConnectError::Unreachable("the stream ended before the answer to the handshake".into())
