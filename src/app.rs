@@ -16,7 +16,7 @@ use crate::config::{self, Settings, StoreSettings, TransportSettings};
 use crate::core::error::ErrorCode;
 use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::run::Candidate;
-use crate::driver::{Agent, Fallback};
+use crate::driver::{Agent, Fallback, ServerResults};
 use crate::mcp::{self, Servers};
 pub use crate::mcp::{ServerState, ServerStatus};
 use crate::ports::{ApprovalCache, EventSink, ModelIdentity, RunStore};
@@ -127,6 +127,10 @@ impl App {
         builder = builder.sink(Arc::new(LogSink::new()));
         for sink in spans.iter().map(|spans| spans.aside.clone() as Arc<dyn EventSink>).chain(sinks) {
             builder = builder.sink(sink);
+        }
+        for (id, server) in &settings.servers {
+            let results = ServerResults { max_bytes: server.max_result_bytes, check: server.check_results };
+            builder = builder.server_results(id.clone(), results);
         }
         for agent in settings.agents.values() {
             builder = builder.agent(made(agent, &models, &validator)?);

@@ -24,7 +24,7 @@ Examples:
 
 Handles are at the end of a run that produced media, and in `toolgate runs show`.";
 
-/// Save media that models produced
+/// Save media and large results
 #[derive(Args, Debug)]
 pub(super) struct Blobs {
     #[command(subcommand)]
@@ -102,7 +102,7 @@ async fn blob(app: &App, handle: &BlobHandle) -> Result<Blob, CliError> {
     };
     found.ok_or_else(|| {
         let message = format!("there is no {handle} in the store of this configuration");
-        CliError::not_found(message).with_remedy("`toolgate runs show` names the media of a run; check --config")
+        CliError::not_found(message).with_remedy("`toolgate runs show` names what is kept of a run; check --config")
     })
 }
 

@@ -1,14 +1,12 @@
 //! Showing an execution while it goes on, until it rests: as a story, as JSON lines, or not at all.
 
-use std::time::{Duration, Instant};
-
 use super::error::CliError;
 use super::interrupt::{Interrupt, Interrupts};
 use super::output::Output;
 use super::view::{Answer, Look, Shown, Story};
 use crate::app::App;
 use crate::core::id::RunId;
-use crate::core::run::{Debt, Recorded, Status};
+use crate::core::run::{Recorded, Status};
 use crate::ports::Update;
 use crate::runner::{Execution, Report};
 use crate::telemetry::lifecycle::Content;
@@ -87,23 +85,6 @@ pub(super) struct Follow<'a> {
     pub(super) display: Display,
     /// Ctrl-C.
     pub(super) interrupts: Interrupts,
-    /// Since when tasks are waited for.
-    waiting: Option<Instant>,
-    /// What Ctrl-C does.
-    stop: Stop,
-    /// What was told to be owed.
-    owed: Vec<Debt>,
-}
-
-/// What Ctrl-C does to a run under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stop {
-    /// It cancels the run.
-    Cancels,
-    /// It leaves the run pending, if all it does is to ask after tasks.
-    Leaves,
-    /// It did that.
-    Left,
 }
 
 impl<'a> Follow<'a> {
@@ -113,44 +94,7 @@ impl<'a> Follow<'a> {
         for recorded in known {
             lifecycle.observe(recorded).iter().for_each(|event| display.note(event));
         }
-        Self {
-            app,
-            lifecycle,
-            next: known.len() as u64,
-            display,
-            interrupts: Interrupts::listen(),
-            waiting: None,
-            stop: Stop::Cancels,
-            owed: Vec::new(),
-        }
-    }
-
-    /// Begins to wait for tasks; `false` if that began before.
-    pub(super) fn begins_to_wait(&mut self) -> bool {
-        let begins = self.waiting.is_none();
-        self.waiting.get_or_insert_with(Instant::now);
-        begins
-    }
-
-    /// How long tasks have been waited for.
-    pub(super) fn waited(&self) -> Duration {
-        self.waiting.map_or(Duration::ZERO, |since| since.elapsed())
-    }
-
-    /// The same as [`until_rest`](Self::until_rest) for an execution that begins with asking after tasks: the first
-    /// Ctrl-C leaves the run pending, if it stays so.
-    pub(super) async fn until_news(&mut self, execution: Execution, out: &mut Output) -> Result<Report, CliError> {
-        self.stop = Stop::Leaves;
-        let report = self.until_rest(execution, out).await?;
-        if self.stop == Stop::Leaves {
-            self.stop = Stop::Cancels;
-        }
-        Ok(report)
-    }
-
-    /// Whether the person does not want to wait any more.
-    pub(super) fn is_given_up(&self) -> bool {
-        self.stop == Stop::Left
+        Self { app, lifecycle, next: known.len() as u64, display, interrupts: Interrupts::listen() }
     }
 
     /// Shows what happens until the run rests. The first Ctrl-C cancels the run, the second gives up watching it.
@@ -166,10 +110,6 @@ impl<'a> Follow<'a> {
                 interrupt = self.interrupts.next() => match interrupt {
                     Interrupt::Leave => return Err(CliError::Terminated(run)),
                     Interrupt::Stop if cancelled => return Err(CliError::Interrupted),
-                    Interrupt::Stop if self.stop == Stop::Leaves => {
-                        self.stop = Stop::Left;
-                        out.note("the run is left pending; if it goes on, Ctrl-C cancels it");
-                    }
                     Interrupt::Stop => {
                         cancelled = true;
                         self.cancel(&run, out).await?;
@@ -182,9 +122,8 @@ impl<'a> Follow<'a> {
             interrupt = self.interrupts.next() => return Err(given_up(interrupt, run)),
         };
         self.catch_up(&run, report.version, out).await?;
-        if report.status == Status::Pending && report.pending != self.owed {
+        if report.status == Status::Pending {
             self.pending(&report, out);
-            self.owed.clone_from(&report.pending);
         }
         Ok(report)
     }

@@ -130,7 +130,11 @@ impl Field {
     fn bounds(&self) -> Option<String> {
         let get = |name: &str| self.schema.get(name);
         let format = get("format").and_then(Value::as_str).map(str::to_owned);
+        let of_one = |bound: Option<&Value>| bound.and_then(Value::as_u64) == Some(1);
         let (least, most, unit) = match self.kind {
+            Kind::Text if of_one(get("maxLength").or(get("minLength"))) => {
+                (get("minLength"), get("maxLength"), " character")
+            }
             Kind::Text => (get("minLength"), get("maxLength"), " characters"),
             Kind::Integer | Kind::Number => (get("minimum"), get("maximum"), ""),
             Kind::Choices(_) => (get("minItems"), get("maxItems"), " of them"),

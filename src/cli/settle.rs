@@ -67,14 +67,12 @@ pub(super) async fn settle(
             };
             continue;
         }
-        if !waits || !waiting::for_tasks(&mut follow, &report.pending, out).await {
-            break;
-        }
-        let asked = app.runner.take_up(&run, Input::Resume(Resume::default()), None).await?;
-        report = follow.until_news(asked, out).await?;
-        if follow.is_given_up() {
-            break;
-        }
+        let news = match waits {
+            true => waiting::for_tasks(app, &run, &report.pending, &mut follow, out).await?,
+            false => None,
+        };
+        let Some(execution) = news else { break };
+        report = follow.until_rest(execution, out).await?;
     }
     let media = blobs::named(app, report.output.as_ref().map_or(&[], |output| &output.media)).await;
     conclude(&report, &media, &follow.display, again, out);

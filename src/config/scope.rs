@@ -15,6 +15,7 @@ use super::error::{ConfigError, Fault, Source};
 use super::expand::{self, Env, ExpandError};
 use super::placed::{Place, Placed, Text};
 use super::suggest;
+use crate::core::tool::result::MIN_RESULT_BYTES;
 
 const LONGEST_SECONDS: f64 = 30.0 * 24.0 * 3600.0;
 
@@ -207,5 +208,13 @@ impl<'a> Scope<'a> {
             self.fault(Fault::new("this has to be at least 1"), number.place());
         }
         *number.value()
+    }
+
+    /// A limit of one result. Less would not hold what is said about the rest.
+    pub(super) fn result_bytes(&mut self, bytes: &Placed<u64>) -> u64 {
+        if *bytes.value() < MIN_RESULT_BYTES as u64 {
+            self.fault(Fault::new(format!("this has to be at least {MIN_RESULT_BYTES}")), bytes.place());
+        }
+        *bytes.value()
     }
 }

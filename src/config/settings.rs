@@ -15,6 +15,7 @@ use crate::core::chat::Price;
 use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::policy::Policy;
 use crate::core::run::{Candidate, InDoubt, Limits, OnDeny};
+use crate::core::tool::result::ResultCheck;
 use crate::core::tool::{ExternalTool, TierMode, ToolFilter};
 
 /// Everything a gateway is told. Secrets show themselves as redacted.
@@ -233,6 +234,10 @@ pub struct ServerSettings {
     pub era: McpEra,
     /// Whether it may ask the run's user something in the middle of a call.
     pub elicitation: bool,
+    /// Bytes of text that one of its results brings into the conversation; `None` for the agent's limit.
+    pub max_result_bytes: Option<u64>,
+    /// What becomes of a structured result that does not fit the tool's output schema.
+    pub check_results: ResultCheck,
 }
 
 /// Which era of the protocol a server is spoken to in.

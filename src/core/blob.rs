@@ -22,6 +22,11 @@ pub struct BlobHandle([u8; 32]);
 pub struct NoHandle(String);
 
 impl BlobHandle {
+    /// What every handle begins with.
+    pub(crate) const START: &str = "media://sha256-";
+    /// How long a handle is.
+    pub(crate) const LENGTH: usize = Self::START.len() + 64;
+
     /// The handle of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())

@@ -1,4 +1,4 @@
-//! Step: run the MCP calls of a tier, all in flight together, each result journaled as it lands.
+//! Step: run the calls of a tier, at servers and our own, all in flight together, each result journaled as it lands.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -7,20 +7,28 @@ use std::time::Duration;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
 
+use super::builtin::Errand;
 use super::interrupt::Waited;
 use super::{DriveError, Driver, Journal, Ports, Progress};
 use crate::core::id::{CallId, RunId};
 use crate::core::policy::Verdict;
-use crate::core::run::{Answered, Event, Run};
-use crate::core::tool::{CallReply, FailureKind, Origin, Outcome, Tool, Toolset};
+use crate::core::run::{Answered, Event, Limits, Run};
+use crate::core::tool::{Builtin, CallReply, FailureKind, Origin, Outcome, Tool, Toolset};
 use crate::core::trace::SpanContext;
 use crate::ports::{Delta, McpCall, Update};
+
+/// A read holds a whole result in memory, and a model may ask for many.
+const READS_AT_ONCE: usize = 1;
 
 /// A call with everything it needs, so that it borrows nothing from the run.
 struct Outgoing {
     id: CallId,
     tool: Arc<Tool>,
+    /// What it is to do, if toolgate runs it itself.
+    errand: Option<Errand>,
+    limits: Limits,
     arguments: Map<String, Value>,
     trace: SpanContext,
     /// What is left of the run's own deadline.
@@ -39,8 +47,9 @@ impl Driver<'_> {
         let deadline = self.time_left(journal);
         let outgoing: Vec<Outgoing> = calls.iter().filter_map(|id| outgoing(journal.run(), id, deadline)).collect();
         let run = journal.id().clone();
+        let reads = Semaphore::new(READS_AT_ONCE);
         let mut flight: FuturesUnordered<_> =
-            outgoing.into_iter().map(|call| make(self.ports, &run, &live, call)).collect();
+            outgoing.into_iter().map(|call| make(self.ports, &run, &live, &reads, call)).collect();
         while !flight.is_empty() {
             let landed = match self.unless_ended(journal, flight.next()).await {
                 Waited::Done(Some(landed)) => landed,
@@ -64,7 +73,10 @@ fn outgoing(run: &Run, id: &CallId, deadline: Option<Duration>) -> Option<Outgoi
     let call = run.call(id)?;
     let arguments = call.arguments().as_object()?.clone();
     let (tool, answered, trace) = (call.tool.clone()?, call.answered.clone(), run.call_context(id));
-    Some(Outgoing { id: id.clone(), tool, arguments, trace, deadline, answered })
+    let is_builtin = call.is_builtin();
+    let errand = is_builtin.then(|| Errand::of(Builtin::of(&tool.origin), &arguments, run));
+    let limits = run.started().spec.limits.clone();
+    Some(Outgoing { id: id.clone(), tool, errand, limits, arguments, trace, deadline, answered })
 }
 
 /// A result that was overtaken (the run was ended meanwhile) is dropped.
@@ -77,15 +89,20 @@ pub(super) fn record(journal: &mut Journal, (call, reply): (CallId, CallReply)) 
     if journal.run().admit(&event).is_ok() { journal.stage(event) } else { Ok(()) }
 }
 
-async fn make(ports: &Ports, run: &RunId, live: &Toolset, call: Outgoing) -> (CallId, CallReply) {
-    let reply = match drift(&call.tool, live) {
-        Some(drifted) => drifted.into(),
-        None => {
+async fn make(ports: &Ports, run: &RunId, live: &Toolset, reads: &Semaphore, call: Outgoing) -> (CallId, CallReply) {
+    let reply = match (drift(&call.tool, live), &call.errand) {
+        (Some(drifted), _) => drifted.into(),
+        (None, Some(errand)) => {
+            let _turn = reads.acquire().await;
+            ports.run_errand(errand).await.into()
+        }
+        (None, None) => {
             let sent = AssertUnwindSafe(send(ports, run, &call)).catch_unwind();
-            sent.await.unwrap_or_else(|_panic| {
+            let reply = sent.await.unwrap_or_else(|_panic| {
                 let message = "the code that made this call panicked; this is a fault of toolgate";
                 Outcome::failed(FailureKind::Panicked, message).into()
-            })
+            });
+            ports.fit(run, &call.limits, &call.tool, reply).await
         }
     };
     (call.id, reply)

@@ -37,11 +37,13 @@ impl Driver<'_> {
         if let Some((found_at, live)) = &self.live
             && *found_at == generation
         {
-            return Waited::Done(live.clone());
+            let live = self.with_builtins(journal.run(), live.clone());
+            self.live = Some((generation, live.clone()));
+            return Waited::Done(live);
         }
         match self.unless_ended(journal, self.find_tools(journal)).await {
             Waited::Done(found) => {
-                let live = Arc::new(found);
+                let live = self.with_builtins(journal.run(), Arc::new(found));
                 let generation = self.ports.servers.generation(&journal.run().started().spec.servers);
                 self.live = Some((generation, live.clone()));
                 Waited::Done(live)

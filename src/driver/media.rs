@@ -1,7 +1,7 @@
 //! Media that a model produced go to the blob store before the reply is journaled; the journal keeps their handles.
 
-use super::Driver;
 use super::journal::STORE_WAITS;
+use super::{Driver, Ports};
 use crate::core::blob::BlobHandle;
 use crate::core::chat::{Media, Part, Reply};
 use crate::core::error::{ErrorCode, Failure};
@@ -16,12 +16,14 @@ impl Driver<'_> {
         run: &RunId,
         mut reply: Reply,
     ) -> Result<Result<Reply, ModelFailure>, StoreError> {
+        // The handles in a reply are ours, or the run would come to own what it only named.
+        reply.content.iter_mut().for_each(Part::disown);
         let Some(blobs) = &self.ports.blobs else { return Ok(Ok(reply)) };
         let mut is_moved = false;
         for part in &mut reply.content {
-            let Some((media_type, data)) = take_data(part) else { continue };
+            let Some((media_type, data)) = part.take_data() else { continue };
             match self.keep(blobs.as_ref(), run, media_type, &data).await {
-                Ok(handle) => refer(part, handle),
+                Ok(handle) => part.refer(handle),
                 Err(Unkept::Store(error)) => return Err(error),
                 Err(Unkept::Unusable(failure)) => return Ok(Err(ModelFailure { failure, usage: reply.usage })),
             }
@@ -34,26 +36,34 @@ impl Driver<'_> {
         Ok(Ok(reply))
     }
 
-    async fn keep(&self, blobs: &dyn BlobStore, run: &RunId, media_type: String, data: &str) -> Result<String, Unkept> {
+    async fn keep(
+        &self,
+        blobs: &dyn BlobStore,
+        run: &RunId,
+        media_type: String,
+        data: &str,
+    ) -> Result<BlobHandle, Unkept> {
         let unusable = |why: &str| {
             let message = format!("the answer holds {media_type} that cannot be kept: {why}");
             Failure::new(ErrorCode::ProviderInvalidResponse, message)
         };
         let bytes = Media::decode(data).ok_or_else(|| Unkept::Unusable(unusable("it is not base64")))?;
-        let kept = self.put(blobs, run, Blob { media_type: media_type.clone(), bytes }).await;
-        kept.map(|handle| handle.to_string()).map_err(|error| match error {
+        let kept = self.ports.put(blobs, run, Blob { media_type: media_type.clone(), bytes }).await;
+        kept.map_err(|error| match error {
             BlobError::Store(error) => Unkept::Store(error),
             // Asking again would be paid for again, and come to the same.
             BlobError::TooLarge { .. } => Unkept::Unusable(unusable(&error.to_string()).retryable(false)),
         })
     }
+}
 
-    /// Puts a blob. What a model made would be lost with this process, so a store that cannot be used just now is given
-    /// time.
-    async fn put(&self, blobs: &dyn BlobStore, run: &RunId, blob: Blob) -> Result<BlobHandle, BlobError> {
+impl Ports {
+    /// Puts a blob. What a model or a tool made would be lost with this process, so a store that cannot be used just now
+    /// is given time.
+    pub(super) async fn put(&self, blobs: &dyn BlobStore, run: &RunId, blob: Blob) -> Result<BlobHandle, BlobError> {
         for wait in STORE_WAITS {
             match blobs.put(run, blob.clone()).await {
-                Err(BlobError::Store(StoreError::Unavailable(_))) => self.ports.clock.sleep(wait).await,
+                Err(BlobError::Store(StoreError::Unavailable(_))) => self.clock.sleep(wait).await,
                 done => return done,
             }
         }
@@ -67,28 +77,4 @@ enum Unkept {
     Store(StoreError),
     /// The media are.
     Unusable(Failure),
-}
-
-/// Takes the inline bytes out of a part, with their type.
-fn take_data(part: &mut Part) -> Option<(String, String)> {
-    match part {
-        Part::Image(media) | Part::Audio(media) => Some((media.media_type.clone(), media.data.take()?)),
-        Part::Resource { media_type, data, .. } => {
-            let data = data.take()?;
-            Some((media_type.clone().unwrap_or_else(|| Media::UNKNOWN_TYPE.to_owned()), data))
-        }
-        Part::Text { .. } | Part::Reasoning { .. } | Part::ToolUse { .. } | Part::ToolResult { .. } => None,
-    }
-}
-
-/// Puts a handle where the bytes were. The address a resource had becomes its name, unless it has one.
-fn refer(part: &mut Part, handle: String) {
-    match part {
-        Part::Image(media) | Part::Audio(media) => media.url = Some(handle),
-        Part::Resource { uri, name, .. } => {
-            let address = std::mem::replace(uri, handle);
-            name.get_or_insert(address);
-        }
-        Part::Text { .. } | Part::Reasoning { .. } | Part::ToolUse { .. } | Part::ToolResult { .. } => {}
-    }
 }

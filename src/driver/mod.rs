@@ -6,6 +6,7 @@
 
 mod agent;
 mod approvals;
+mod builtin;
 mod calls;
 mod check;
 mod interrupt;
@@ -14,6 +15,8 @@ mod listing;
 mod media;
 mod model;
 mod output;
+mod results;
+mod shown;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,9 +26,12 @@ pub use agent::{Agent, Fallback};
 pub use interrupt::Hint;
 pub(crate) use journal::fold;
 pub use journal::{DriveError, Journal, Progress, Store};
+pub use results::ServerResults;
+
+use shown::Shown;
 
 use crate::core::error::{ErrorCode, Failure};
-use crate::core::id::ModelName;
+use crate::core::id::{ModelName, ServerId};
 use crate::core::run::{Ending, Event, Step};
 use crate::core::tool::Toolset;
 use crate::ports::{
@@ -38,8 +44,10 @@ use crate::ports::{
 pub struct Ports {
     /// Where journals live, and who we are to it.
     pub store: Store,
-    /// Where media that a model produced are kept; without it they stay in the journal.
+    /// Where media and large results are kept. Without it media stay in the journal, and large results are cut.
     pub blobs: Option<Arc<dyn BlobStore>>,
+    /// How the results of servers are taken; the defaults hold for those that are not named.
+    pub results: Arc<BTreeMap<ServerId, ServerResults>>,
     /// MCP servers.
     pub servers: Arc<dyn McpServers>,
     /// Approvals given before.
@@ -67,12 +75,14 @@ pub struct Driver<'a> {
     conversations: BTreeMap<ModelName, Box<dyn Conversation>>,
     /// What servers and caller offer, and the generation in which it was found.
     live: Option<(u64, Arc<Toolset>)>,
+    /// The conversation as models read it.
+    shown: Shown,
 }
 
 impl<'a> Driver<'a> {
     /// A driver for one execution. `hint` wakes it when somebody in this process writes to the run.
     pub fn new(ports: &'a Ports, agent: &'a Agent, hint: &'a Hint) -> Self {
-        Self { ports, agent, hint, conversations: BTreeMap::new(), live: None }
+        Self { ports, agent, hint, conversations: BTreeMap::new(), live: None, shown: Shown::default() }
     }
 
     /// Drives until the run is over or waits for somebody. Everything that happened is in the journal by then.

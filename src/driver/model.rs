@@ -6,13 +6,14 @@ use std::time::Duration;
 use futures::FutureExt;
 
 use super::interrupt::Waited;
+use super::shown::Shown;
 use super::{DriveError, Driver, Journal, Progress};
 use crate::core::chat::Reply;
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::{AgentName, ModelName};
 use crate::core::run::{Event, LONGEST_RETRY_AFTER_MS, Offer};
 use crate::core::tool::Toolset;
-use crate::ports::{Conversation, Delta, ModelFailure, ModelRequest, Update};
+use crate::ports::{Conversation, Delta, ModelFailure, ModelRequest, StoreError, Update};
 
 /// Waiting time before the second attempt; doubled for each further one, up to the cap.
 const FIRST_DELAY: Duration = Duration::from_millis(500);
@@ -42,7 +43,8 @@ impl Driver<'_> {
         let Some(mut conversation) = self.conversation(&model) else {
             return self.failed(journal, no_such_model(&model, &self.agent.name).into());
         };
-        let asked = AssertUnwindSafe(self.ask(journal, conversation.as_mut(), offer)).catch_unwind();
+        let mut shown = std::mem::take(&mut self.shown);
+        let asked = AssertUnwindSafe(self.ask(journal, conversation.as_mut(), &mut shown, offer)).catch_unwind();
         let waited = self.unless_ended(journal, asked).await;
         let answer = match waited {
             Waited::Interrupted => return journal.catch_up().await,
@@ -51,8 +53,10 @@ impl Driver<'_> {
         // One that panicked may be in any state: the next attempt begins a new one.
         if answer.is_ok() {
             self.conversations.insert(model, conversation);
+            self.shown = shown;
         }
         match answer {
+            Ok(Err(Unanswered::Store(error))) => Err(error.into()),
             Ok(Ok(reply)) => {
                 if let Some(failure) = journal.run().out_of_room(&reply) {
                     return self.failed(journal, ModelFailure { failure, usage: reply.usage });
@@ -65,7 +69,7 @@ impl Driver<'_> {
                     Err(failure) => self.failed(journal, failure),
                 }
             }
-            Ok(Err(failure)) => self.failed(journal, failure),
+            Ok(Err(Unanswered::Failed(failure))) => self.failed(journal, failure),
             Err(_panic) => {
                 let message = "the model adapter panicked; this is a fault of toolgate";
                 self.failed(journal, Failure::new(ErrorCode::Internal, message).into())
@@ -88,17 +92,20 @@ impl Driver<'_> {
         &self,
         journal: &Journal,
         conversation: &mut dyn Conversation,
+        shown: &mut Shown,
         offer: Offer,
-    ) -> Result<Reply, ModelFailure> {
+    ) -> Result<Reply, Unanswered> {
         let run = journal.run();
         let spec = &run.started().spec;
         let no_tools = std::sync::Arc::new(Toolset::default());
         let tools = run.tools().unwrap_or(&no_tools);
-        let context = self.ports.context.build(spec, run.transcript(), tools, run.budget()).await?;
+        let context = self.ports.context.build(spec, run.transcript(), tools, run.budget()).await;
+        let context = context.map_err(ModelFailure::from)?;
+        let messages = shown.update(self.ports, run, &context.messages).await.map_err(Unanswered::Store)?;
         let trace = run.model_context();
         let request = ModelRequest {
             system: &context.system,
-            messages: &context.messages,
+            messages,
             tools,
             offer,
             output_schema: spec.output_schema.as_ref(),
@@ -108,7 +115,7 @@ impl Driver<'_> {
             let update = Update::Delta(delta);
             self.ports.sinks.iter().for_each(|sink| sink.observe(journal.id(), &update));
         };
-        conversation.reply(&request, &show).await
+        Ok(conversation.reply(&request, &show).await?)
     }
 
     /// Waits before another attempt at the same model: as long as the provider asks, else with full jitter. A deadline
@@ -122,6 +129,20 @@ impl Driver<'_> {
         let made = run.model_asked().map_or(0, |model| run.attempts_at(model));
         let delay = delay_before(made + 1, failure, jitter(journal));
         Ok(self.unless_ended(journal, self.ports.clock.sleep(delay)).await)
+    }
+}
+
+/// Why there is no reply.
+enum Unanswered {
+    /// The attempt failed.
+    Failed(ModelFailure),
+    /// The media of the conversation could not be fetched, so the model was not asked.
+    Store(StoreError),
+}
+
+impl From<ModelFailure> for Unanswered {
+    fn from(failure: ModelFailure) -> Self {
+        Self::Failed(failure)
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) fn read(mut result: Map<String, Value>) -> Result<ToolOutput, String>
     if let (true, Some(structured)) = (content.is_empty(), &structured) {
         content.push(Part::text(structured.to_string()));
     }
-    Ok(ToolOutput { content, structured, is_error })
+    Ok(ToolOutput { content, structured, is_error, ..ToolOutput::default() })
 }
 
 fn part(block: Value) -> Part {
@@ -121,7 +121,7 @@ mod tests {
             resource("file:///b", None, Some("text/plain"), Some("b"), None),
             resource("file:///c", None, None, None, Some("Yw==")),
         ];
-        assert_eq!(output, Ok(ToolOutput { content: expected, structured: None, is_error: false }));
+        assert_eq!(output, Ok(ToolOutput { content: expected, ..ToolOutput::default() }));
     }
 
     #[test]

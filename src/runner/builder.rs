@@ -18,7 +18,7 @@ use crate::core::id::{ModelName, NodeId, RunId, ServerId};
 use crate::core::run::{Budget, OutputVerdict, Spec};
 use crate::core::tool::{CallReply, FailureKind, LeftOut, Outcome, ServerTools, Tool};
 use crate::core::trace::{SpanContext, TraceId};
-use crate::driver::{Ports, Store};
+use crate::driver::{Ports, ServerResults, Store};
 use crate::ports::{
     ApprovalCache, ApprovalKey, BlobStore, Clock, ContextBuilder, EventSink, Grant, Ids, InputFindings, McpCall,
     McpServers, OutputValidator, Progress, RunStore, StoreError, ToolInputValidator,
@@ -29,6 +29,7 @@ use crate::ports::{
 pub struct Builder {
     store: Option<Arc<dyn RunStore>>,
     blobs: Option<Arc<dyn BlobStore>>,
+    results: BTreeMap<ServerId, ServerResults>,
     servers: Option<Arc<dyn McpServers>>,
     approvals: Option<Arc<dyn ApprovalCache>>,
     inputs: Option<Arc<dyn ToolInputValidator>>,
@@ -62,8 +63,8 @@ impl Builder {
     setters! {
         /// Where journals live. Required.
         store: RunStore;
-        /// Where media that a model produced are kept; default: the store of journals if it keeps blobs as well. Without
-        /// any they stay in the journal, where they are.
+        /// Where media and large results are kept; default: the store of journals if it keeps blobs as well. Without any,
+        /// media stay in the journal, where they are, and of large results only the beginning and the end.
         blobs: BlobStore;
         /// MCP servers; without them only external tools work.
         servers: McpServers;
@@ -79,6 +80,13 @@ impl Builder {
         clock: Clock;
         /// Fresh ids; default: UUIDv7.
         ids: Ids;
+    }
+
+    /// How the results of one server are taken; default: within the limit of the run, and checked with a warning.
+    #[must_use]
+    pub fn server_results(mut self, server: impl Into<ServerId>, results: ServerResults) -> Self {
+        self.results.insert(server.into(), results);
+        self
     }
 
     /// Adds a watcher of every run this process drives.
@@ -142,6 +150,7 @@ impl Builder {
         let nothing = Arc::new(Nothing);
         let ports = Ports {
             blobs: self.blobs.or_else(|| store.clone().blobs()),
+            results: self.results.into(),
             store: Store {
                 runs: store,
                 node: self.node.unwrap_or_else(|| NodeId::from(format!("node_{}", ids.trace_id()))),

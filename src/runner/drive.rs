@@ -83,6 +83,7 @@ impl AgentRunner {
             if let Input::Resume(resume) = &input {
                 self.check(&journal, resume).await?;
             }
+            let (input, wholes) = self.fit(&journal, &input);
             let events = journal.run().accept(&input).map_err(RunnerError::Refused)?;
             let grants = grants(&journal, &events);
             let waits = !journal.run().pending().is_empty() || journal.run().ending().is_some();
@@ -95,6 +96,7 @@ impl AgentRunner {
                 return Ok(at_rest(&journal));
             }
             require_servers(&journal, &agent, &self.inner.injections.of(run))?;
+            self.keep(run, wholes).await?;
             let seat = match self.sit(run)? {
                 Ok(seat) => seat,
                 Err(driven) => match self.hand_in(run, &input, true).await? {
@@ -244,7 +246,8 @@ impl AgentRunner {
     async fn share_blobs(&self, journal: &Journal) -> Result<(), RunnerError> {
         let Some(blobs) = &self.inner.ports.blobs else { return Ok(()) };
         let messages = journal.run().messages();
-        let named: BTreeSet<BlobHandle> = messages.iter().flat_map(|message| message.blobs()).collect();
+        let own = journal.run().blobs().iter().copied();
+        let named: BTreeSet<BlobHandle> = messages.iter().flat_map(|message| message.blobs()).chain(own).collect();
         if named.is_empty() {
             return Ok(());
         }

@@ -2,11 +2,12 @@
 
 use super::injected::Injected;
 use super::{AgentRunner, RunnerError};
-use crate::core::id::{CallId, ServerId};
+use crate::core::id::{CallId, RunId, ServerId};
 use crate::core::run::{Answer, CallState, Event, Input, Refusal, Resume, Scope};
+use crate::core::tool::result::{Whole, bounded, bounded_message};
 use crate::core::tool::{Action, Arguments, Outcome, Problem, Question};
-use crate::driver::{Agent, Journal};
-use crate::ports::{ApprovalKey, Grant, InputFindings};
+use crate::driver::{Agent, DriveError, Journal};
+use crate::ports::{ApprovalKey, BlobError, Grant, InputFindings, StoreError};
 
 impl AgentRunner {
     /// Results have to fit their tool's result schema, edited arguments the tool's input schema, answers to a server the
@@ -50,6 +51,40 @@ impl AgentRunner {
             }
         }
         if refusals.is_empty() { Ok(()) } else { Err(RunnerError::Refused(refusals)) }
+    }
+
+    /// The input with results that are fit to be recorded, and what has to be kept before they are. The same input becomes
+    /// the same, so that a repeated one is known again.
+    pub(super) fn fit(&self, journal: &Journal, input: &Input) -> (Input, Vec<Whole>) {
+        let Input::Resume(resume) = input else { return (input.clone(), Vec::new()) };
+        let limit = journal.run().started().spec.limits.result_bytes();
+        let (mut resume, mut wholes) = (resume.clone(), Vec::new());
+        for (_, outcome) in &mut resume.results {
+            match outcome {
+                Outcome::Returned(output) => {
+                    output.problems.clear();
+                    let (fit, more) = bounded(std::mem::take(output), limit, self.inner.ports.keeping());
+                    *output = fit;
+                    wholes.extend(more);
+                }
+                Outcome::Failed(failure) => {
+                    failure.message = bounded_message(std::mem::take(&mut failure.message), limit);
+                }
+                Outcome::Unknown => {}
+            }
+        }
+        (Input::Resume(resume), wholes)
+    }
+
+    /// Keeps what is about to be named. Unlike a call of ours, what is given can be given again: without a place for it,
+    /// nothing is taken.
+    pub(super) async fn keep(&self, run: &RunId, wholes: Vec<Whole>) -> Result<(), RunnerError> {
+        let kept = self.inner.ports.keep_all(run, wholes).await;
+        kept.map_err(|error| match error {
+            BlobError::Store(error) => DriveError::from(error).into(),
+            // What is larger is never among it.
+            BlobError::TooLarge { .. } => DriveError::from(StoreError::Unavailable(error.to_string())).into(),
+        })
     }
 
     /// Losing a standing approval costs a question later, and nothing else.

@@ -35,7 +35,8 @@ pub use tasks::{Polled, TaskSaid};
 pub use watch::Watch;
 
 pub use crate::core::run::Resume;
-pub use crate::driver::{Agent, Fallback};
+pub use crate::core::tool::result::ResultCheck;
+pub use crate::driver::{Agent, Fallback, ServerResults};
 
 use crate::core::id::{AgentName, RunId};
 use crate::core::run::{Event, Input, Recorded, Run, Status};

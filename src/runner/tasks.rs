@@ -81,6 +81,12 @@ impl AgentRunner {
         });
         let mut news = TaskNews::default();
         for (call, before, reply) in join_all(asked).await.into_iter().flatten() {
+            let reply = match (reply, run.call(&call).and_then(|call| call.tool.as_deref())) {
+                (Ok(reply), Some(tool)) => {
+                    Ok(self.inner.ports.fit(journal.id(), &run.started().spec.limits, tool, reply).await)
+                }
+                (reply, _) => reply,
+            };
             news.take(call, before, reply);
         }
         news

@@ -8,6 +8,7 @@ mod look;
 mod mcp;
 mod media;
 mod models;
+mod put_aside;
 mod resume;
 mod run;
 mod settings;

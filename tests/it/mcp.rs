@@ -8,6 +8,7 @@ mod elicitation;
 mod eras;
 mod faults;
 mod http;
+mod in_process;
 mod lifetime;
 mod listing;
 mod orphans;

@@ -17,6 +17,8 @@ mod plain;
 mod put_aside;
 mod racing;
 mod refusing;
+mod results;
+mod showing;
 mod tiers;
 mod watching;
 mod world;

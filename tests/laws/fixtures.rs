@@ -9,9 +9,10 @@ use toolgate::core::error::{ErrorCode, Failure};
 use toolgate::core::id::CallId;
 use toolgate::core::policy::{Match, Policy, Rule, Verdict};
 use toolgate::core::run::{Candidate, InDoubt, Limits, Offer, OnDeny, Spec, Started, Trigger};
+use toolgate::core::tool::result::{Keeping, MIN_RESULT_BYTES, bounded};
 use toolgate::core::tool::{
-    Annotations, Arguments, ExternalTool, FailureKind, McpTool, Outcome, Problem, ServerTools, TierMode, ToolCall,
-    ToolOutput, Toolset, ToolsetRules,
+    Annotations, Arguments, Builtin, ExternalTool, FailureKind, McpTool, Outcome, Problem, ServerTools, TierMode,
+    ToolCall, ToolOutput, Toolset, ToolsetRules,
 };
 use toolgate::core::trace::{Trace, TraceId};
 
@@ -92,6 +93,13 @@ pub(crate) fn toolset() -> Arc<Toolset> {
     TOOLSET.clone()
 }
 
+/// The same, after a result had to be cut.
+pub(crate) fn larger_toolset() -> Arc<Toolset> {
+    static LARGER: LazyLock<Arc<Toolset>> =
+        LazyLock::new(|| Arc::new(toolset().with_builtin(Builtin::ResultRead, &rules())));
+    LARGER.clone()
+}
+
 /// The same, after the server `web` has gone.
 pub(crate) fn smaller_toolset() -> Arc<Toolset> {
     static SMALLER: LazyLock<Arc<Toolset>> =
@@ -142,6 +150,7 @@ pub(crate) fn any_start(tape: &mut Tape) -> Arc<Started> {
         deadline_s: None,
         max_corrections: *tape.pick(&[2, 0, 1, 3]),
         max_attempts: *tape.pick(&[2, 0, 1, 3]),
+        ..Limits::default()
     };
     let spec = Spec {
         tiers: *tape.pick(&[TierMode::Defer, TierMode::Elide, TierMode::Drain]),
@@ -246,7 +255,8 @@ pub(crate) fn any_failure(tape: &mut Tape) -> Failure {
 }
 
 pub(crate) fn any_outcome(tape: &mut Tape) -> Outcome {
-    match tape.below(9) {
+    match tape.below(10) {
+        9 => Outcome::Returned(long_result()),
         1 => Outcome::Returned(ToolOutput::error("no such file")),
         2 => Outcome::Returned(ToolOutput::from_value(Value::Null)),
         3 => Outcome::Returned(ToolOutput::from_value(json!({"price": 0.1, "list": [1, 2.5e-7, "é"]}))),
@@ -255,6 +265,11 @@ pub(crate) fn any_outcome(tape: &mut Tape) -> Outcome {
         6 => Outcome::Returned(ToolOutput::default()),
         _ => Outcome::Returned(ToolOutput::text("result")),
     }
+}
+
+/// A result that had to be cut.
+pub(crate) fn long_result() -> ToolOutput {
+    bounded(ToolOutput::text("far too long ".repeat(1000)), MIN_RESULT_BYTES, Keeping::UpTo(1 << 20)).0
 }
 
 pub(crate) fn problem() -> Problem {

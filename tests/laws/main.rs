@@ -17,5 +17,6 @@ mod facts;
 mod journals;
 mod naming;
 mod policies;
+mod results;
 mod resumes;
 mod scenarios;

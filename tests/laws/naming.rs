@@ -1,13 +1,15 @@
 //! Names the model sees: valid, unique, stable; and the tool block, byte for byte the same whoever answered first.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use proptest::prelude::*;
+use toolgate::core::policy::{Policy, Verdict};
 use toolgate::core::tool::{
-    McpTool, Origin, ServerTools, ToolFilter, ToolName, Toolset, ToolsetRules, external_name, mcp_name,
+    Builtin, McpTool, Origin, ServerTools, ToolFilter, ToolName, Toolset, ToolsetRules, external_name, mcp_name,
 };
 
-use crate::fixtures::{external, externals, mcp, rules, servers};
+use crate::fixtures::{external, externals, mcp, rule, rules, servers};
 use crate::tape::{strictly, tapes};
 
 fn any_text() -> impl Strategy<Value = String> {
@@ -39,6 +41,44 @@ fn names(toolset: &Toolset) -> Vec<&str> {
 
 fn only(server: &str, tools: Vec<McpTool>) -> ServerTools {
     ServerTools { server: server.into(), trusted: false, tools, left_out: Vec::new(), stale: None }
+}
+
+#[test]
+fn nobody_else_s_tool_takes_the_name_of_one_of_toolgate_s_own() {
+    let rules = ToolsetRules { pass_through: true, ..rules() };
+    let offers = only("s", vec![mcp("result_read", None, None), mcp("read", None, None)]);
+    let toolset = Toolset::assemble(&[external("result_read", 0)], &[offers], &rules);
+    let of = |toolset: &Toolset, name: &str| toolset.get(name).map(|tool| tool.origin.clone());
+    assert_eq!(of(&toolset, "result_read"), None);
+    assert!(names(&toolset).iter().any(|name| name.starts_with("result_read_")), "{:?}", names(&toolset));
+
+    let more = toolset.with_builtin(Builtin::ResultRead, &rules);
+    assert_eq!(of(&more, "result_read"), Some(Origin::Builtin { tool: "result_read".into() }));
+    assert_eq!(names(&more)[..toolset.len()], names(&toolset), "what stood there stands where it stood");
+    assert_eq!(more.with_builtin(Builtin::ResultRead, &rules), more);
+}
+
+#[test]
+fn a_tool_of_toolgate_s_own_is_kept_out_by_a_deny_list_and_by_no_allow_list() {
+    let with = |allow: &[&str], deny: &[&str]| {
+        let owned = |patterns: &[&str]| patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
+        let filters = vec![ToolFilter { allow: owned(allow), deny: owned(deny) }];
+        let toolset = Toolset::default().with_builtin(Builtin::ResultRead, &ToolsetRules { filters, ..rules() });
+        toolset.get("result_read").map(|tool| tool.verdict)
+    };
+    assert_eq!(with(&["mcp_*"], &[]), Some(Verdict::Allow));
+    assert_eq!(with(&[], &["result_*"]), None);
+    let asked = ToolsetRules { policy: Arc::new(Policy::ask_always()), ..rules() };
+    let toolset = Toolset::default().with_builtin(Builtin::ResultRead, &asked);
+    assert_eq!(
+        toolset.get("result_read").map(|tool| tool.verdict),
+        Some(Verdict::Allow),
+        "the default does not speak of it"
+    );
+    let denied = Policy { rules: vec![rule("none", Verdict::Deny, "*")], ..Policy::ask_always() };
+    let toolset = Toolset::default()
+        .with_builtin(Builtin::ResultRead, &ToolsetRules { policy: Arc::new(denied), ..ToolsetRules::default() });
+    assert_eq!(toolset.get("result_read").map(|tool| tool.verdict), Some(Verdict::Deny), "a rule does");
 }
 
 proptest! {

@@ -16,7 +16,9 @@ use toolgate::core::run::{
 };
 use toolgate::core::tool::{Arguments, InputNeeded, Question, Reaction, TaskHandle, ToolName};
 
-use crate::fixtures::{any_failure, any_outcome, any_reply, any_start, noon, problem, smaller_toolset, toolset, trace};
+use crate::fixtures::{
+    any_failure, any_outcome, any_reply, any_start, larger_toolset, noon, problem, smaller_toolset, toolset, trace,
+};
 use crate::tape::Tape;
 
 /// More steps than any lawful run of these sizes needs.
@@ -146,7 +148,8 @@ impl World {
                 }
             }
             Step::ListTools => {
-                let toolset = if self.tape.once_in(6) { smaller_toolset() } else { toolset() };
+                let toolset =
+                    (*self.tape.pick(&[toolset, toolset, toolset, larger_toolset, larger_toolset, smaller_toolset]))();
                 self.record(Event::ToolsListed { toolset });
             }
             Step::ResolveApprovals(guarded) => {
@@ -458,7 +461,7 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
     let some = |tape: &mut Tape| -> Vec<CallId> { known.iter().filter(|_| tape.once_in(2)).cloned().collect() };
     match tape.below(19) {
         0 => Event::Resumed { trace: trace(9) },
-        1 => Event::ToolsListed { toolset: if tape.once_in(2) { smaller_toolset() } else { toolset() } },
+        1 => Event::ToolsListed { toolset: (*tape.pick(&[toolset, smaller_toolset, larger_toolset]))() },
         2 => {
             let names = ["mcp_files_ask_write", "mcp_web_ask_post", "mcp_none"];
             Event::ApprovalsResolved { granted: vec![ToolName::parse(names[tape.below(3)]).unwrap()] }

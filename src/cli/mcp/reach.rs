@@ -14,7 +14,7 @@ use crate::app::ToolServers;
 use crate::cli::error::CliError;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::list;
-use crate::config::{self, AuthSettings, ServerSettings, Settings, TransportSettings};
+use crate::config::{self, AuthSettings, McpEra, ServerSettings, Settings, TransportSettings};
 use crate::core::id::ServerId;
 
 /// The id of a server that has none.
@@ -59,6 +59,11 @@ pub(super) struct Reach {
     /// How long starting or connecting may take [default: the configured time, or 60 s]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     start_timeout: Option<Duration>,
+
+    /// Speaks this era of the protocol: `legacy` has sessions, `modern` (2026-07-28) has none [default: the configured
+    /// one, or else what the server speaks]
+    #[arg(long, value_parser = era)]
+    era: Option<McpEra>,
 
     #[command(flatten)]
     config: ConfigFlag,
@@ -121,6 +126,7 @@ impl Reach {
         if let Some(timeout) = self.start_timeout {
             target.settings.start_timeout = timeout;
         }
+        target.settings.era = self.era.unwrap_or(target.settings.era);
         Ok(target)
     }
 
@@ -225,6 +231,15 @@ fn expanded(text: &str, what: &str) -> Result<String, CliError> {
     config::expanded(text, &setup::environment).map_err(|fault| {
         CliError::usage(format!("{what}: {}", fault.message())).with_remedy(fault.remedy().unwrap_or_default())
     })
+}
+
+fn era(text: &str) -> Result<McpEra, String> {
+    match text {
+        "auto" => Ok(McpEra::Auto),
+        "legacy" => Ok(McpEra::Legacy),
+        "modern" => Ok(McpEra::Modern),
+        _ => Err("write auto, legacy or modern".into()),
+    }
 }
 
 /// A number of seconds, as a flag.

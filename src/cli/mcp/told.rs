@@ -249,14 +249,22 @@ fn asked(tool: &str, questions: &BTreeMap<String, Question>, out: &mut Output) {
     for (key, question) in questions {
         question_lines(key, question).iter().for_each(|line| out.note(format!("  {line}")));
     }
-    let answers = questions.iter().map(|(key, question)| {
-        let value = answering(&[(key.clone(), question.clone())].into()).map(|value| format!("={value}"));
-        format!("--answer {}", shell_word(&format!("{key}{}", value.unwrap_or_default())))
-    });
-    out.note(format!("answer by adding to the command:\n  {}", answers.collect::<Vec<_>>().join(" ")));
+    let flags: Vec<String> =
+        questions.iter().map(|(key, question)| flag(key, question, questions.len() == 1)).collect();
+    out.note(format!("answer by adding to the command:\n  {}", flags.join(" ")));
     if let Some(key) = questions.keys().next() {
         out.note(out.note_paint().dim(format!("  (or --decline {})", shell_word(key))));
     }
+}
+
+/// The flag that answers a question. The only one there is needs no key, unless it is an address to visit.
+fn flag(key: &str, question: &Question, is_only: bool) -> String {
+    let word = match answering(&[(key.to_owned(), question.clone())].into()) {
+        Some(value) if is_only => value.to_string(),
+        Some(value) => format!("{key}={value}"),
+        None => key.to_owned(),
+    };
+    format!("--answer {}", shell_word(&word))
 }
 
 #[cfg(test)]

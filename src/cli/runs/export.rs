@@ -67,6 +67,8 @@ fn conversation(message: &Message, out: &mut Output) {
                 let word = if *is_error { "error" } else { "result" };
                 let text: String = content.iter().filter_map(Part::as_text).collect();
                 out.line(format!("{word} {tool_use_id}: {}\n", harmless(&text)));
+                let media = content.iter().filter_map(Part::as_media);
+                media.for_each(|media| out.line(format!("({})\n", media_line(&media, None))));
             }
             (Part::Image(media) | Part::Audio(media), _) => out.line(format!("({})\n", media_line(media, None))),
             (Part::Resource { uri, .. }, _) => out.line(format!("({uri})\n")),

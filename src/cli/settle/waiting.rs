@@ -1,68 +1,104 @@
-//! Waiting until servers are to be asked again about calls that they go on with as tasks.
+//! Waiting for the servers that go on with calls by themselves, as tasks.
 
-use std::time::Duration;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
-use tokio::time::{Instant, sleep, sleep_until};
-
+use crate::app::App;
+use crate::cli::error::CliError;
 use crate::cli::follow::Follow;
 use crate::cli::output::Output;
-use crate::cli::text::{harmless, list, one_line};
+use crate::cli::text::{list, one_line};
+use crate::core::id::{CallId, RunId};
 use crate::core::run::Debt;
-use crate::core::tool::TaskHandle;
+use crate::runner::{Execution, Polled};
 
-/// How long a server that does not say is given.
-const USUAL: Duration = Duration::from_secs(2);
-/// No server is asked more often, or waited for longer at a time, whatever it says.
-const SHORTEST: Duration = Duration::from_millis(200);
+/// How long servers are given before they are asked for the first time, when they do not say.
+const FIRST: Duration = Duration::from_secs(1);
+/// The longest that one may say.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Waits as long as the servers ask. `false` when there is no task to wait for, or the person does not want to.
-pub(super) async fn for_tasks(follow: &mut Follow<'_>, debts: &[Debt], out: &mut Output) -> bool {
-    let tasks: Vec<(&str, &TaskHandle)> = debts.iter().filter_map(task).collect();
-    let Some(pause) = tasks.iter().map(|(_, task)| pause(task)).min() else { return false };
-    let told = list(tasks.iter().map(|(name, task)| told(name, task)));
-    if follow.begins_to_wait() && !follow.display.is_json() && !out.notes_are_seen() {
-        out.note(format!("waiting for {told}"));
-    }
-    let until = Instant::now() + pause;
-    let done = loop {
-        let seconds = follow.waited().as_secs();
-        out.passing(&format!("waiting for {told}: {seconds} s (Ctrl-C leaves the run pending)"));
-        let second = sleep(Duration::from_secs(1));
-        tokio::select! {
-            () = sleep_until(until) => break true,
-            () = second => {}
-            _ = follow.interrupts.next() => break false,
-        }
-    };
-    out.passed();
-    done
+/// The tasks that are waited for, and what was said of them.
+struct Tasks<'a> {
+    run: &'a RunId,
+    began: Instant,
+    names: BTreeMap<&'a CallId, &'a str>,
+    said: BTreeMap<CallId, String>,
 }
 
-fn task(debt: &Debt) -> Option<(&str, &TaskHandle)> {
-    match debt {
-        Debt::Task { name, task, .. } => Some((name.as_str(), task)),
+/// Asks the servers now and then until there is news, and the run goes on. `None` when there is no task to wait for, or
+/// the person does not want to wait any more: the run stays as it is.
+pub(super) async fn for_tasks(
+    app: &App,
+    run: &RunId,
+    debts: &[Debt],
+    follow: &mut Follow<'_>,
+    out: &mut Output,
+) -> Result<Option<Execution>, CliError> {
+    let waiting = debts.iter().filter_map(|debt| match debt {
+        Debt::Task { call_id, name, task, .. } => Some((call_id, name, task)),
         Debt::Approval { .. } | Debt::ExternalResult { .. } | Debt::Input { .. } => None,
+    });
+    let names: BTreeMap<&CallId, &str> = waiting.clone().map(|(call, name, _)| (call, name.as_str())).collect();
+    let polls = waiting.filter_map(|(_, _, task)| task.poll_ms).map(Duration::from_millis);
+    let mut pause = polls.min().unwrap_or(FIRST).min(LONGEST);
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let mut tasks = Tasks { run, began: Instant::now(), names, said: BTreeMap::new() };
+    if !follow.display.is_json() && !out.notes_are_seen() {
+        out.note(tasks.told());
+    }
+    loop {
+        if !tasks.wait(pause, follow, out).await {
+            return Ok(None);
+        }
+        let polled = tokio::select! {
+            polled = app.runner.poll_tasks(run) => polled?,
+            _ = follow.interrupts.next() => return Ok(None),
+        };
+        match polled {
+            Polled::GoesOn(execution) => return Ok(Some(execution)),
+            Polled::NoTasks(_) => return Ok(None),
+            Polled::StillWaits { said, again_in } => {
+                pause = again_in;
+                for said in said {
+                    tasks.hear(said.call, said.message, follow, out);
+                }
+            }
+        }
     }
 }
 
-fn pause(task: &TaskHandle) -> Duration {
-    task.poll_ms.map_or(USUAL, Duration::from_millis).clamp(SHORTEST, LONGEST)
-}
+impl Tasks<'_> {
+    /// `false` when the person does not want to.
+    async fn wait(&self, pause: Duration, follow: &mut Follow<'_>, out: &mut Output) -> bool {
+        let until = tokio::time::Instant::now() + pause;
+        let waited = loop {
+            let seconds = self.began.elapsed().as_secs();
+            out.passing(&format!("{}… {seconds} s (Ctrl-C leaves the run pending)", self.told()));
+            tokio::select! {
+                () = tokio::time::sleep_until(until) => break true,
+                () = tokio::time::sleep(Duration::from_secs(1)) => {}
+                _ = follow.interrupts.next() => break false,
+            }
+        };
+        out.passed();
+        waited
+    }
 
-fn told(name: &str, task: &TaskHandle) -> String {
-    let message = task.message.as_deref().map(|message| format!(" ({})", one_line(message, 60))).unwrap_or_default();
-    format!("task {} of {name}{message}", one_line(&harmless(&task.id), 40))
-}
+    /// Says what a server says, once.
+    fn hear(&mut self, call: CallId, message: Option<String>, follow: &Follow<'_>, out: &mut Output) {
+        let Some(message) = message.filter(|message| self.said.get(&call) != Some(message)) else { return };
+        if !follow.display.is_json() {
+            let name = self.names.get(&call).copied().unwrap_or_default();
+            out.note(out.note_paint().dim(format!("  … {name}: {}", one_line(&message, 120))));
+        }
+        self.said.insert(call, message);
+    }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_server_is_asked_as_often_as_it_says_within_reason() {
-        let task = |poll_ms| TaskHandle { id: "t".into(), message: None, poll_ms, ttl_ms: None };
-        let pauses = [None, Some(0), Some(5_000), Some(3_600_000)].map(|poll| pause(&task(poll)).as_millis());
-        assert_eq!(pauses, [2_000, 200, 5_000, 60_000]);
+    fn told(&self) -> String {
+        let names = list(self.names.values());
+        let which = if self.names.len() == 1 { "the task" } else { "the tasks" };
+        format!("{} waits for {which} of {names}", self.run)
     }
 }

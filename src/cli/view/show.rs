@@ -3,7 +3,7 @@
 use super::Look;
 use super::picture::{Call, Pause, Picture, Turn};
 use super::spent::{spent, spent_in_vain, total};
-use super::words::{attachments, left_out_line, media_line, why_rejected};
+use super::words::{attachments, kept_line, left_out_line, media_line, why_rejected};
 use crate::cli::text::{COMPACT, compact, count, duration, harmless, one_line};
 use crate::core::chat::Part;
 use crate::core::id::ModelName;
@@ -97,6 +97,14 @@ impl Call {
         let mut lines = vec![format!("  {mark} {} {}  {id}  {}", self.name, arguments, paint.dim(right))];
         lines.extend(self.pauses.iter().flat_map(Pause::draw).map(|line| format!("      {}", paint.dim(line))));
         lines.extend(self.answer(look).map(|answer| format!("      {answer}")));
+        let outcome = self.end.iter().map(|(_, outcome)| outcome);
+        lines.extend(
+            outcome.clone().flat_map(|outcome| outcome.kept()).map(|kept| format!("      {}", kept_line(kept))),
+        );
+        lines.extend(outcome.flat_map(|outcome| outcome.problems()).map(|problem| {
+            let told = one_line(&problem.message, look.room(50));
+            format!("      {} the structured result does not fit: {told}", paint.yellow("!"))
+        }));
         lines
     }
 

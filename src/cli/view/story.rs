@@ -2,7 +2,7 @@
 
 use super::Look;
 use super::spent::{Gaps, spent, spent_in_vain, total};
-use super::words::{in_words, left_out_line, why_rejected};
+use super::words::{in_words, kept_line, left_out_line, why_rejected};
 use crate::cli::text::{COMPACT, compact, count, duration, harmless, list, one_line};
 use crate::core::chat::Usage;
 use crate::core::run::{self, Offer, Rejection, Scope};
@@ -140,14 +140,22 @@ impl Story {
                 vec![paint.yellow(format!("  ! the tool budget is used up: {used} of {max}"))]
             }
             Fact::ValidationFailed { target: "output", problems, .. } => {
-                problems.iter().map(|problem| self.does_not_fit(problem)).collect()
+                problems.iter().map(|problem| self.does_not_fit("the answer", problem)).collect()
             }
             Fact::OutputValidated => vec![format!("  {} the answer is valid", paint.green("✓"))],
             Fact::MessageAdded { text } => text.iter().map(|text| self.said(text)).collect(),
-            Fact::McpExecuting { call } => vec![self.asked(&paint.cyan("→"), call, "")],
-            Fact::McpCompleted { call, duration_ms, is_error, result, .. } => {
+            Fact::McpExecuting { call } | Fact::BuiltinExecuting { call } => {
+                vec![self.asked(&paint.cyan("→"), call, "")]
+            }
+            Fact::McpCompleted { call, duration_ms, is_error, result, kept, problems, .. } => {
                 let took = duration_ms.map(duration).unwrap_or_default();
-                vec![self.ended(call, *is_error, &took, result.as_deref())]
+                let mut lines = vec![self.ended(call, *is_error, &took, result.as_deref())];
+                lines.extend(kept.iter().map(|kept| paint.dim(format!("    {}", kept_line(kept)))));
+                lines.extend(problems.iter().map(|problem| self.does_not_fit("the structured result", problem)));
+                lines
+            }
+            Fact::BuiltinCompleted { call, duration_ms, is_error, result, .. } => {
+                vec![self.ended(call, *is_error, &duration_ms.map(duration).unwrap_or_default(), result.as_deref())]
             }
             Fact::InputRequired { call, messages, .. } => {
                 let mut lines = vec![self.asked(&paint.yellow("?"), call, ": its server wants to know something")];
@@ -163,8 +171,10 @@ impl Story {
                 )]
             }
             Fact::ExternalRequested { call } => vec![self.asked(&paint.yellow("◆"), call, " is yours to run")],
-            Fact::ExternalCompleted { call, is_error, result, .. } => {
-                vec![self.ended(call, *is_error, "from the caller", result.as_deref())]
+            Fact::ExternalCompleted { call, is_error, result, kept, .. } => {
+                let mut lines = vec![self.ended(call, *is_error, "from the caller", result.as_deref())];
+                lines.extend(kept.iter().map(|kept| paint.dim(format!("    {}", kept_line(kept)))));
+                lines
             }
             Fact::Rejected { call, reason, message } => vec![self.rejected(call, *reason, message.as_deref())],
             Fact::ApprovalRequested { call, why, .. } => {
@@ -248,10 +258,10 @@ impl Story {
         self.look.paint.yellow(format!("  ! {}", left_out_line(left)))
     }
 
-    fn does_not_fit(&self, problem: &Problem) -> String {
+    fn does_not_fit(&self, what: &str, problem: &Problem) -> String {
         let place = if problem.path.is_empty() { String::new() } else { format!("{}: ", problem.path) };
         let message = one_line(&problem.message, self.look.room(30));
-        format!("  {} the answer does not fit: {place}{message}", self.look.paint.red("✗"))
+        format!("  {} {what} does not fit: {place}{message}", self.look.paint.red("✗"))
     }
 
     fn said(&self, text: &str) -> String {

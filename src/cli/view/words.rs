@@ -2,7 +2,7 @@
 
 use crate::cli::text::{one_line, size};
 use crate::core::chat::{Media, Part};
-use crate::core::tool::{LeftOut, Problem};
+use crate::core::tool::{Kept, KeptForm, LeftOut, Problem};
 use crate::ports::Progress;
 
 /// Why a call was rejected, in a line. What the model reads is a headline and the findings as JSON; a person reads the
@@ -51,6 +51,16 @@ pub(in crate::cli) fn media_line(media: &Media, bytes: Option<u64>) -> String {
     };
     let large = bytes.map(|bytes| format!(", {}", size(bytes))).unwrap_or_default();
     one_line(&format!("{}{large}: {place}", media.media_type), LONGEST_LINE)
+}
+
+/// What of a result is kept outside the journal, in a line.
+pub(super) fn kept_line(kept: &Kept) -> String {
+    let what = match kept.form {
+        KeptForm::Text | KeptForm::Both | KeptForm::Same | KeptForm::Wrapped => "kept whole",
+        KeptForm::Structured => "structured form",
+        KeptForm::Media => "kept",
+    };
+    one_line(&format!("{what}: {}, {}: {}", kept.media_type, size(kept.bytes), kept.handle), LONGEST_LINE)
 }
 
 /// Handles are whole in a line, and addresses of some length.

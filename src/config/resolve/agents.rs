@@ -238,6 +238,10 @@ fn bounds(written: &WrittenLimits, scope: &mut Scope<'_>) -> Limits {
         deadline_s: written.deadline_s,
         max_corrections: written.max_corrections.unwrap_or(default.max_corrections),
         max_attempts: scope.at_least_one(written.max_attempts.as_ref(), default.max_attempts),
+        max_result_bytes: written
+            .max_result_bytes
+            .as_ref()
+            .map_or(default.max_result_bytes, |bytes| scope.result_bytes(bytes)),
     }
 }
 

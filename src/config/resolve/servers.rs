@@ -9,6 +9,7 @@ use crate::config::scope::Scope;
 use crate::config::settings::{McpEra, ServerSettings, TransportSettings};
 use crate::config::written::{Http, Server, Stdio};
 use crate::core::id::ServerId;
+use crate::core::tool::result::ResultCheck;
 
 const START_SECONDS: u64 = 60;
 const CALL_SECONDS: u64 = 60;
@@ -55,6 +56,8 @@ fn settings(placed: &Placed<Server>, scope: &mut Scope<'_>) -> Option<ServerSett
         max_concurrency: scope.at_least_one(written.max_concurrency.as_ref(), CONCURRENCY),
         era: written.era.unwrap_or_default(),
         elicitation: written.elicitation.unwrap_or(true),
+        max_result_bytes: written.max_result_bytes.as_ref().map(|bytes| scope.result_bytes(bytes)),
+        check_results: written.check_results.unwrap_or_default(),
         ..ServerSettings::new(transport)
     })
 }
@@ -99,6 +102,8 @@ impl ServerSettings {
             max_concurrency: CONCURRENCY,
             era: McpEra::Auto,
             elicitation: true,
+            max_result_bytes: None,
+            check_results: ResultCheck::default(),
         }
     }
 }

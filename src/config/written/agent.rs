@@ -83,6 +83,9 @@ pub(in crate::config) struct Limits {
     /// Attempts at one model call, the first included. Default: 3.
     #[schemars(range(min = 1))]
     pub(in crate::config) max_attempts: Option<Placed<u32>>,
+    /// Bytes of text that one tool result brings into the conversation; the rest is kept and read in pieces. Default: 65536.
+    #[schemars(range(min = 2048))]
+    pub(in crate::config) max_result_bytes: Option<Placed<u64>>,
 }
 
 /// A model that stands in when those before it fail.

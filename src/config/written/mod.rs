@@ -18,6 +18,7 @@ use serde::Deserialize;
 
 use super::placed::{Placed, Text};
 use super::settings::{ContentMode, Durability, McpEra};
+use crate::core::tool::result::ResultCheck;
 
 /// The configuration of toolgate: `toolgate.yaml`.
 #[derive(Default, Deserialize, JsonSchema)]
@@ -98,6 +99,13 @@ pub(super) struct Server {
     pub(super) era: Option<McpEra>,
     /// Whether it may ask the run's user something in the middle of a call. Default: true.
     pub(super) elicitation: Option<bool>,
+    /// Bytes of text that one of its results brings into the conversation. Default: the agent's `limits.max_result_bytes`.
+    #[schemars(range(min = 2048))]
+    pub(super) max_result_bytes: Option<Placed<u64>>,
+    /// What becomes of a structured result that does not fit the tool's output schema: nobody looks (`off`), the model is
+    /// told (`warn`), or it counts as an error as well (`fail`). Default: `warn`.
+    #[schemars(schema_with = "check_words")]
+    pub(super) check_results: Option<ResultCheck>,
 }
 
 /// A program to start.
@@ -140,6 +148,10 @@ pub(super) struct Telemetry {
     pub(super) service_name: Option<Text>,
     /// How much of prompts, answers, arguments and results spans carry: `full` (the default) or `none`.
     pub(super) content: Option<ContentMode>,
+}
+
+fn check_words(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"enum": ["off", "warn", "fail"]})
 }
 
 fn seconds(_: &mut SchemaGenerator) -> Schema {

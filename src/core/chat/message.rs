@@ -176,8 +176,60 @@ impl Part {
         }
     }
 
+    /// Takes the inline bytes out of it, as base64, with their type.
+    pub(crate) fn take_data(&mut self) -> Option<(String, String)> {
+        match self {
+            Self::Image(media) | Self::Audio(media) => Some((media.media_type.clone(), media.data.take()?)),
+            Self::Resource { media_type, data, .. } => {
+                let data = data.take()?;
+                Some((media_type.clone().unwrap_or_else(|| Media::UNKNOWN_TYPE.to_owned()), data))
+            }
+            Self::Text { .. } | Self::Reasoning { .. } | Self::ToolUse { .. } | Self::ToolResult { .. } => None,
+        }
+    }
+
+    /// Puts a handle where the bytes were. The address a resource had becomes its name, unless it has one.
+    pub(crate) fn refer(&mut self, handle: BlobHandle) {
+        match self {
+            Self::Image(media) | Self::Audio(media) => media.url = Some(handle.to_string()),
+            Self::Resource { uri, name, .. } => {
+                let address = std::mem::replace(uri, handle.to_string());
+                name.get_or_insert(address);
+            }
+            Self::Text { .. } | Self::Reasoning { .. } | Self::ToolUse { .. } | Self::ToolResult { .. } => {}
+        }
+    }
+
+    /// Puts bytes beside the handle that names them.
+    pub(crate) fn fill(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Image(Media { data, .. }) | Self::Audio(Media { data, .. }) | Self::Resource { data, .. } => {
+                *data = Some(BASE64.encode(bytes));
+            }
+            Self::Text { .. } | Self::Reasoning { .. } | Self::ToolUse { .. } | Self::ToolResult { .. } => {}
+        }
+    }
+
+    /// Marks an address that looks like a handle of ours and came from somebody else. It leads nowhere from then on.
+    pub(crate) fn disown(&mut self) {
+        let marked = |address: &str| BlobHandle::parse(address).is_ok().then(|| format!("foreign:{address}"));
+        match self {
+            Self::Image(media) | Self::Audio(media) => {
+                if let Some(marked) = media.url.as_deref().and_then(marked) {
+                    media.url = Some(marked);
+                }
+            }
+            Self::Resource { uri, .. } => {
+                if let Some(marked) = marked(uri) {
+                    *uri = marked;
+                }
+            }
+            Self::Text { .. } | Self::Reasoning { .. } | Self::ToolUse { .. } | Self::ToolResult { .. } => {}
+        }
+    }
+
     /// The blobs that it names.
-    fn blobs(&self) -> Vec<BlobHandle> {
+    pub(crate) fn blobs(&self) -> Vec<BlobHandle> {
         let named = |address: Option<&str>| address.and_then(|address| BlobHandle::parse(address).ok());
         match self {
             Self::Image(media) | Self::Audio(media) => named(media.url.as_deref()).into_iter().collect(),

@@ -100,7 +100,7 @@ pub enum Event {
         /// The decision.
         decision: Decision,
     },
-    /// MCP calls are sent (intent, written before they are).
+    /// Calls are sent to servers, or made by toolgate itself (intent, written before they are).
     #[serde(rename = "tool.started")]
     CallsStarted {
         /// The calls, all in flight together.

@@ -33,6 +33,8 @@ impl Run {
             external_results: Default::default(),
             decisions: Default::default(),
             inputs_given: Default::default(),
+            blobs: Default::default(),
+            has_cut_results: false,
             denials: Default::default(),
             denied: None,
             cooling: Default::default(),
@@ -115,6 +117,7 @@ impl Run {
             content: reply.content.clone(),
             provider_state: reply.provider_state.clone(),
         };
+        self.blobs.extend(message.blobs());
         let calls: Vec<Call> = reply.calls().map(|asked| self.new_call(asked)).collect();
         if !calls.is_empty() {
             self.budget.tool_interactions += 1;
@@ -214,15 +217,17 @@ impl Run {
     }
 
     fn sent(&mut self, calls: &[CallId]) {
-        self.budget.mcp_calls = self.budget.mcp_calls.saturating_add(u32::try_from(calls.len()).unwrap_or(u32::MAX));
         let Phase::Working { turn, .. } = &mut self.phase else { return };
         for call in turn.calls.iter_mut().filter(|call| calls.contains(&call.asked.id)) {
+            self.budget.mcp_calls = self.budget.mcp_calls.saturating_add(u32::from(!call.is_builtin()));
             call.sent = true;
             call.state = CallState::Started;
         }
     }
 
     fn completed(&mut self, id: &CallId, outcome: &Arc<Outcome>) {
+        self.blobs.extend(outcome.kept().iter().map(|kept| kept.handle));
+        self.has_cut_results |= outcome.kept().iter().any(|kept| kept.form.is_cut());
         let Some(call) = self.open_call(id) else { return };
         call.state = CallState::Settled(Settlement::Completed(outcome.clone()));
         if call.is_external() {

@@ -3,6 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::core::chat::Usage;
+use crate::core::tool::result::MIN_RESULT_BYTES;
+
+/// What a tool result brings into the conversation, unless something else is said: 64 KiB, some 16,000 tokens.
+const DEFAULT_RESULT_BYTES: u64 = 64 * 1024;
 
 /// The longest a provider may ask a run to wait before another attempt, in milliseconds. One that asks for more patience is
 /// not asked again in that run: the failure ends it.
@@ -33,6 +37,9 @@ pub struct Limits {
     pub max_corrections: u32,
     /// Attempts at one model call, the first included.
     pub max_attempts: u32,
+    /// Bytes of text that one tool result brings into the journal and the conversation; what is more is kept elsewhere and
+    /// read in pieces. Less than [`MIN_RESULT_BYTES`] counts as that.
+    pub max_result_bytes: u64,
 }
 
 impl Default for Limits {
@@ -46,7 +53,15 @@ impl Default for Limits {
             deadline_s: None,
             max_corrections: 3,
             max_attempts: 3,
+            max_result_bytes: DEFAULT_RESULT_BYTES,
         }
+    }
+}
+
+impl Limits {
+    /// The limit of one tool result, as a size in memory.
+    pub fn result_bytes(&self) -> usize {
+        usize::try_from(self.max_result_bytes).unwrap_or(usize::MAX).max(MIN_RESULT_BYTES)
     }
 }
 

@@ -38,7 +38,7 @@ pub enum Step {
     ValidateOutput(String),
     /// Check arguments and policy of these calls, and record `tool.checked` for each.
     CheckCalls(Vec<CallId>),
-    /// Record `tool.started` for these MCP calls, send them all at once, record each result as it lands.
+    /// Record `tool.started` for these calls, make them all at once, record each result as it lands.
     RunTier(Vec<CallId>),
     /// Stop here. The run goes on when these come in.
     Wait(Vec<Debt>),
@@ -250,11 +250,11 @@ impl Run {
         !call.is_external() && (call.state == CallState::Cleared || (call.is_in_doubt() && call.is_repeatable()))
     }
 
-    /// Only first sends count: a call that is made again was within the budget before.
+    /// Only first sends to servers count: a call that is made again was within the budget before.
     fn run_within_budget(&self, ready: &[&Call]) -> Step {
         let left = self.budget.mcp_calls_left().map_or(usize::MAX, |left| left as usize);
         let ids = |calls: &mut dyn Iterator<Item = &&Call>| calls.map(|call| call.asked.id.clone()).collect();
-        let over: Vec<CallId> = ids(&mut ready.iter().filter(|call| !call.sent).skip(left));
+        let over: Vec<CallId> = ids(&mut ready.iter().filter(|call| !call.sent && !call.is_builtin()).skip(left));
         if over.is_empty() {
             return Step::RunTier(ids(&mut ready.iter()));
         }

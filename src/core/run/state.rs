@@ -9,6 +9,7 @@ use super::chain::Attempts;
 use super::fold::say;
 use super::turn::{Call, CallState, Turn};
 use super::{Budget, Debt, Decision, Ending, InputGiven, Offer, Output, Started, Status, Step};
+use crate::core::blob::BlobHandle;
 use crate::core::chat::{Message, Part, Reply, Stop};
 use crate::core::error::Failure;
 use crate::core::id::{CallId, ModelName};
@@ -34,6 +35,10 @@ pub struct Run {
     pub(super) external_results: BTreeMap<CallId, Arc<Outcome>>,
     pub(super) decisions: BTreeMap<CallId, Decision>,
     pub(super) inputs_given: BTreeMap<CallId, InputGiven>,
+    /// The blobs that replies and results of this run name. A handle in somebody's text is none of them.
+    pub(super) blobs: BTreeSet<BlobHandle>,
+    /// Whether a result was too large to be shown whole.
+    pub(super) has_cut_results: bool,
     pub(super) denials: BTreeMap<String, u32>,
     pub(super) denied: Option<String>,
     /// The models that were left, and until when.
@@ -179,6 +184,17 @@ impl Run {
             | Phase::Accepted { .. }
             | Phase::Ended(_) => None,
         }
+    }
+
+    /// The blobs that are this run's own: those that its models' replies and its calls' results name. Whatever else names
+    /// a blob, in words or in messages from outside, gives no right to what is in it.
+    pub fn blobs(&self) -> &BTreeSet<BlobHandle> {
+        &self.blobs
+    }
+
+    /// Whether a result was too large to be shown whole, so that there is something to read on.
+    pub fn has_cut_results(&self) -> bool {
+        self.has_cut_results
     }
 
     /// The calls of the open turn that their servers go on with by themselves.

@@ -113,6 +113,11 @@ impl Call {
         self.tool.as_ref().is_some_and(|tool| matches!(tool.origin, Origin::External { .. }))
     }
 
+    /// Whether toolgate runs the call itself.
+    pub fn is_builtin(&self) -> bool {
+        self.tool.as_ref().is_some_and(|tool| matches!(tool.origin, Origin::Builtin { .. }))
+    }
+
     pub(super) fn is_settled(&self) -> bool {
         matches!(self.state, CallState::Settled(_))
     }

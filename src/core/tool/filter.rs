@@ -22,7 +22,7 @@ impl ToolFilter {
         (self.allow.is_empty() || any(&self.allow, name)) && !self.denies(name)
     }
 
-    /// Whether the name is on the deny list.
+    /// Whether the name is on the deny list. That is all that speaks of toolgate's own tools, which nobody lists.
     pub fn denies(&self, name: &ToolName) -> bool {
         any(&self.deny, name)
     }

@@ -1,5 +1,6 @@
 //! Tools: how they are named, defined, called, ordered, and answered.
 
+mod builtin;
 mod call;
 mod definition;
 mod filter;
@@ -8,10 +9,12 @@ mod outcome;
 mod problem;
 mod question;
 mod reply;
+pub mod result;
 mod task;
 mod tier;
 mod toolset;
 
+pub use builtin::Builtin;
 pub use call::{Arguments, ToolCall};
 pub use definition::{Annotations, ExternalTool, McpTool, Origin, Tool};
 pub use filter::ToolFilter;
@@ -20,6 +23,7 @@ pub use outcome::{CallFailure, FailureKind, Outcome, ToolOutput};
 pub use problem::Problem;
 pub use question::{Action, InputNeeded, Question, Reaction, Reactions};
 pub use reply::CallReply;
+pub use result::{Kept, KeptForm};
 pub use task::TaskHandle;
 pub use tier::{Tier, TierMode, top_tier};
 pub use toolset::{LeftOut, Pins, ServerTools, Toolset, ToolsetRules};

@@ -1,4 +1,4 @@
-//! Names the model sees: `mcp_<server>_<tool>` and `ext_<tool>`, matching `^[A-Za-z0-9_-]{1,64}$`.
+//! Names the model sees: `mcp_<server>_<tool>`, `ext_<tool>`, and the plain names of toolgate's own tools, matching `^[A-Za-z0-9_-]{1,64}$`.
 //!
 //! A name is a pure function of its origin: characters that providers refuse become `_`, and whenever that (or the
 //! length) loses something, a hash of the whole origin is appended, so two origins never share a name and a restart or
@@ -9,7 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use sha2::{Digest, Sha256};
 
-use super::Origin;
+use super::{Builtin, Origin};
 use crate::core::id::ServerId;
 use crate::core::json::hex;
 
@@ -52,8 +52,15 @@ pub fn external_name(tool: &str) -> ToolName {
     named(format!("ext_{tool}"), &Origin::External { tool: tool.to_owned() })
 }
 
-/// The tool's own name, for a single server whose names are passed through unprefixed.
+/// The tool's own name, for a single server whose names are passed through unprefixed. A name of toolgate's own takes a
+/// hash, whether or not that tool is on offer.
 pub(super) fn passed_through(tool: &str, origin: &Origin) -> ToolName {
+    let name = named(tool.to_owned(), origin);
+    if Builtin::reserves(&name) { name.with_hash(origin) } else { name }
+}
+
+/// The name of a tool of toolgate's own.
+pub(super) fn builtin_name(tool: &str, origin: &Origin) -> ToolName {
     named(tool.to_owned(), origin)
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::{Kept, Problem};
 use crate::core::chat::Part;
 use crate::core::json;
 
@@ -29,6 +30,12 @@ pub struct ToolOutput {
     /// Whether the tool says that it failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
+    /// What of it is kept outside the journal.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<Kept>,
+    /// Where the structured form does not fit what the tool declares.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<Problem>,
 }
 
 /// Why a call got no answer.
@@ -100,7 +107,7 @@ impl ToolOutput {
                 other.to_string()
             }
         };
-        Self { content: vec![Part::text(text)], structured: Some(value), is_error: false }
+        Self { content: vec![Part::text(text)], structured: Some(value), ..Self::default() }
     }
 
     /// A text answer by which the tool reports an error.
@@ -120,6 +127,22 @@ impl Outcome {
         match self {
             Self::Returned(output) => output.is_error,
             Self::Failed(_) | Self::Unknown => true,
+        }
+    }
+
+    /// What of it is kept outside the journal.
+    pub fn kept(&self) -> &[Kept] {
+        match self {
+            Self::Returned(output) => &output.kept,
+            Self::Failed(_) | Self::Unknown => &[],
+        }
+    }
+
+    /// Where its structured form does not fit what the tool declares.
+    pub fn problems(&self) -> &[Problem] {
+        match self {
+            Self::Returned(output) => &output.problems,
+            Self::Failed(_) | Self::Unknown => &[],
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::name::{mcp_name, passed_through};
-use super::{ExternalTool, McpTool, Origin, Tool, ToolFilter, ToolName, external_name};
+use super::{Builtin, ExternalTool, McpTool, Origin, Tool, ToolFilter, ToolName, external_name};
 use crate::core::id::{AgentName, ServerId};
 use crate::core::policy::{Policy, Subject};
 
@@ -168,6 +168,19 @@ impl Toolset {
         &self.left_out
     }
 
+    /// The same toolset with a tool of toolgate's own behind all others, so that what stands before it stays as it was
+    /// for whoever caches it. A deny list keeps it out, an allow list does not.
+    #[must_use]
+    pub fn with_builtin(&self, builtin: Builtin, rules: &ToolsetRules) -> Self {
+        let tool = rules.builtin(builtin);
+        let Listed { mut tools, left_out } = self.clone().into();
+        let is_there = tools.iter().any(|known| known.name == tool.name);
+        if !is_there && !rules.filters.iter().any(|filter| filter.denies(&tool.name)) {
+            tools.push(Arc::new(tool));
+        }
+        Self::from(Listed { tools, left_out })
+    }
+
     /// The same toolset without the tools for which `reason` gives a reason; the reasons are kept.
     pub fn without(self, mut reason: impl FnMut(&Tool) -> Option<String>) -> Self {
         let Self { tools, mut left_out, .. } = self;
@@ -237,6 +250,12 @@ impl ToolsetRules {
             verdict: crate::core::policy::Verdict::Ask,
             changed: false,
         })
+    }
+
+    fn builtin(&self, builtin: Builtin) -> Tool {
+        let tool = builtin.tool();
+        let priority = self.priority(&tool.name).unwrap_or(tool.priority);
+        self.judged(Tool { priority, ..tool })
     }
 
     fn admits(&self, tool: &Tool) -> bool {

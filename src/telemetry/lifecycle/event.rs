@@ -8,7 +8,7 @@ use crate::core::chat::{Media, Stop, Usage};
 use crate::core::error::Failure;
 use crate::core::id::{AgentName, CallId, ModelName, RunId, SessionId};
 use crate::core::run::{Answer, Debt, Offer, Rejection, Scope, Status};
-use crate::core::tool::{LeftOut, Problem, ToolName};
+use crate::core::tool::{Kept, LeftOut, Problem, ToolName};
 use crate::core::trace::TraceId;
 use crate::ports::Delta;
 
@@ -160,12 +160,39 @@ pub enum Fact {
         is_error: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<&'static str>,
-        result_bytes: usize,
+        /// The bytes of its text, those that are not shown included.
+        result_bytes: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<String>,
+        /// What of it is kept outside the journal.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        kept: Vec<Kept>,
+        /// Where its structured form does not fit the tool's output schema.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        problems: Vec<Problem>,
         /// What its server wrote to stderr meanwhile, when it failed.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         stderr: Vec<String>,
+    },
+    /// toolgate is about to answer a call itself.
+    #[serde(rename = "tool.builtin.executing")]
+    BuiltinExecuting {
+        #[serde(flatten)]
+        call: CallRef,
+    },
+    /// It did.
+    #[serde(rename = "tool.builtin.completed")]
+    BuiltinCompleted {
+        #[serde(flatten)]
+        call: CallRef,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        duration_ms: Option<u64>,
+        is_error: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<&'static str>,
+        result_bytes: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<String>,
     },
     /// Its server wants to know something first.
     #[serde(rename = "tool.input.required")]
@@ -210,9 +237,13 @@ pub enum Fact {
         is_error: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<&'static str>,
-        result_bytes: usize,
+        /// The bytes of its text, those that are not shown included.
+        result_bytes: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<String>,
+        /// What of it is kept outside the journal.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        kept: Vec<Kept>,
     },
     /// A call was refused without being run.
     #[serde(rename = "tool.rejected")]
@@ -303,6 +334,8 @@ impl Fact {
             Self::TierSelected { .. } => "tool.tier.selected",
             Self::McpExecuting { .. } => "tool.mcp.executing",
             Self::McpCompleted { .. } => "tool.mcp.completed",
+            Self::BuiltinExecuting { .. } => "tool.builtin.executing",
+            Self::BuiltinCompleted { .. } => "tool.builtin.completed",
             Self::InputRequired { .. } => "tool.input.required",
             Self::InputGiven { .. } => "tool.input.given",
             Self::TaskStarted { .. } => "tool.task.started",

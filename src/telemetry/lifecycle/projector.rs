@@ -132,9 +132,7 @@ impl Lifecycle {
             }
             Event::CallChecked { call, verdict } => self.call_checked(call, verdict),
             Event::ApprovalDecided { call, decision } => self.approval_decided(call, decision),
-            Event::CallsStarted { calls } => {
-                calls.iter().map(|call| Fact::McpExecuting { call: self.call_ref(call) }).collect()
-            }
+            Event::CallsStarted { calls } => calls.iter().map(|call| self.call_started(call)).collect(),
             Event::CallCompleted { call, outcome, stderr } => vec![self.call_completed(call, outcome, stderr, at)],
             Event::InputRequired { call, needed } => vec![Fact::InputRequired {
                 call: self.call_ref(call),
@@ -245,19 +243,33 @@ impl Lifecycle {
         }
     }
 
+    fn call_started(&self, id: &CallId) -> Fact {
+        let call = self.call_ref(id);
+        match self.call(id).is_some_and(Call::is_builtin) {
+            true => Fact::BuiltinExecuting { call },
+            false => Fact::McpExecuting { call },
+        }
+    }
+
     fn call_completed(&self, id: &CallId, outcome: &Outcome, stderr: &[String], at: Timestamp) -> Fact {
         let call = self.call_ref(id);
         let is_error = outcome.is_error();
         let error = error_word(outcome);
         let text = text_of(&outcome.content());
-        let result_bytes = text.len();
+        let kept = outcome.kept().to_vec();
+        let whole: u64 = kept.iter().filter(|kept| kept.form.is_text()).map(|kept| kept.bytes).sum();
+        let result_bytes = whole.max(text.len() as u64);
         let result = self.said(|| text);
         if self.call(id).is_some_and(Call::is_external) {
-            return Fact::ExternalCompleted { call, is_error, error, result_bytes, result };
+            return Fact::ExternalCompleted { call, is_error, error, result_bytes, result, kept };
         }
         let duration_ms = self.sent.get(id).map(|sent| elapsed_ms(*sent, at));
+        if self.call(id).is_some_and(Call::is_builtin) {
+            return Fact::BuiltinCompleted { call, duration_ms, is_error, error, result_bytes, result };
+        }
+        let problems = self.told(outcome.problems());
         let stderr = if self.content == Content::Include { stderr.to_vec() } else { Vec::new() };
-        Fact::McpCompleted { call, duration_ms, is_error, error, result_bytes, result, stderr }
+        Fact::McpCompleted { call, duration_ms, is_error, error, result_bytes, result, kept, problems, stderr }
     }
 
     fn ended(&self, ending: &Ending) -> Fact {

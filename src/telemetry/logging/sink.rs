@@ -100,6 +100,12 @@ fn record(event: &LifecycleEvent) {
                 "MCP invocation failed"
             );
         }
+        Fact::McpCompleted { call, problems, .. } if !problems.is_empty() => {
+            warn!(
+                target: "toolgate::run", %run, iteration, call = %call.call_id, tool = call.name,
+                problems = problems.len(), "the structured result does not fit the tool's output schema"
+            );
+        }
         Fact::Rejected { call, reason, .. } => {
             let reason = reason.as_str();
             info!(target: "toolgate::run", %run, iteration, call = %call.call_id, tool = call.name, reason, "rejected");
@@ -125,6 +131,8 @@ fn record(event: &LifecycleEvent) {
         | Fact::ModelReplied { .. }
         | Fact::TierSelected { .. }
         | Fact::McpCompleted { .. }
+        | Fact::BuiltinExecuting { .. }
+        | Fact::BuiltinCompleted { .. }
         | Fact::InputGiven { .. }
         | Fact::ExternalCompleted { .. }
         | Fact::ApprovalRequested { .. }

@@ -151,6 +151,8 @@ pub(super) fn note(event: &LifecycleEvent) -> Option<SpanEvent> {
         | Fact::ModelFailed { .. }
         | Fact::McpExecuting { .. }
         | Fact::McpCompleted { .. }
+        | Fact::BuiltinExecuting { .. }
+        | Fact::BuiltinCompleted { .. }
         | Fact::ExternalCompleted { .. }
         | Fact::OutputValidated
         | Fact::Fragment(_) => None,

@@ -49,9 +49,9 @@ impl CutShort {
     }
 }
 
-/// The OTLP kind of the span: a request of ours, or the caller's own work.
+/// The OTLP kind of the span: a request of ours, or work of the caller's or our own.
 pub(super) fn kind(call: &Call) -> Kind {
-    match call.is_external() {
+    match call.is_external() || call.is_builtin() {
         true => Kind::Internal,
         false => Kind::Client,
     }

@@ -242,6 +242,29 @@ fn ctrl_c_ends_a_call_and_the_server_with_it() {
     assert!(rest.contains("interrupted"), "{rest}");
 }
 
+#[test]
+fn a_server_that_logs_to_stdout_is_told_so_and_works() {
+    let program = super::put_aside::fault_server();
+    let server = ["mcp", "list", "--", program.to_str().unwrap(), "--stdio", "--fault", "stdout-garbage"];
+    let ended = Desk::empty().toolgate(&server).expect(0);
+    assert!(ended.err.contains("warning: it writes log lines to stdout ("), "{}", ended.err);
+    assert!(ended.err.contains("they belong on stderr"), "{}", ended.err);
+}
+
+#[test]
+fn an_era_can_be_asked_for() {
+    let program = super::put_aside::fault_server();
+    let listed = |era: &str| {
+        let words =
+            ["mcp", "list", "--json", "--era", era, "--", program.to_str().unwrap(), "--stdio", "--era", "dual"];
+        parsed(&Desk::empty().toolgate(&words).expect(0))["server"]["era"].clone()
+    };
+    assert_eq!(
+        (listed("legacy"), listed("modern"), listed("auto")),
+        (json!("legacy"), json!("modern"), json!("modern"))
+    );
+}
+
 const SERVERS: &str = r#"{"mcpServers": {
     "ghost": {"command": "no-such-program"},
     "dying": {"command": "sh", "args": ["-c", "echo 'no database' >&2; exit 3"]}

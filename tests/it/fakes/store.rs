@@ -43,6 +43,7 @@ struct Plan {
     faults: BTreeMap<usize, Fault>,
     renews_no_more: bool,
     refuses_blobs: usize,
+    refuses_reads: usize,
     shared: Vec<(RunId, Vec<BlobHandle>)>,
 }
 
@@ -71,6 +72,18 @@ impl FailingStore {
     /// The next so many blobs are refused.
     pub(crate) fn refuse_blobs(&self, count: usize) {
         self.plan.lock().unwrap().refuses_blobs = count;
+    }
+
+    /// The next so many questions about blobs are refused.
+    pub(crate) fn refuse_reads(&self, count: usize) {
+        self.plan.lock().unwrap().refuses_reads = count;
+    }
+
+    fn refuses_a_read(&self) -> Result<(), StoreError> {
+        let mut plan = self.plan.lock().unwrap();
+        let refuses = plan.refuses_reads > 0;
+        plan.refuses_reads -= usize::from(refuses);
+        if refuses { Err(StoreError::Unavailable("the store fails on demand".into())) } else { Ok(()) }
     }
 
     /// Which runs came to use blobs that others had brought.
@@ -177,10 +190,12 @@ impl BlobStore for FailingStore {
     }
 
     async fn get(&self, handle: &BlobHandle) -> Result<Option<Blob>, StoreError> {
+        self.refuses_a_read()?;
         self.kept_blobs().get(handle).await
     }
 
     async fn describe(&self, handle: &BlobHandle) -> Result<Option<BlobInfo>, StoreError> {
+        self.refuses_a_read()?;
         self.kept_blobs().describe(handle).await
     }
 }

@@ -157,7 +157,7 @@ async fn server_git_reports_the_status_of_a_repository() {
 async fn server_time_tells_the_time_and_takes_no_wrong_zone() {
     let Some(peers) = Peers::installed() else { return };
     let peer = Watched::start(&peers.venv("mcp-server-time"), &[]).await;
-    assert_eq!(peer.tools(), ["get_current_time", "convert_time"]);
+    assert_eq!(peer.tools(), ["convert_time", "get_current_time"]);
     let utc = text(peer.call("get_current_time", json!({"timezone": "Etc/UTC"})).await);
     assert!(utc.contains("Etc/UTC"), "{utc}");
     let nowhere = returned(peer.call("get_current_time", json!({"timezone": "Nowhere/Land"})).await);
@@ -171,7 +171,7 @@ async fn server_fetch_fetches_a_page() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let page = format!("http://{}/page", listener.local_addr().expect("an address"));
     let serving = tokio::spawn(plain_text(listener));
-    let peer = Watched::start(&peers.venv("mcp-server-fetch"), &["--ignore-robots-txt"]).await;
+    let peer = Watched::start(&peers.venv("mcp-server-fetch"), &["--ignore-robots-txt", "--allow-private-ips"]).await;
     assert_eq!(peer.tools(), ["fetch"]);
     let fetched = text(peer.call("fetch", json!({"url": page, "raw": true})).await);
     assert!(fetched.contains("read by a server"), "{fetched}");
@@ -183,7 +183,7 @@ async fn server_fetch_fetches_a_page() {
 async fn a_fastmcp_server_with_hard_schemas_is_offered_and_called_whole() {
     let Some(peers) = Peers::installed() else { return };
     let peer = Watched::start(&peers.venv("python"), &["-B", &script_path("fastmcp_nested.py")]).await;
-    let expected = ["greet", "pay", "total", "weird.name/with-slash", "large", "noisy", "fail", "undescribed"];
+    let expected = ["fail", "greet", "large", "noisy", "pay", "total", "undescribed", "weird.name/with-slash"];
     assert_eq!(peer.tools(), expected);
     let home = json!({"street": "Main", "zip": "12345"});
     let friend = json!({"name": "Bob", "address": home, "friends": [{"name": "Cyd", "address": home}]});

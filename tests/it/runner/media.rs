@@ -248,7 +248,7 @@ async fn a_run_that_begins_with_a_past_comes_to_use_the_media_in_it() {
 }
 
 /// A store of journals that keeps nothing else.
-struct JournalsOnly(MemoryStore);
+pub(super) struct JournalsOnly(pub(super) MemoryStore);
 
 #[async_trait]
 impl RunStore for JournalsOnly {

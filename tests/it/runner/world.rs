@@ -35,7 +35,7 @@ pub(super) struct World {
     agent: Agent,
     given: given::Ports,
     ids: Arc<FakeIds>,
-    kept: kept::Place,
+    kept: Arc<kept::Place>,
     processes: std::cell::Cell<u32>,
 }
 

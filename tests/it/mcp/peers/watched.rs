@@ -1,6 +1,7 @@
 //! A server whose every line to us is kept, so that what we say it offers can be held against what it sent.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -45,7 +46,7 @@ impl Watched {
         Self { servers, tools: listed.tools, pid, _folder: folder }
     }
 
-    /// Its tools, in its order.
+    /// Its tools, in the order that is ours.
     pub(super) fn tools(&self) -> Vec<&str> {
         self.tools.iter().map(|tool| tool.name.as_str()).collect()
     }
@@ -73,39 +74,27 @@ fn kept(program: &str, arguments: &[&str], env: &[(&str, &str)], wire: &Path) ->
     settings
 }
 
-/// Every tool that any list on the wire had.
-fn sent(wire: &PathBuf) -> Vec<Sent> {
+/// Every tool as it was listed last, by name: a server may be asked more than once.
+fn sent(wire: &Path) -> BTreeMap<String, Sent> {
+    #[derive(Deserialize)]
+    struct Message {
+        result: Listed,
+    }
+    #[derive(Deserialize)]
+    struct Listed {
+        tools: Vec<Sent>,
+    }
     let wire = std::fs::read_to_string(wire).expect("the wire was kept");
-    let results = wire.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok().map(|value| (line, value)));
-    let lists = results.filter(|(_, message)| message["result"]["tools"].is_array());
-    let tools = lists.flat_map(|(line, _)| {
-        #[derive(Deserialize)]
-        struct Message {
-            result: Result,
-        }
-        #[derive(Deserialize)]
-        struct Result {
-            tools: Vec<Sent>,
-        }
-        serde_json::from_str::<Message>(line).expect("tools with schemas").result.tools
-    });
-    tools.collect()
+    let lists = wire.lines().filter_map(|line| serde_json::from_str::<Message>(line).ok());
+    lists.flat_map(|message| message.result.tools).map(|tool| (tool.name.clone(), tool)).collect()
 }
 
-fn assert_same(ours: &[McpTool], sent: &[Sent]) {
-    let names = |tools: Vec<&String>| tools.into_iter().cloned().collect::<Vec<_>>();
-    assert_eq!(
-        names(ours.iter().map(|tool| &tool.name).collect()),
-        names(sent.iter().map(|tool| &tool.name).collect())
-    );
-    for (ours, sent) in ours.iter().zip(sent) {
-        assert_eq!(ours.input_schema.to_string(), sent.input_schema.get(), "inputSchema of {}", ours.name);
-        let output = ours.output_schema.as_ref().map(Value::to_string);
-        assert_eq!(
-            output.as_deref(),
-            sent.output_schema.as_ref().map(|schema| schema.get()),
-            "outputSchema of {}",
-            ours.name
-        );
+fn assert_same(ours: &[McpTool], sent: &BTreeMap<String, Sent>) {
+    let names: Vec<&String> = ours.iter().map(|tool| &tool.name).collect();
+    assert_eq!(names, sent.keys().collect::<Vec<_>>());
+    for (ours, sent) in ours.iter().zip(sent.values()) {
+        let (name, output) = (&ours.name, ours.output_schema.as_ref().map(Value::to_string));
+        assert_eq!(ours.input_schema.to_string(), sent.input_schema.get(), "inputSchema of {name}");
+        assert_eq!(output.as_deref(), sent.output_schema.as_ref().map(|schema| schema.get()), "outputSchema of {name}");
     }
 }

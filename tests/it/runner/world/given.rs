@@ -10,10 +10,10 @@ use toolgate::core::run::Limits;
 use toolgate::core::tool::ExternalTool;
 use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::ports::{ContextBuilder, Model, OutputValidator};
-use toolgate::runner::{Agent, Builder, Fallback};
+use toolgate::runner::{Agent, Builder, Fallback, ServerResults};
 
 use super::World;
-use super::kept::Kept;
+use super::kept::{Kept, Place};
 use crate::fakes::{
     CountingApprovals, FailingStore, FakeClock, FakeIds, FakeServers, JsonAnswers, RecordingSink, StrictInputs, tool,
 };
@@ -33,6 +33,7 @@ pub(super) struct Ports {
     answers: Option<Arc<dyn OutputValidator>>,
     context: Option<Arc<dyn ContextBuilder>>,
     poll: Option<Duration>,
+    results: Vec<(String, ServerResults)>,
 }
 
 /// An agent called `clerk`, whose policy lets everything run, and whose model has nothing to say yet.
@@ -139,6 +140,12 @@ impl Given {
         self
     }
 
+    /// How the results of a server are taken.
+    pub(crate) fn with_the_results_of(mut self, server: &str, results: ServerResults) -> Self {
+        self.ports.results.push((server.into(), results));
+        self
+    }
+
     pub(crate) fn that_polls_every(mut self, poll: Duration) -> Self {
         self.ports.poll = Some(poll);
         self
@@ -149,6 +156,16 @@ impl Given {
         self.agent
     }
 
+    /// The servers alone.
+    pub(crate) fn servers(&self) -> Arc<FakeServers> {
+        self.servers.clone()
+    }
+
+    /// A world of its own on the store of another one.
+    pub(crate) async fn sharing(self, other: &World) -> World {
+        self.on(other.kept.clone(), other.ids.clone()).await
+    }
+
     /// The world, with its journals in memory.
     pub(crate) async fn ready(self) -> World {
         self.kept(Kept::InMemory).await
@@ -156,7 +173,10 @@ impl Given {
 
     /// The world, with its journals kept there.
     pub(crate) async fn kept(self, kept: Kept) -> World {
-        let kept = kept.open().await;
+        self.on(Arc::new(kept.open().await), Arc::default()).await
+    }
+
+    async fn on(self, kept: Arc<Place>, ids: Arc<FakeIds>) -> World {
         let store = Arc::new(FailingStore::around(kept.store()));
         let mut world = World {
             servers: self.servers,
@@ -168,7 +188,7 @@ impl Given {
             external: self.external,
             agent: self.agent,
             given: self.ports,
-            ids: Arc::new(FakeIds::default()),
+            ids,
             kept,
             processes: Cell::new(0),
         };
@@ -187,6 +207,9 @@ impl Ports {
         }
         if let Some(context) = &self.context {
             builder = builder.context(context.clone());
+        }
+        for (server, results) in &self.results {
+            builder = builder.server_results(server.as_str(), *results);
         }
         match self.poll {
             Some(poll) => builder.poll(poll),

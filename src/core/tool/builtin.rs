@@ -1,0 +1,94 @@
+//! The tools toolgate runs itself. They show a run what is its own and change nothing, so they run without being asked
+//! about unless a rule says otherwise. Nobody else's tool is shown under their names.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::name::builtin_name;
+use super::{Annotations, Origin, Tool, ToolName};
+use crate::core::policy::Verdict;
+
+/// A tool of toolgate's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Builtin {
+    /// Reads a result, or a piece of one, that was too large to be shown whole.
+    ResultRead,
+}
+
+impl Builtin {
+    /// All of them.
+    pub const ALL: [Self; 1] = [Self::ResultRead];
+
+    /// The builtin that an origin names.
+    pub fn of(origin: &Origin) -> Option<Self> {
+        match origin {
+            Origin::Builtin { tool } => Self::ALL.into_iter().find(|builtin| builtin.name() == tool),
+            Origin::Mcp { .. } | Origin::External { .. } => None,
+        }
+    }
+
+    /// The name the model sees.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ResultRead => "result_read",
+        }
+    }
+
+    /// Whether a name is kept for one of them.
+    pub(super) fn reserves(name: &ToolName) -> bool {
+        Self::ALL.iter().any(|builtin| builtin.name() == name.as_str())
+    }
+
+    /// The tool as it is offered, before a policy spoke of it.
+    pub(super) fn tool(self) -> Tool {
+        let origin = Origin::Builtin { tool: self.name().to_owned() };
+        let (description, input_schema) = (self.description(), self.input_schema());
+        // It is repeatable: an attempt whose answer was lost is simply made again.
+        let annotations =
+            Annotations { read_only_hint: Some(true), idempotent_hint: Some(true), ..Annotations::default() };
+        Tool {
+            name: builtin_name(self.name(), &origin),
+            hash: Tool::definition_hash(&origin, description, &input_schema, None, &annotations),
+            origin,
+            description: description.to_owned(),
+            input_schema: Arc::new(input_schema),
+            output_schema: None,
+            annotations,
+            trusted: true,
+            priority: 0,
+            verdict: Verdict::Ask,
+            changed: false,
+        }
+    }
+
+    fn description(self) -> &'static str {
+        match self {
+            Self::ResultRead => {
+                "Reads a part of an earlier tool result that was too large to be shown whole. Such a result names its \
+                 handle (media://...). Choose the part by `line` and `lines`, by `offset` and `length` in \
+                 bytes, by a JSON `pointer` if it is JSON, or look for a text with `search`. Without any of them it \
+                 reads from the beginning. Each answer says where it goes on."
+            }
+        }
+    }
+
+    fn input_schema(self) -> Value {
+        match self {
+            Self::ResultRead => json!({
+                "type": "object",
+                "properties": {
+                    "handle": {"type": "string", "description": "What to read: the handle, media://..., as the result named it."},
+                    "line": {"type": "integer", "description": "The first line to read, from 1."},
+                    "lines": {"type": "integer", "description": "How many lines to read."},
+                    "offset": {"type": "integer", "description": "The first byte to read, from 0."},
+                    "length": {"type": "integer", "description": "How many bytes to read."},
+                    "pointer": {"type": "string", "description":
+                        "JSON pointer (RFC 6901) to a value in it, such as /orders/0/id. Everything else counts from that value then."},
+                    "search": {"type": "string", "description": "A text to look for, exactly as it is written."}
+                },
+                "required": ["handle"]
+            }),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+use super::*;
+use serde_json::json;
+
+const KEPT: Keeping<'static> = Keeping::UpTo(1 << 20);
+
+fn texts(output: &ToolOutput) -> Vec<&str> {
+    output.content.iter().filter_map(Part::as_text).collect()
+}
+
+#[test]
+fn of_several_texts_only_those_that_are_long_are_cut() {
+    let long: String = (0..3000).map(|line| format!("line {line}\n")).collect();
+    let content = vec![Part::text("a summary"), Part::text(long.clone()), Part::text("the end")];
+    let (fit, wholes) = bounded(ToolOutput { content, ..ToolOutput::default() }, 4096, KEPT);
+    let shown = texts(&fit);
+    assert_eq!((shown[0], shown[2], shown.len()), ("a summary", "the end", 3));
+    assert!(shown[1].starts_with("line 0\nline 1\n") && shown[1].ends_with("line 2999\n"));
+    assert_eq!((wholes.len(), &*wholes[0].bytes), (1, long.as_bytes()));
+}
+
+#[test]
+fn thousands_of_small_parts_become_one_text() {
+    let content = (0..5000).map(|part| Part::text(format!("part {part}"))).collect();
+    let (fit, wholes) = bounded(ToolOutput { content, ..ToolOutput::default() }, 4096, KEPT);
+    assert_eq!((fit.content.len(), wholes.len()), (1, 1));
+    assert!(texts(&fit)[0].starts_with("part 0\npart 1\n") && texts(&fit)[0].ends_with("part 4999"));
+    assert!(wholes[0].bytes.starts_with(b"part 0\npart 1\npart 2\n"));
+}
+
+#[test]
+fn pictures_leave_the_result_and_what_is_none_is_said_to_be() {
+    let picture = Part::Image(Media::inline("image/png", b"a picture"));
+    let broken = Part::Image(Media { media_type: "image/png".into(), data: Some("<html>".into()), url: None });
+    let large = Part::Audio(Media::inline("audio/wav", &vec![0; (1 << 20) + 1]));
+    let output = ToolOutput { content: vec![picture.clone(), broken, large], ..ToolOutput::default() };
+    let (fit, wholes) = bounded(output.clone(), 4096, KEPT);
+    let (picture_at, broken_at) = (BlobHandle::of(b"a picture"), BlobHandle::of(b"<html>"));
+    assert_eq!(fit.content[0], Part::Image(Media::at("image/png", picture_at.to_string())));
+    assert_eq!(
+        texts(&fit),
+        [
+            &format!("[toolgate] image/png came here that is not base64; what came instead is kept as {broken_at}."),
+            "[toolgate] audio/wav of 1048577 bytes came here and is not kept: the limit is 1 MiB.",
+        ]
+    );
+    assert_eq!(wholes.iter().map(|whole| whole.handle).collect::<Vec<_>>(), [picture_at, broken_at]);
+    let nowhere = bounded(output.clone(), 4096, Keeping::Nowhere("why not"));
+    assert_eq!(nowhere, (output, Vec::new()), "without another place they stay where they are");
+}
+
+#[test]
+fn a_large_structured_form_beside_a_short_text_is_named_in_the_text() {
+    let structured = json!({"rows": vec!["row"; 2000]});
+    let output = ToolOutput { structured: Some(structured.clone()), ..ToolOutput::text("2000 rows") };
+    let (fit, wholes) = bounded(output, 4096, KEPT);
+    let json = structured.to_string();
+    let expected = format!(
+        "[toolgate] The structured form of this result, {} bytes of JSON, is kept as {}; `result_read` reads any part of it.",
+        json.len(),
+        BlobHandle::of(json.as_bytes())
+    );
+    assert_eq!((texts(&fit), &fit.structured), (vec!["2000 rows", &expected], &None));
+    assert_eq!((&*wholes[0].bytes, &*wholes[0].media_type), (json.as_bytes(), "application/json"));
+}
+
+#[test]
+fn where_nothing_is_kept_the_result_says_so_and_names_no_handle() {
+    let output = ToolOutput { structured: Some(json!("x".repeat(9000))), ..ToolOutput::text("y".repeat(9000)) };
+    let (fit, wholes) = bounded(output, 4096, Keeping::Nowhere("there is no place"));
+    let shown = texts(&fit).concat();
+    assert!(shown.contains("are left out here, and are not kept: there is no place."), "{shown}");
+    assert!(shown.ends_with("9002 bytes of JSON, is not kept: there is no place."), "{shown}");
+    assert_eq!((wholes, fit.kept, shown.contains("media://")), (Vec::new(), Vec::new(), false));
+}
+
+#[test]
+fn what_is_more_than_a_store_keeps_is_cut_and_says_so() {
+    let (fit, wholes) = bounded(ToolOutput::text("y".repeat((1 << 20) + 1)), 4096, KEPT);
+    assert!(texts(&fit)[0].contains("are not kept: it is more than a store keeps, which is 64 MiB."));
+    assert_eq!((wholes, fit.kept), (Vec::new(), Vec::new()));
+}

@@ -1,0 +1,83 @@
+//! The parts of a result as text: how much of one there is, and all of them as one document.
+
+use serde::de::IgnoredAny;
+
+use crate::core::chat::{Media, Part};
+
+/// What a part costs besides its text, for it is never nothing.
+const FRAME_BYTES: usize = 48;
+
+/// A longer media type is none.
+const MAX_TYPE_BYTES: usize = 100;
+
+/// How much of a journal and of a model's attention a part takes. Bytes of media are not text and do not count.
+pub(super) fn weight(part: &Part) -> usize {
+    let medium = |media: &Media| media.media_type.len() + media.url.as_ref().map_or(0, String::len);
+    let text = match part {
+        Part::Text { text } | Part::Reasoning { text } => text.len(),
+        Part::Image(media) | Part::Audio(media) => medium(media),
+        Part::Resource { uri, name, media_type, text, data: _ } => {
+            uri.len() + [name, media_type, text].into_iter().flatten().map(String::len).sum::<usize>()
+        }
+        Part::ToolUse { name, input, .. } => name.len() + input.to_value().to_string().len(),
+        Part::ToolResult { content, .. } => content.iter().map(weight).sum(),
+    };
+    text + FRAME_BYTES
+}
+
+/// The text of a part that can be cut without becoming something else.
+pub(super) fn text_mut(part: &mut Part) -> Option<&mut String> {
+    match part {
+        Part::Text { text } | Part::Reasoning { text } => Some(text),
+        Part::Resource { text, .. } => text.as_mut(),
+        Part::Image(_) | Part::Audio(_) | Part::ToolUse { .. } | Part::ToolResult { .. } => None,
+    }
+}
+
+/// The same, to look at.
+pub(super) fn text_of(part: &Part) -> Option<&str> {
+    match part {
+        Part::Text { text } | Part::Reasoning { text } => Some(text),
+        Part::Resource { text, .. } => text.as_deref(),
+        Part::Image(_) | Part::Audio(_) | Part::ToolUse { .. } | Part::ToolResult { .. } => None,
+    }
+}
+
+/// All parts as one text, each in a line or more of its own.
+pub(super) fn document(parts: &[Part]) -> String {
+    parts.iter().map(told).collect::<Vec<_>>().join("\n")
+}
+
+fn told(part: &Part) -> String {
+    let medium = |kind: &str, media: &Media| {
+        let place = media.url.as_deref().unwrap_or("a place that was not said");
+        format!("[{kind} {} at {place}]", media.media_type)
+    };
+    match part {
+        Part::Text { text } | Part::Reasoning { text } => text.clone(),
+        Part::Image(media) => medium("image", media),
+        Part::Audio(media) => medium("audio", media),
+        Part::Resource { uri, text: Some(text), .. } => format!("[resource {uri}]\n{text}"),
+        Part::Resource { uri, name, media_type, .. } => {
+            let name = name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+            format!("[resource {uri}{name} ({})]", media_type.as_deref().unwrap_or("unknown type"))
+        }
+        Part::ToolUse { name, input, .. } => format!("[call of {name} with {}]", input.to_value()),
+        Part::ToolResult { content, .. } => document(content),
+    }
+}
+
+/// The media type of a part's text: the one it came with, or what it looks like.
+pub(super) fn media_type(part: &Part, text: &str) -> String {
+    if let Part::Resource { media_type: Some(said), .. } = part
+        && said.len() <= MAX_TYPE_BYTES
+    {
+        return said.clone();
+    }
+    let looks_like = if is_json(text) { "application/json" } else { "text/plain" };
+    looks_like.to_owned()
+}
+
+fn is_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<IgnoredAny>(text).is_ok()
+}

@@ -1,0 +1,84 @@
+//! The tools toolgate runs itself: when they are on offer, and what they do.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::{Driver, Ports};
+use crate::core::blob::BlobHandle;
+use crate::core::run::Run;
+use crate::core::tool::result::{Reading, read};
+use crate::core::tool::{Builtin, FailureKind, Outcome, ToolOutput, Toolset};
+
+impl Driver<'_> {
+    /// The live toolset with the tools of toolgate's own that the run has come to have a use for. The same allocation as
+    /// long as nothing changes.
+    pub(super) fn with_builtins(&self, run: &Run, live: Arc<Toolset>) -> Arc<Toolset> {
+        if !run.has_cut_results() || live.get(Builtin::ResultRead.name()).is_some() {
+            return live;
+        }
+        let rules = self.agent.toolset_rules(&run.started().spec, run.pins());
+        let more = live.with_builtin(Builtin::ResultRead, &rules);
+        if more.offers_the_same_as(&live) { live } else { Arc::new(more) }
+    }
+}
+
+/// What a call of a tool of toolgate's own is about to do, or why it does nothing.
+#[derive(Clone, Debug)]
+pub(super) enum Errand {
+    /// Read a piece of a result.
+    Read { reading: Reading, limit: usize },
+    /// Tell the model what is wrong with the call.
+    Refuse(String),
+}
+
+impl Errand {
+    /// What a call asks for. Only what results of this very run name can be read.
+    pub(super) fn of(builtin: Option<Builtin>, arguments: &Map<String, Value>, run: &Run) -> Self {
+        match builtin {
+            None => Self::Refuse("This program has no such tool of its own any more.".into()),
+            Some(Builtin::ResultRead) => match Reading::parse(arguments) {
+                Err(complaint) => Self::Refuse(complaint),
+                Ok(reading) if !run.blobs().contains(&reading.handle) => Self::Refuse(unknown(&reading.handle)),
+                Ok(reading) => Self::Read { reading, limit: run.started().spec.limits.result_bytes() },
+            },
+        }
+    }
+}
+
+impl Ports {
+    /// Does it. Nothing of it is an effect: it may be done any number of times.
+    pub(super) async fn run_errand(&self, errand: &Errand) -> Outcome {
+        let (reading, limit) = match errand {
+            Errand::Refuse(complaint) => return Outcome::Returned(ToolOutput::error(complaint)),
+            Errand::Read { reading, limit } => (reading, *limit),
+        };
+        let handle = &reading.handle;
+        let found = match &self.blobs {
+            Some(blobs) => blobs.get(handle).await,
+            None => Ok(None),
+        };
+        let blob = match found {
+            Ok(Some(blob)) => blob,
+            Ok(None) => {
+                let gone = format!("{handle} is not in the store any more. Call the tool it came from again.");
+                return Outcome::Returned(ToolOutput::error(gone));
+            }
+            Err(error) => {
+                tracing::warn!(%handle, %error, "a kept result could not be read");
+                return Outcome::failed(FailureKind::Unavailable, "The store could not be used just now. Try again.");
+            }
+        };
+        let size = blob.bytes.len();
+        Outcome::Returned(match String::from_utf8(blob.bytes) {
+            Ok(text) => read(&text, reading, limit),
+            Err(_) => {
+                ToolOutput::error(format!("{handle} is {} of {size} bytes, and no text to be read.", blob.media_type))
+            }
+        })
+    }
+}
+
+fn unknown(handle: &BlobHandle) -> String {
+    format!("No result of this run is kept as {handle}. Take the handle from the result as it is written there.")
+}

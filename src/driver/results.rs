@@ -1,0 +1,130 @@
+//! What a tool answered, made fit to be a fact: looked at against what the tool declares, cut to what a journal and a
+//! model are to bear, and kept whole beside the journal before anything names it.
+
+use super::Ports;
+use crate::core::chat::Part;
+use crate::core::id::RunId;
+use crate::core::run::Limits;
+use crate::core::tool::result::{Keeping, ResultCheck, Whole, bounded, bounded_message, shortened};
+use crate::core::tool::{CallFailure, CallReply, Outcome, Problem, Tool, ToolOutput};
+use crate::ports::{Blob, BlobError, InputFindings, MAX_BLOB_BYTES};
+
+/// So much of a place or of a message in a finding is told.
+const PROBLEM_BYTES: usize = 400;
+/// What is said about findings takes no more than this part of a result's room.
+const NOTE_PART: usize = 4;
+
+/// How the results of one server are taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerResults {
+    /// Bytes of text that one result brings into the conversation; `None` for the run's own limit.
+    pub max_bytes: Option<u64>,
+    /// What becomes of a structured result that does not fit the tool's output schema.
+    pub check: ResultCheck,
+}
+
+impl Ports {
+    /// The reply with a result that is fit to be recorded. What it names is durable when this returns.
+    pub(crate) async fn fit(&self, run: &RunId, limits: &Limits, tool: &Tool, reply: CallReply) -> CallReply {
+        match reply {
+            CallReply::Ended { outcome, stderr } => {
+                CallReply::Ended { outcome: self.fit_outcome(run, limits, tool, outcome).await, stderr }
+            }
+            reply @ (CallReply::NeedsInput(_) | CallReply::Task(_)) => reply,
+        }
+    }
+
+    async fn fit_outcome(&self, run: &RunId, limits: &Limits, tool: &Tool, outcome: Outcome) -> Outcome {
+        let rules = tool.server().and_then(|server| self.results.get(server)).copied().unwrap_or_default();
+        let limits = Limits { max_result_bytes: rules.max_bytes.unwrap_or(limits.max_result_bytes), ..limits.clone() };
+        let limit = limits.result_bytes();
+        match outcome {
+            Outcome::Returned(output) => {
+                Outcome::Returned(self.fit_output(run, tool, rules.check, limit, output).await)
+            }
+            Outcome::Failed(CallFailure { kind, message }) => {
+                Outcome::Failed(CallFailure { kind, message: bounded_message(message, limit) })
+            }
+            Outcome::Unknown => Outcome::Unknown,
+        }
+    }
+
+    async fn fit_output(
+        &self,
+        run: &RunId,
+        tool: &Tool,
+        check: ResultCheck,
+        limit: usize,
+        mut output: ToolOutput,
+    ) -> ToolOutput {
+        output.problems = match check {
+            ResultCheck::Off => Vec::new(),
+            ResultCheck::Warn | ResultCheck::Fail => self.misfits(tool, &output).await,
+        };
+        output.is_error |= check == ResultCheck::Fail && !output.problems.is_empty();
+        let note = note(&output.problems, limit / NOTE_PART);
+        let room = limit - note.as_ref().map_or(0, |note| 2 * note.len());
+        let mut output = self.kept(run, room, output).await;
+        output.content.extend(note.map(Part::text));
+        output
+    }
+
+    /// The result in its limit, with the rest kept. The call has happened and may have changed the world: where nothing
+    /// can be kept its result is recorded all the same, without what there is no room for.
+    async fn kept(&self, run: &RunId, limit: usize, output: ToolOutput) -> ToolOutput {
+        let (fit, wholes) = bounded(output.clone(), limit, self.keeping());
+        match self.keep_all(run, wholes).await {
+            Ok(()) => fit,
+            Err(error) => {
+                tracing::warn!(%run, %error, "a large result could not be kept whole");
+                bounded(output, limit, Keeping::Nowhere("the store could not be used")).0
+            }
+        }
+    }
+
+    /// Where the structured form does not fit the tool's output schema. What the tool itself calls an error may look as
+    /// it likes.
+    async fn misfits(&self, tool: &Tool, output: &ToolOutput) -> Vec<Problem> {
+        if tool.output_schema.is_none() || output.is_error {
+            return Vec::new();
+        }
+        let Some(structured) = &output.structured else {
+            return vec![Problem::whole(
+                "structured",
+                "the tool declares an output schema, and no structured result came",
+            )];
+        };
+        match self.inputs.check_result(tool, structured).await {
+            InputFindings::Valid => Vec::new(),
+            InputFindings::Invalid(problems) => problems.into_iter().map(brief).collect(),
+        }
+    }
+
+    /// Whether large content has a place.
+    pub(crate) fn keeping(&self) -> Keeping<'static> {
+        match &self.blobs {
+            Some(_) => Keeping::UpTo(MAX_BLOB_BYTES),
+            None => Keeping::Nowhere("there is no place for large results here"),
+        }
+    }
+
+    /// Keeps what a result is about to name. Durable when this returns.
+    pub(crate) async fn keep_all(&self, run: &RunId, wholes: Vec<Whole>) -> Result<(), BlobError> {
+        let Some(blobs) = &self.blobs else { return Ok(()) };
+        for Whole { handle: _, media_type, bytes } in wholes {
+            self.put(blobs.as_ref(), run, Blob { media_type, bytes }).await?;
+        }
+        Ok(())
+    }
+}
+
+fn note(problems: &[Problem], most: usize) -> Option<String> {
+    let headline = "[toolgate] The structured result does not fit the tool's output schema:";
+    (!problems.is_empty()).then(|| shortened(&Problem::feedback(headline, problems), most))
+}
+
+/// A finding is worded by what a server sent, so it may be of any length.
+fn brief(problem: Problem) -> Problem {
+    let path = shortened(&problem.path, PROBLEM_BYTES);
+    Problem { path, message: shortened(&problem.message, PROBLEM_BYTES), ..problem }
+}

@@ -1,0 +1,134 @@
+//! The conversation with the bytes behind its handles, as a model reads it. A model cannot look into our store, so an
+//! image that a tool returned has to go along in every later turn, as the provider's own form of it does.
+//!
+//! Each message is looked at once: what was shown before is the same allocation in the next turn, and adapters send what
+//! they rendered. Only what this run's own replies and results named is fetched. A handle that somebody typed is text.
+
+use std::sync::Arc;
+
+use super::Ports;
+use super::journal::STORE_WAITS;
+use crate::core::blob::BlobHandle;
+use crate::core::chat::{Media, Message, Part};
+use crate::core::run::Run;
+use crate::ports::{Blob, BlobStore, StoreError};
+
+/// All media of a conversation that are fetched, in bytes. With base64 that is about what providers take in a request;
+/// later ones are notes.
+const MOST_BYTES: u64 = 20 * 1024 * 1024;
+
+/// What was shown so far, message by message.
+#[derive(Default)]
+pub(super) struct Shown {
+    said: Vec<Seen>,
+    shown: Vec<Arc<Message>>,
+}
+
+/// A message as it was when it was looked at, and how many bytes were fetched for it.
+struct Seen {
+    message: Arc<Message>,
+    bytes: u64,
+}
+
+impl Shown {
+    /// The messages as the model is to read them.
+    pub(super) async fn update<'a>(
+        &'a mut self,
+        ports: &Ports,
+        run: &Run,
+        messages: &'a [Arc<Message>],
+    ) -> Result<&'a [Arc<Message>], StoreError> {
+        let Some(blobs) = ports.blobs.as_deref().filter(|_| !run.blobs().is_empty()) else { return Ok(messages) };
+        let same = |(seen, message): &(&Seen, &Arc<Message>)| Arc::ptr_eq(&seen.message, message);
+        let unchanged = self.said.iter().zip(messages).take_while(same).count();
+        self.said.truncate(unchanged);
+        self.shown.truncate(unchanged);
+        let spent: u64 = self.said.iter().map(|seen| seen.bytes).sum();
+        let mut fetching = Fetching { ports, blobs, run, left: MOST_BYTES.saturating_sub(spent) };
+        for message in messages.iter().skip(unchanged) {
+            let before = fetching.left;
+            let shown = fetching.message(message).await?;
+            self.said.push(Seen { message: message.clone(), bytes: before - fetching.left });
+            self.shown.push(shown);
+        }
+        Ok(&self.shown)
+    }
+}
+
+struct Fetching<'a> {
+    ports: &'a Ports,
+    blobs: &'a dyn BlobStore,
+    run: &'a Run,
+    left: u64,
+}
+
+impl Fetching<'_> {
+    async fn message(&mut self, message: &Arc<Message>) -> Result<Arc<Message>, StoreError> {
+        if message.blobs().all(|handle| !self.run.blobs().contains(&handle)) {
+            return Ok(message.clone());
+        }
+        let mut filled = (**message).clone();
+        for part in &mut filled.content {
+            match part {
+                Part::ToolResult { content, .. } => {
+                    for part in content {
+                        self.part(part).await?;
+                    }
+                }
+                Part::Text { .. }
+                | Part::Image(_)
+                | Part::Audio(_)
+                | Part::Resource { .. }
+                | Part::Reasoning { .. }
+                | Part::ToolUse { .. } => self.part(part).await?,
+            }
+        }
+        Ok(Arc::new(filled))
+    }
+
+    async fn part(&mut self, part: &mut Part) -> Result<(), StoreError> {
+        let Some(handle) = part.blobs().first().copied().filter(|handle| self.run.blobs().contains(handle)) else {
+            return Ok(());
+        };
+        if is_shown_to_models(part)
+            && let Some(blob) = self.fetch(&handle).await?
+        {
+            part.fill(&blob.bytes);
+        }
+        Ok(())
+    }
+
+    /// The blob, unless it is gone or there is no room for it any more.
+    async fn fetch(&mut self, handle: &BlobHandle) -> Result<Option<Blob>, StoreError> {
+        let Some(info) = self.patiently(|| self.blobs.describe(handle)).await? else { return Ok(None) };
+        let Some(left) = self.left.checked_sub(info.size) else { return Ok(None) };
+        let found = self.patiently(|| self.blobs.get(handle)).await?;
+        if found.is_some() {
+            self.left = left;
+        }
+        Ok(found)
+    }
+
+    /// A store that cannot be used just now is given time: without the image the model would answer something else.
+    async fn patiently<T, F: Future<Output = Result<T, StoreError>>>(&self, ask: impl Fn() -> F) -> F::Output {
+        for wait in STORE_WAITS {
+            match ask().await {
+                Err(StoreError::Unavailable(_)) => self.ports.clock.sleep(wait).await,
+                done => return done,
+            }
+        }
+        ask().await
+    }
+}
+
+/// Whether some provider reads bytes of this kind.
+fn is_shown_to_models(part: &Part) -> bool {
+    match part {
+        Part::Image(_) | Part::Audio(_) => true,
+        Part::Resource { media_type, .. } => {
+            let media_type = media_type.as_deref().unwrap_or(Media::UNKNOWN_TYPE).to_ascii_lowercase();
+            ["image/", "audio/", "application/pdf"].iter().any(|shown| media_type.starts_with(shown))
+        }
+        Part::Text { .. } | Part::Reasoning { .. } | Part::ToolUse { .. } | Part::ToolResult { .. } => false,
+    }
+}
