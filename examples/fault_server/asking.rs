@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::faults::Fault;
-use crate::message::{self, INVALID_PARAMS, text};
+use crate::message::{self, INVALID_PARAMS, text, with};
 use crate::script::{Action, Script};
 use crate::server::{Dialect, Request, Server};
 use crate::tools;
@@ -14,7 +14,7 @@ const KEY: &str = "who";
 
 /// A question that waits for its answer: the call it belongs to, and how often it was asked.
 pub(crate) struct Question {
-    exchange: u64,
+    pub(crate) exchange: u64,
     call: Value,
     /// What the call comes to once the answer is there.
     result: Value,
@@ -24,27 +24,31 @@ pub(crate) struct Question {
 impl Server {
     /// Asks, if this server does that and was not told yet. Otherwise the call goes on.
     pub(crate) fn ask(&mut self, request: &Request<'_>, result: &Value) -> Option<Vec<Action>> {
+        if self.faults.has(&Fault::AsksNothing) {
+            let round = round_of(text(request.params, "requestState")).unwrap_or(0) + 1;
+            return Some(input_required(request, None, round));
+        }
         let (method, params) = self.question(request.dialect)?;
         if request.dialect == Dialect::Legacy {
             let (exchange, call, result) = (request.exchange, request.id.clone(), result.clone());
             return Some(self.ask_aside(Question { exchange, call, result, round: 1 }));
         }
         let Some(state) = request.params.get("requestState").and_then(Value::as_str) else {
-            return Some(input_required(request, method, params, 1));
+            return Some(input_required(request, Some((method, params)), 1));
         };
         let Some(round) = round_of(state) else {
             let wrong = "`requestState` is not what it was";
             return Some(vec![Action::answer(message::refusal(request.id, INVALID_PARAMS, wrong))]);
         };
         if self.faults.has(&Fault::ElicitsForever) {
-            return Some(input_required(request, method, params, round + 1));
+            return Some(input_required(request, Some((method, params)), round + 1));
         }
         let Some(answer) = response_of(request.params).filter(|answer| answer.is_object()) else {
             let wrong = format!("`inputResponses` lacks `{KEY}`");
             return Some(vec![Action::answer(message::refusal(request.id, INVALID_PARAMS, &wrong))]);
         };
-        self.executed += 1;
-        Some(vec![Action::answer(request.result(told(answer, result.clone())))])
+        let result = self.told(answer, result.clone());
+        Some(vec![Action::answer(request.result(result))])
     }
 
     /// What it is told in answer to a question of its own.
@@ -57,12 +61,18 @@ impl Server {
             let actions = self.ask_aside(Question { round: question.round + 1, ..question });
             return self.scripts(exchange, actions);
         }
-        self.executed += 1;
         let result = match answer.get("result") {
-            Some(answer) => told(answer, question.result),
+            Some(answer) => self.told(answer, question.result),
             None => tools::failed(&format!("the client cannot be asked: {}", error_of(answer))),
         };
         self.scripts(exchange, vec![Action::answer(message::response(&question.call, result))])
+    }
+
+    /// What a call comes to that was told something. It is executed only if it was told what it asked for.
+    fn told(&mut self, answer: &Value, result: Value) -> Value {
+        let result = told(answer, result);
+        self.executed += u64::from(result.get("isError").is_none());
+        result
     }
 
     fn ask_aside(&mut self, question: Question) -> Vec<Action> {
@@ -127,13 +137,10 @@ fn sampling() -> (&'static str, Value) {
     ("sampling/createMessage", json!({"messages": [said], "maxTokens": 16}))
 }
 
-fn input_required(request: &Request<'_>, method: &str, params: Value, round: u64) -> Vec<Action> {
-    let result = json!({
-        "resultType": "input_required",
-        "inputRequests": input_requests(method, params),
-        "requestState": state(round),
-    });
-    vec![Action::answer(request.result(result))]
+fn input_required(request: &Request<'_>, question: Option<(&str, Value)>, round: u64) -> Vec<Action> {
+    let result = json!({"resultType": "input_required", "requestState": state(round)});
+    let asked = question.map(|(method, params)| json!({"inputRequests": input_requests(method, params)}));
+    vec![Action::answer(request.result(with(result, asked.unwrap_or_default())))]
 }
 
 /// The state of a round. It is opaque, and it has to come back to the byte: quotes, spaces and all.

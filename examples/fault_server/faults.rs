@@ -47,6 +47,7 @@ pub(crate) enum Fault {
     Elicits,
     ElicitsForever,
     AsksSampling,
+    AsksNothing,
     Task(u64),
     TaskInput,
     TaskFails,
@@ -257,6 +258,7 @@ pub(crate) const TABLE: &[Kind] = {
         kind("elicits", Anywhere, Plain(Fault::Elicits), "asks for a name in each call, and answers once it was told"),
         kind("elicits-forever", Anywhere, Plain(Fault::ElicitsForever), "asks again whatever it was told"),
         kind("asks-sampling", Anywhere, Plain(Fault::AsksSampling), "asks for a completion in each call"),
+        kind("asks-nothing", Modern, Plain(Fault::AsksNothing), "wants each call again and again, without a question"),
 
         kind("task", Modern, Number("POLLS", Fault::Task, 2), "a call becomes a task that works for that many (2) polls"),
         kind("task-input", Modern, Plain(Fault::TaskInput), "a call becomes a task that asks for a name"),

@@ -256,6 +256,7 @@ impl Server {
     /// Stops what it does for an exchange, or, if it is that kind of server, answers now of all times.
     pub(crate) fn cancel(&mut self, exchange: u64) -> Vec<Script> {
         self.subscribers.retain(|(subscribed, _)| *subscribed != exchange);
+        self.questions.retain(|_, question| question.exchange != exchange);
         match self.held_back.remove(&exchange) {
             Some(answer) => self.scripts(exchange, vec![Action::answer(answer)]),
             None => self.scripts(exchange, vec![Action::Cancel { exchange }]),

@@ -120,6 +120,6 @@ fn http(settings: &Settings, server: &ServerId) -> Result<HttpSettings, AccessEr
     let configured = settings.servers.get(server).ok_or_else(|| AccessError::Unknown(server.clone()))?;
     match reached(server, configured, &settings.credentials).transport {
         Transport::Http(http) => Ok(http),
-        Transport::Stdio(_) => Err(AccessError::Program(server.clone())),
+        Transport::Stdio(_) | Transport::InProcess(_) => Err(AccessError::Program(server.clone())),
     }
 }

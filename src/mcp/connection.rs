@@ -1,5 +1,6 @@
 //! One live connection: how it comes about, what is known of the other side, and its end.
 
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -35,6 +36,8 @@ pub(super) struct Connection {
     pub(super) listener: Listener,
     /// What the supervisor hears.
     pub(super) signals: Signals,
+    /// The calls that are under way.
+    pub(super) calls: TaskTracker,
     /// Where what outlives a request is waited for.
     pub(super) tasks: TaskTracker,
     /// What was answered to its tasks.
@@ -43,8 +46,11 @@ pub(super) struct Connection {
     tool_headers: ToolHeaders,
     /// Dropping it ends the connection as well, without waiting.
     goodbye: CancellationToken,
+    /// Nothing is exchanged any more.
+    over: CancellationToken,
     _when_dropped: DropGuard,
     process: Option<Process>,
+    over_http: bool,
 }
 
 /// The child behind a stdio connection.
@@ -96,7 +102,22 @@ impl Connection {
                     Err(Failed::Disagreed(why, ())) => return Err(refused_over_http(why)),
                 };
                 let begun = Self::begin(established.agreed, established.transport, settings, tasks);
-                Ok(Self { tool_headers: tool_headers.clone(), ..begun.await })
+                Ok(Self { over_http: true, tool_headers: tool_headers.clone(), ..begun.await })
+            }
+            Transport::InProcess(host) => {
+                let open = || {
+                    let (pipe, serving) = host.open();
+                    tasks.spawn(serving);
+                    let (reading, writing) = tokio::io::split(pipe);
+                    let transport = AsyncRwTransport::new_client(reading, writing).with_max_line_length(usize::MAX);
+                    Ok::<_, Infallible>((transport, ()))
+                };
+                let established = match agree(&terms, open).await {
+                    Ok(established) => established,
+                    Err(Failed::NoTransport(never)) => match never {},
+                    Err(Failed::Disagreed(why, ())) => return Err(refused_over_http(why)),
+                };
+                Ok(Self::begin(established.agreed, established.transport, settings, tasks).await)
             }
         }
     }
@@ -112,20 +133,24 @@ impl Connection {
         let signals = Signals::default();
         let listener = Listener::new(era::introduction(era, settings.elicitation), signals.clone());
         let running = serve_directly(listener.clone(), transport, Some(itself));
-        let (peer, goodbye) = (running.peer().clone(), CancellationToken::new());
+        let peer = running.peer().clone();
         peer.set_response_cache_config(ClientCacheConfig::disabled()).await;
-        tasks.spawn(see_to_the_end(running, goodbye.clone(), signals.lost.clone()));
+        let (goodbye, over) = (CancellationToken::new(), CancellationToken::new());
+        tasks.spawn(see_to_the_end(running, goodbye.clone(), over.clone(), signals.lost.clone()));
         let connection = Self {
             peer,
             listener,
             signals,
+            calls: TaskTracker::new(),
             tasks: tasks.clone(),
             told: Told::default(),
             era,
             tool_headers: ToolHeaders::default(),
             _when_dropped: goodbye.clone().drop_guard(),
             goodbye,
+            over,
             process: None,
+            over_http: false,
         };
         if era == Era::Modern && connection.promises_changes() {
             let following = subscription::follow(connection.peer.clone(), connection.signals.clone());
@@ -151,7 +176,7 @@ impl Connection {
     /// Whether the server promised to say when its tools change, and can be heard. Over HTTP that takes a stream which
     /// many servers do not have, and the stateless revision says so to subscribers only.
     pub(super) fn announces_changes(&self) -> bool {
-        self.is_child() && self.era == Era::Legacy && self.promises_changes()
+        !self.over_http && self.era == Era::Legacy && self.promises_changes()
     }
 
     fn promises_changes(&self) -> bool {
@@ -167,7 +192,7 @@ impl Connection {
     /// Heeds what listed tools want of a call, and leaves out those that can never be called. Over stdio there are no
     /// headers, so that nothing can be wrong with them.
     pub(super) fn take_up(&self, listing: &mut Listing) {
-        if self.era == Era::Modern && !self.is_child() {
+        if self.era == Era::Modern && self.over_http {
             self.tool_headers.take_up(&mut listing.tools, &mut listing.left_out);
         }
     }
@@ -177,9 +202,9 @@ impl Connection {
         self.peer.peer_info()
     }
 
-    /// Whether the other side is a child of ours.
-    pub(super) fn is_child(&self) -> bool {
-        self.process.is_some()
+    /// Whether the other side was dialled over HTTP.
+    pub(super) fn is_over_http(&self) -> bool {
+        self.over_http
     }
 
     /// The process id of a child.
@@ -190,10 +215,27 @@ impl Connection {
     /// Says goodbye and waits until nothing is left.
     pub(super) async fn close(&self) {
         self.goodbye.cancel();
-        let _ = timeout(GOODBYE, self.signals.lost.cancelled()).await;
+        let _ = timeout(GOODBYE, self.over.cancelled()).await;
         if let Some(process) = &self.process {
             process.child.shut_down().await;
         }
+    }
+
+    /// Sweeps away what is left of it once it was lost. Over HTTP calls may still be answered when nobody can be dialled
+    /// any more, so that waits for them, in the background.
+    pub(super) async fn retire(self: Arc<Self>, closing: CancellationToken) {
+        if self.is_child() {
+            return self.close().await;
+        }
+        let tasks = self.tasks.clone();
+        tasks.spawn(async move {
+            self.calls.close();
+            tokio::select! {
+                () = self.calls.wait() => {}
+                () = closing.cancelled() => {}
+            }
+            self.close().await;
+        });
     }
 
     /// Why the connection is no more, as far as it can be known.
@@ -237,17 +279,23 @@ impl Process {
 }
 
 /// Waits until nothing is exchanged any more, by our wish or by itself, and says so.
-async fn see_to_the_end(running: Running, goodbye: CancellationToken, lost: CancellationToken) {
+async fn see_to_the_end(
+    running: Running,
+    goodbye: CancellationToken,
+    over: CancellationToken,
+    lost: CancellationToken,
+) {
     let stop = running.cancellation_token();
-    let over = running.waiting();
-    tokio::pin!(over);
+    let end = running.waiting();
+    tokio::pin!(end);
     tokio::select! {
-        _ = &mut over => {}
+        _ = &mut end => {}
         () = goodbye.cancelled() => {
             stop.cancel();
-            let _ = over.await;
+            let _ = end.await;
         }
     }
+    over.cancel();
     lost.cancel();
 }
 

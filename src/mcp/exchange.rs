@@ -125,7 +125,7 @@ impl Connection {
             }
             return Fault::Refused { code: error.code.0, message: error.message.into_owned(), data: error.data };
         }
-        if let (ServiceError::TransportSend(error), false) = (&error, self.is_child()) {
+        if let (ServiceError::TransportSend(error), true) = (&error, self.is_over_http()) {
             if http::session_is_over(error) {
                 self.signals.lost.cancel();
                 let why = http::explain(error);

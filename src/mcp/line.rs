@@ -1,10 +1,11 @@
 //! One server as its supervisor sees it: dialled over MCP, kept by its [`Connection`].
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::connection::Connection;
@@ -82,5 +83,9 @@ impl Link for Connection {
 
     async fn close(&self) {
         self.close().await;
+    }
+
+    async fn retire(self: Arc<Self>, closing: CancellationToken) {
+        self.retire(closing).await;
     }
 }

@@ -22,6 +22,7 @@ mod exchange;
 mod fault;
 mod headers;
 mod http;
+mod in_process;
 mod line;
 mod listener;
 mod listing;
@@ -37,6 +38,9 @@ mod tally;
 mod task;
 
 pub use http::egress::Egress;
+pub use in_process::InProcess;
+/// The official SDK, for handlers that are a part of this program ([`InProcess`]).
+pub use rmcp;
 pub use servers::Servers;
 pub use settings::{EraChoice, HttpSettings, ServerSettings, Start, StdioSettings, Transport};
 pub use status::{LastError, ServerState, ServerStatus, StdoutNoise};

@@ -76,7 +76,7 @@ impl Server {
             Err(_) => return self.never_sent(limits, "was still starting").into(),
         };
         let said = self.supervisor.dial().output().map(|output| (output.mark(), output));
-        let flight = waiting.sent();
+        let (flight, _under_way) = (waiting.sent(), connection.calls.token());
         let mut reply = match call::make(&connection, &call, limits, progress).await {
             Ok(reply) => {
                 flight.answered();
@@ -98,20 +98,30 @@ impl Server {
     /// Asks about a task. The error says why it could not be asked now.
     pub(super) async fn task(&self, task: &McpTask<'_>) -> Result<CallReply, String> {
         let limits = Limits::new(self.settings.call_timeout, self.settings.call_timeout);
-        let connection = self.supervisor.link(limits.deadline).await?;
+        let late = |_| format!("the MCP server `{}` was still starting", self.id);
+        let connection = timeout_at(limits.deadline, self.supervisor.link(limits.deadline)).await.map_err(late)??;
+        let _under_way = connection.calls.token();
         let asked = task::ask(&connection, task, call::trace_meta(task.trace), limits).await;
-        asked.map_err(|fault| format!("the MCP server `{}` {fault}", self.id))
+        asked.map_err(|fault| {
+            self.heed(&fault, &connection);
+            format!("the MCP server `{}` {fault}", self.id)
+        })
+    }
+
+    /// When nobody is there, the supervisor has to look for another connection.
+    fn heed(&self, fault: &Fault, connection: &Connection) {
+        if let Fault::NotSent(reason) = fault {
+            tracing::debug!(server = %self.id, reason, "nobody is there any more");
+            connection.signals.lost.cancel();
+        }
     }
 
     fn failed(&self, fault: Fault, connection: &Connection) -> Outcome {
+        self.heed(&fault, connection);
         let noise = match fault {
-            Fault::NotSent(_) => {
-                // Nobody is there: the supervisor has to look for another connection.
-                connection.signals.lost.cancel();
-                None
-            }
-            // What a child said last is part of this one, and has nothing to do with that one.
-            Fault::Disconnected(_) | Fault::Refused { .. } | Fault::Demands(_) | Fault::TakenBack => None,
+            // What a child wrote is part of these already, or has nothing to do with them.
+            Fault::Disconnected(_) | Fault::NotSent(_) => None,
+            Fault::Refused { .. } | Fault::Demands(_) | Fault::TakenBack => None,
             // The answer may have been among it.
             Fault::Silent(_) | Fault::Late(_) | Fault::Unreadable(_) => {
                 self.supervisor.dial().output().and_then(|output| output.stdout_noise().told())

@@ -9,6 +9,7 @@ use secrecy::SecretString;
 
 use super::auth::OAuthSettings;
 use super::http::egress::Egress;
+use super::in_process::InProcess;
 
 /// One configured server.
 #[derive(Clone, Debug)]
@@ -55,13 +56,15 @@ pub enum Start {
     Lazy,
 }
 
-/// The two ways to reach a server.
+/// The ways to reach a server.
 #[derive(Clone, Debug)]
 pub enum Transport {
     /// A child process that speaks on stdin and stdout.
     Stdio(StdioSettings),
     /// A streamable HTTP endpoint.
     Http(HttpSettings),
+    /// A handler in this program.
+    InProcess(InProcess),
 }
 
 /// A server that is started as a child process.

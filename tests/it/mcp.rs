@@ -6,6 +6,7 @@ mod demo;
 mod egress;
 mod faults;
 mod http;
+mod in_process;
 mod lifetime;
 mod listing;
 mod orphans;

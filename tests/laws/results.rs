@@ -68,7 +68,8 @@ fn outputs() -> impl Strategy<Value = ToolOutput> {
     let twice = values().prop_map(ToolOutput::from_value);
     let wrapped =
         texts(400).prop_map(|text| ToolOutput { structured: Some(json!({"result": text})), ..ToolOutput::text(text) });
-    prop_oneof![3 => any, 1 => twice, 1 => wrapped]
+    let same = texts(400).prop_map(|text| ToolOutput::from_value(text.into()));
+    prop_oneof![3 => any, 1 => twice, 1 => same, 1 => wrapped]
 }
 
 /// All text that a model would read of it.
@@ -152,6 +153,7 @@ proptest! {
                 let text = || String::from_utf8(whole(&wholes, &kept.handle).bytes.clone()).unwrap();
                 match kept.form {
                     KeptForm::Structured | KeptForm::Both => Some(serde_json::from_str(&text()).unwrap()),
+                    KeptForm::Same => Some(Value::from(text())),
                     KeptForm::Wrapped if structured["result"].is_string() => Some(json!({"result": text()})),
                     KeptForm::Wrapped => {
                         Some(json!({"result": serde_json::from_str::<Value>(&text()).unwrap()}))

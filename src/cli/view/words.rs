@@ -56,7 +56,7 @@ pub(in crate::cli) fn media_line(media: &Media, bytes: Option<u64>) -> String {
 /// What of a result is kept outside the journal, in a line.
 pub(super) fn kept_line(kept: &Kept) -> String {
     let what = match kept.form {
-        KeptForm::Text | KeptForm::Both | KeptForm::Wrapped => "kept whole",
+        KeptForm::Text | KeptForm::Both | KeptForm::Same | KeptForm::Wrapped => "kept whole",
         KeptForm::Structured => "structured form",
         KeptForm::Media => "kept",
     };

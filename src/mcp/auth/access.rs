@@ -62,6 +62,15 @@ pub(super) enum Refused {
     Insufficient { challenge: String },
 }
 
+/// What another token is needed for.
+struct Need<'a> {
+    /// The token that was refused.
+    sent: Option<&'a SecretString>,
+    /// The scopes it has to have, if that is why.
+    wanted: Option<Vec<String>>,
+    challenge: Option<&'a str>,
+}
+
 impl Access {
     /// Access to the server at that address. Asks nobody yet.
     pub(in crate::mcp) fn new(settings: OAuthSettings, url: Url, egress: Egress) -> Arc<Self> {
@@ -139,29 +148,27 @@ impl Access {
             Some(Refused::Unauthorized { .. }) | None => None,
         };
         let challenge = refused.as_ref().map(Refused::challenge).filter(|challenge| !challenge.is_empty());
+        let need = Need { sent: sent.as_ref(), wanted, challenge };
         let granted = match &self.settings.grant {
             Grant::Client { id, proof } => {
-                asked.extend(wanted.iter().flatten().cloned());
-                self.by_itself(id, proof, wanted, challenge).await?
+                asked.extend(need.wanted.iter().flatten().cloned());
+                self.by_itself(id, proof, need).await?
             }
+            Grant::Person { credentials, browser: None, .. } => match self.kept(credentials, &need).await? {
+                Renewed::Granted(credential) => credential,
+                Renewed::Ended(why) => {
+                    let (server, scopes) = (self.settings.server.clone(), need.wanted.unwrap_or_default());
+                    return Err(AccessError::LoginNeeded { server, why, scopes });
+                }
+            },
             Grant::Person { client, credentials, browser: Some(browser), .. } => {
-                asked.extend(wanted.iter().flatten().cloned());
-                match self.kept(credentials, sent.as_ref(), wanted.is_some()).await? {
+                asked.extend(need.wanted.iter().flatten().cloned());
+                match self.kept(credentials, &need).await? {
                     Renewed::Granted(credential) => credential,
                     Renewed::Ended(_) => {
-                        let scopes = wanted.unwrap_or_else(|| self.settings.scopes.clone());
-                        let browser = browser.as_ref();
-                        let target = &self.target;
-                        Consent { target, client, scopes: &scopes, credentials, browser }.ask(challenge).await?
-                    }
-                }
-            }
-            Grant::Person { credentials, browser: None, .. } => {
-                match self.kept(credentials, sent.as_ref(), wanted.is_some()).await? {
-                    Renewed::Granted(credential) => credential,
-                    Renewed::Ended(why) => {
-                        let (server, scopes) = (self.settings.server.clone(), wanted.unwrap_or_default());
-                        return Err(AccessError::LoginNeeded { server, why, scopes });
+                        let scopes = need.wanted.as_ref().unwrap_or(&self.settings.scopes);
+                        let (target, browser) = (&self.target, browser.as_ref());
+                        Consent { target, client, scopes, credentials, browser }.ask(need.challenge).await?
                     }
                 }
             }
@@ -169,45 +176,31 @@ impl Access {
         Ok(self.hold(&granted))
     }
 
-    async fn by_itself(
-        &self,
-        id: &str,
-        proof: &ClientProof,
-        wanted: Option<Vec<String>>,
-        challenge: Option<&str>,
-    ) -> Result<Credential, AccessError> {
+    async fn by_itself(&self, id: &str, proof: &ClientProof, need: Need<'_>) -> Result<Credential, AccessError> {
         let held = match self.held() {
             Held::Token(token) => token.scopes,
             Held::Unread | Held::None => Vec::new(),
         };
-        let scopes = wanted.unwrap_or_else(|| if held.is_empty() { self.settings.scopes.clone() } else { held });
-        renewal::request(&self.target, id, proof, &scopes, challenge).await
+        let as_before = if held.is_empty() { self.settings.scopes.clone() } else { held };
+        let scopes = need.wanted.unwrap_or(as_before);
+        renewal::request(&self.target, id, proof, &scopes, need.challenge).await
     }
 
     /// What is kept, if it is another token than the one that was sent, or can be renewed.
-    async fn kept(
-        &self,
-        credentials: &CredentialFile,
-        sent: Option<&SecretString>,
-        does_not_suffice: bool,
-    ) -> Result<Renewed, AccessError> {
+    async fn kept(&self, credentials: &CredentialFile, need: &Need<'_>) -> Result<Renewed, AccessError> {
         let nobody = || Renewed::Ended("it answered HTTP 401, and nobody has logged in".into());
         if credentials.newest(self.server())?.is_none() {
             return Ok(nobody());
         }
         let _lock = credentials.renewing(self.server()).await?;
         let Some(kept) = credentials.newest(self.server())? else { return Ok(nobody()) };
-        if is_of_use(&kept, sent) {
+        if is_of_use(&kept, need.sent) {
             return Ok(Renewed::Granted(kept));
         }
-        if does_not_suffice {
+        if need.wanted.is_some() {
             return Ok(Renewed::Ended("it answered HTTP 403: the access that was granted does not suffice".into()));
         }
-        let renewed = renewal::renew(&self.target, &kept).await?;
-        if let Renewed::Granted(credential) = &renewed {
-            credentials.keep(credential.clone()).await?;
-        }
-        Ok(renewed)
+        renewal::renew(&self.target, credentials, kept).await
     }
 
     /// What to ask for when something is missing: what there is and what is missing. To ask again for what was asked for

@@ -123,3 +123,40 @@ impl AuthorizationServer {
         named.unwrap_or_else(|| target.url.to_string())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::http::egress::Egress;
+
+    fn target(url: &str) -> Target {
+        let url = Url::parse(url).expect("a URL");
+        Target { reach: Reach::from_server(Egress::Operator, &url, false), url }
+    }
+
+    #[test]
+    fn a_server_that_is_dialled_encrypted_does_not_lead_to_an_endpoint_that_is_not() {
+        let encrypted = target("https://mcp.test/mcp");
+        let told = encrypted.dialled("http://as.test/token?key=s3cret").expect_err("not encrypted").to_string();
+        assert_eq!(
+            told,
+            "access could not be obtained: its metadata leads to http://as.test/token, which is not encrypted"
+        );
+        assert!(encrypted.dialled("https://as.test/token").is_ok());
+        assert!(target("http://127.0.0.1:1/mcp").dialled("http://127.0.0.1:2/token").is_ok());
+    }
+
+    #[test]
+    fn an_endpoint_is_a_web_address_and_not_in_the_network_of_the_operator() {
+        let public = target("https://mcp.test/mcp");
+        for refused in
+            ["javascript:alert(1)", "file:///etc/passwd", "/token", "https://10.0.0.1/", "https://[fd00::1]/"]
+        {
+            assert!(public.dialled(refused).is_err(), "{refused}");
+        }
+        assert!(target("https://10.0.0.4/mcp").dialled("https://10.0.0.9/token").is_ok(), "beside the server");
+        // What a person opens in a browser of theirs is not dialled by us.
+        assert!(public.endpoint("https://10.0.0.1/authorize").is_ok());
+        assert!(public.endpoint("javascript:alert(1)").is_err());
+    }
+}

@@ -5,7 +5,7 @@ use secrecy::ExposeSecret;
 use tokio::runtime::Handle;
 use tracing::{Dispatch, dispatcher};
 
-use super::credentials::{Client, Credential};
+use super::credentials::{Client, Credential, CredentialFile};
 use super::discovery::{AuthorizationServer, Target};
 use super::fault::{AccessError, failed};
 use super::settings::{ClientProof, SigningAlgorithm};
@@ -19,10 +19,15 @@ pub(super) enum Renewed {
     Ended(String),
 }
 
-/// Renews what a person granted. It is shown to nobody but who issued it.
-pub(super) async fn renew(target: &Target, old: &Credential) -> Result<Renewed, AccessError> {
+/// Renews what a person granted, and keeps what came of it. It is shown to nobody but who issued it, and a refresh token
+/// that was refused is shown to nobody any more.
+pub(super) async fn renew(
+    target: &Target,
+    credentials: &CredentialFile,
+    mut old: Credential,
+) -> Result<Renewed, AccessError> {
     if old.refresh_token.is_none() {
-        return Ok(Renewed::Ended("what was granted is used up, and cannot be renewed".into()));
+        return Ok(Renewed::Ended("what was granted has ended, and cannot be renewed".into()));
     }
     let mut from = target.discover(None).await?;
     if from.issuer != old.issuer {
@@ -30,11 +35,17 @@ pub(super) async fn renew(target: &Target, old: &Credential) -> Result<Renewed, 
         return Ok(Renewed::Ended(why));
     }
     let desk = Desk::of(&mut from.manager);
-    desk.lay(old).await?;
+    desk.lay(&old).await?;
     from.manager.configure_client(old.client.config()).map_err(failed)?;
     match from.manager.refresh_token().await {
-        Ok(_) => Ok(Renewed::Granted(desk.take(&from, &old.server, old.client.clone()).await?)),
+        Ok(_) => {
+            let new = desk.take(&from, &old.server, old.client).await?;
+            credentials.keep(new.clone()).await?;
+            Ok(Renewed::Granted(new))
+        }
         Err(AuthError::TokenRefreshRejected(_) | AuthError::AuthorizationRequired) => {
+            old.refresh_token = None;
+            credentials.keep(old).await?;
             Ok(Renewed::Ended("what was granted has ended, or was taken back".into()))
         }
         Err(error) => Err(failed(error)),

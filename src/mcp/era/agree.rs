@@ -90,7 +90,7 @@ impl<F> Attempt<'_, F> {
         T: Transport<RoleClient> + 'static,
     {
         let tried = match self.terms.transport {
-            Kind::Stdio(_) => self.one_after_the_other().await,
+            Kind::Stdio(_) | Kind::InProcess(_) => self.one_after_the_other().await,
             Kind::Http(_) => self.side_by_side().await,
         };
         match tried {

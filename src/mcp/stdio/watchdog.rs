@@ -170,7 +170,7 @@ for group in $groups; do kill -s KILL -- "-$group"; done
 
         fn shell() -> (Child, ChildStdin) {
             let mut command = Command::new("/bin/sh");
-            command.args(["-c", SCRIPT]).process_group(0).stdin(Stdio::piped());
+            command.args(["-c", SCRIPT]).process_group(0).stdin(Stdio::piped()).stderr(Stdio::null());
             let mut process = command.spawn().expect("a shell");
             let pipe = process.stdin.take().expect("a pipe");
             (process, pipe)

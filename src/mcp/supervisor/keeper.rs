@@ -67,7 +67,7 @@ impl<D: Dial> Supervisor<D> {
         }
         let entered = self.fail(&reason, true, Fate::Idle);
         // Two of a kind at a time could fight over a port or a lock.
-        link.close().await;
+        link.retire(self.closing.clone()).await;
         entered
     }
 

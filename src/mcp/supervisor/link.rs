@@ -1,9 +1,11 @@
 //! What the supervisor needs of a server: somebody who dials, and a connection that can be lost. The real ones speak MCP;
 //! those of the tests live in a paused clock.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
 
 use crate::mcp::listing::Listing;
 use crate::mcp::signals::Signals;
@@ -35,8 +37,12 @@ pub(in crate::mcp) trait Link: Send + Sync + 'static {
     /// Why it was lost, as far as it can be known.
     fn last_words(&self) -> impl Future<Output = String> + Send;
 
-    /// Says goodbye, or sweeps away what is left of it, and waits until nothing is.
+    /// Says goodbye and waits until nothing is left of it.
     fn close(&self) -> impl Future<Output = ()> + Send;
+
+    /// Sweeps away what is left of it once it was lost. Returns when the server may be started again, which is not before
+    /// its process is gone. Calls that may still be answered are left alone until `closing`.
+    fn retire(self: Arc<Self>, closing: CancellationToken) -> impl Future<Output = ()> + Send;
 }
 
 /// Why there is no connection.

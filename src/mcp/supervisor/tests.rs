@@ -118,6 +118,11 @@ impl Link for FakeLink {
         assert!(!self.closed.swap(true, Ordering::Relaxed), "it is closed once");
         self.world.log("close");
     }
+
+    async fn retire(self: Arc<Self>, _closing: CancellationToken) {
+        assert!(self.signals.lost.is_cancelled(), "it is of use");
+        self.close().await;
+    }
 }
 
 type Fake = Arc<Supervisor<Arc<World>>>;

@@ -33,6 +33,11 @@ const CASES: &[(&str, &str)] = &[
     ),
     ("a server without transport", "servers:\n  git:\n    trusted: true\n"),
     ("a server with two transports", "servers:\n  git: { stdio: { command: a }, http: { url: https://b } }\n"),
+    (
+        "access that cannot be",
+        "servers:\n  a: { http: { url: \"https://a\", headers: { authorization: x }, auth: { bearer: y } } }\n  b: { http: { url: \"https://b\", auth: { oauth: { client_secret: plain-s3cret, redirect_port: 0 } } } }\n  c: { http: { url: \"https://c\", auth: { client_credentials: { client_id: c } } } }\n  d: { http: { url: \"https://d\", auth: { client_credentials: { client_id: c, private_key_file: none.pem } } } }\n  e: { http: { url: \"https://e\", auth: { bearer: \"${CRM_TOKEN}\" } } }\n",
+    ),
+    ("an unknown way to access", "servers:\n  f: { http: { url: \"https://f\", auth: { bearre: x } } }\n"),
     ("no room for calls", "servers:\n  git: { stdio: { command: a }, max_concurrency: 0 }\n"),
     (
         "no room for results",

@@ -12,11 +12,11 @@ mod vault;
 
 use tempfile::TempDir;
 use toolgate::mcp::Servers;
-use toolgate::mcp::auth::{CredentialFile, Login, LoginError};
+use toolgate::mcp::auth::{CredentialFile, Headless, Login, LoginError};
 
 use super::support::servers;
 use authority::Manner;
-use person::{Quick, access, http};
+use person::{access, http};
 use vault::Vault;
 
 /// A server, and a file of credentials for it.
@@ -37,7 +37,7 @@ impl World {
     async fn login(&self, further: &[&str]) -> Result<Login, LoginError> {
         let further: Vec<_> = further.iter().map(|scope| (*scope).to_owned()).collect();
         let settings = self.vault.settings(access(&self.credentials));
-        toolgate::mcp::auth::login(&http(&settings), &further, &Quick).await
+        toolgate::mcp::auth::login(&http(&settings), &further, &Headless).await
     }
 
     /// Why nobody could log in.

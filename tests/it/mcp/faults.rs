@@ -2,6 +2,8 @@
 //! scenario the tool `count` is the witness: it tells how many calls were really executed.
 
 mod call;
+mod changes;
+mod eras;
 mod http;
 mod list;
 mod neighbours;
@@ -9,6 +11,7 @@ mod process;
 mod questions;
 mod runs;
 mod start;
+mod tasks;
 mod wire;
 
 use std::path::PathBuf;
@@ -37,6 +40,13 @@ fn watched(faults: &[&str]) -> (ServerSettings, Wire) {
     (ServerSettings::stdio(program(), [wire.arguments(), arguments(faults)].concat()), wire)
 }
 
+/// The same, of that era.
+fn of_era(era: &str, faults: &[&str]) -> (ServerSettings, Wire) {
+    let wire = Wire::new();
+    let era = vec!["--era".to_owned(), era.to_owned()];
+    (ServerSettings::stdio(program(), [era, wire.arguments(), arguments(faults)].concat()), wire)
+}
+
 /// A fault server over HTTP; it ends with the value.
 struct Endpoint {
     url: String,
@@ -46,9 +56,13 @@ struct Endpoint {
 
 impl Endpoint {
     async fn with(faults: &[&str]) -> Self {
+        Self::of_era("legacy", faults).await
+    }
+
+    async fn of_era(era: &str, faults: &[&str]) -> Self {
         let wire = Wire::new();
         let mut process = tokio::process::Command::new(program())
-            .args(["--http", "0"])
+            .args(["--http", "0", "--era", era])
             .args([arguments(faults), wire.arguments()].concat())
             .stdout(Stdio::piped())
             .kill_on_drop(true)

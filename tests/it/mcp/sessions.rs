@@ -10,6 +10,7 @@ use axum::routing::post;
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use toolgate::core::tool::FailureKind;
 use toolgate::mcp::{ServerSettings, ServerState};
@@ -27,11 +28,24 @@ struct Till {
     /// The calls that it made, and those that it did not even look at.
     made: u32,
     turned_away: u32,
+    gate: Arc<Gate>,
+}
+
+/// Where a call of `wait` waits.
+#[derive(Default)]
+struct Gate {
+    arrived: Notify,
+    go_on: Notify,
 }
 
 type Shared = Arc<Mutex<Till>>;
 
 async fn answer(State(till): State<Shared>, headers: HeaderMap, Json(request): Json<Value>) -> Response {
+    if request["params"]["name"] == "wait" {
+        let gate = till.lock().unwrap().gate.clone();
+        gate.arrived.notify_one();
+        gate.go_on.notified().await;
+    }
     let mut till = till.lock().unwrap();
     let method = request["method"].as_str().unwrap_or_default();
     let reply = |result: Value| Json(json!({"jsonrpc": "2.0", "id": request["id"], "result": result}));
@@ -89,9 +103,8 @@ async fn a_call_that_is_turned_away_because_its_session_is_unknown_is_made_once_
     names(&servers, "till").await;
     till.lock().unwrap().is_forgetful = true;
     assert_eq!(text(call(&servers, "till", "pay", json!({})).await), "paid");
-    let till = till.lock().unwrap();
-    assert_eq!((till.sessions, till.turned_away, till.made), (2, 1, 1));
-    drop(till);
+    let seen = |till: &Till| (till.sessions, till.turned_away, till.made);
+    assert_eq!(seen(&till.lock().unwrap()), (2, 1, 1));
     servers.close().await;
 }
 
@@ -108,9 +121,8 @@ async fn a_call_whose_answer_broke_off_with_its_session_is_not_made_again() {
     let (kind, message) = failed(call(&servers, "till", "pay", json!({})).await);
     assert_eq!(kind, FailureKind::Timeout, "{message}");
     assert_eq!(names(&servers, "till").await, ["pay"]);
-    let till = till.lock().unwrap();
-    assert_eq!((till.made, till.turned_away), (1, 0));
-    drop(till);
+    let seen = |till: &Till| (till.made, till.turned_away);
+    assert_eq!(seen(&till.lock().unwrap()), (1, 0));
     servers.close().await;
 }
 
@@ -140,6 +152,35 @@ async fn an_http_server_that_was_away_is_there_again_without_anybody_asking() {
     assert_eq!(names(&servers, "till").await, ["pay"]);
     assert_eq!(text(call(&servers, "till", "pay", json!({})).await), "paid");
     servers.close().await;
+}
+
+#[tokio::test]
+async fn a_call_under_way_is_answered_although_the_server_takes_no_new_connections() {
+    let till = Shared::default();
+    let gate = till.lock().unwrap().gate.clone();
+    let router = Router::new().route("/mcp", post(answer).get(resume)).with_state(till.clone());
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let serving = axum::serve(listener, router).with_graceful_shutdown(async { stopped.await.unwrap_or(()) });
+    let serving = tokio::spawn(async move { serving.await });
+    let servers = servers([("till", at(&address))]);
+    names(&servers, "till").await;
+
+    let slow = call(&servers, "till", "wait", json!({}));
+    let meanwhile = async {
+        soon("the call arrives", gate.arrived.notified()).await;
+        stop.send(()).expect("it serves");
+        // What was kept open is used up first.
+        eventually("nobody can be dialled", async || failed_or_paid(&servers).await == Some(FailureKind::Unavailable))
+            .await;
+        eventually("the loss is noticed", async || status(&servers, "till").state != ServerState::Ready).await;
+        gate.go_on.notify_one();
+    };
+    let (slow, ()) = tokio::join!(slow, meanwhile);
+    assert_eq!(text(slow), "paid");
+    servers.close().await;
+    serving.await.expect("it ends").expect("in order");
 }
 
 /// The kind of a call's failure, or nothing if it was made over a connection that is still open.

@@ -258,7 +258,8 @@ async fn twenty_megabytes_that_came_twice_are_kept_once_and_read_to_the_end() {
     let noted = kept_of(&world, &report.run_id).await;
     assert_eq!((noted.len(), noted[0].bytes, noted[0].form), (1, 20_000_000, KeptForm::Wrapped));
     assert!(journal(&world, &report.run_id).await.len() < 200_000);
-    assert!(report.output.unwrap().text.ends_with("This is the end.0000000000000999999\n"));
+    let said = report.output.unwrap().text;
+    assert!(said.contains("This is the end.") && said.ends_with("0000000000000999999\n"), "{said}");
     let told = told(&world, &report.run_id).await;
     assert!(told.iter().any(|fact| matches!(fact, Fact::McpCompleted { result_bytes: 20_000_000, .. })), "{told:?}");
 }

@@ -207,6 +207,9 @@ fn same(text: &str, value: &Value, json: &str) -> Option<KeptForm> {
     if text == json {
         return Some(KeptForm::Both);
     }
+    if value.as_str() == Some(text) {
+        return Some(KeptForm::Same);
+    }
     if wrapped.is_some_and(|result| result.as_str() == Some(text)) {
         return Some(KeptForm::Wrapped);
     }

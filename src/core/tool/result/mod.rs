@@ -41,6 +41,8 @@ pub enum KeptForm {
     Structured,
     /// A text which, read as JSON, is the structured form as well.
     Both,
+    /// A text; the structured form is that text, as a string.
+    Same,
     /// A text; the structured form is an object with the text, or the value it is the JSON of, as its only member
     /// `result`.
     Wrapped,
@@ -65,7 +67,7 @@ impl KeptForm {
     /// Whether the content has an excerpt of it.
     pub fn is_text(self) -> bool {
         match self {
-            Self::Text | Self::Both | Self::Wrapped => true,
+            Self::Text | Self::Both | Self::Same | Self::Wrapped => true,
             Self::Structured | Self::Media => false,
         }
     }
@@ -73,7 +75,7 @@ impl KeptForm {
     /// Whether it is more than the content shows: something that is worth reading on.
     pub fn is_cut(self) -> bool {
         match self {
-            Self::Text | Self::Both | Self::Wrapped | Self::Structured => true,
+            Self::Text | Self::Both | Self::Same | Self::Wrapped | Self::Structured => true,
             Self::Media => false,
         }
     }

@@ -146,7 +146,7 @@ async fn a_client_that_was_registered_beforehand_is_used_as_it_is() {
     let world = World::new(manner).await;
     let desk = ClientIdentity::Registered { id: "desk".into(), secret: Some("desk-s3cret".into()) };
     let settings = world.vault.settings(access_of(desk, &world.credentials));
-    toolgate::mcp::auth::login(&http(&settings), &[], &Quick).await.expect("logged in");
+    toolgate::mcp::auth::login(&http(&settings), &[], &Headless).await.expect("logged in");
     let authority = world.vault.authority();
     assert_eq!(authority.asked("register").len(), 0);
     assert_eq!(authority.asked("authorize")[0]["client_id"], "desk");
@@ -160,7 +160,7 @@ async fn a_server_without_metadata_says_that_a_token_may_be_wanted() {
     let world = World::new(Manner::default()).await;
     let settings = world.vault.settings(access(&world.credentials));
     let settings = toolgate::mcp::HttpSettings { url, ..http(&settings) };
-    let told = toolgate::mcp::auth::login(&settings, &[], &Quick).await.expect_err("no metadata").to_string();
+    let told = toolgate::mcp::auth::login(&settings, &[], &Headless).await.expect_err("no metadata").to_string();
     assert!(
         told.contains("publishes no OAuth metadata; if it takes a token, give it in the server's `auth`"),
         "{told}"

@@ -1,23 +1,7 @@
 //! Whoever sits at the browser: opens the page, agrees, and is led back.
 
-use async_trait::async_trait;
-use toolgate::mcp::auth::{Browser, ClientIdentity, CredentialFile, Grant, OAuthSettings};
+use toolgate::mcp::auth::{ClientIdentity, CredentialFile, Grant, OAuthSettings};
 use toolgate::mcp::{HttpSettings, ServerSettings, Transport};
-
-/// A browser that follows the page at once and tells where it leads.
-#[derive(Debug)]
-pub(super) struct Quick;
-
-#[async_trait]
-impl Browser for Quick {
-    fn redirect_uri(&self) -> String {
-        "http://127.0.0.1:9/callback".into()
-    }
-
-    async fn visit(&self, page: &str) -> Result<String, String> {
-        led_back(page).await
-    }
-}
 
 /// Where the page leads to.
 pub(super) async fn led_back(page: &str) -> Result<String, String> {
@@ -45,6 +29,6 @@ pub(super) fn access_of(client: ClientIdentity, credentials: &CredentialFile) ->
 pub(super) fn http(settings: &ServerSettings) -> HttpSettings {
     match &settings.transport {
         Transport::Http(http) => http.clone(),
-        Transport::Stdio(_) => panic!("an HTTP server"),
+        Transport::Stdio(_) | Transport::InProcess(_) => panic!("an HTTP server"),
     }
 }

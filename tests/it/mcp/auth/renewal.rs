@@ -106,6 +106,10 @@ async fn what_cannot_be_renewed_asks_for_a_login() {
         "the MCP server `crm` could not be used: what was granted has ended, or was taken back; run `toolgate mcp login \
          crm`"
     );
+    assert_eq!(refreshes(&world), 1);
+    let (_, message) = failed(call(&process, "crm", "look", json!({})).await);
+    assert!(message.contains("has ended, and cannot be renewed"), "{message}");
+    assert_eq!(refreshes(&world), 1, "a refresh token that was refused is not shown again");
     world.login(&[]).await.expect("logged in again");
     assert_eq!(text(call(&process, "crm", "look", json!({})).await), "done", "without connecting again");
     process.close().await;
@@ -115,7 +119,7 @@ async fn what_cannot_be_renewed_asks_for_a_login() {
     world.vault.authority().expire_access();
     let process = world.process();
     let reason = missing(&process, "crm").await;
-    assert!(reason.contains("is used up, and cannot be renewed; run `toolgate mcp login crm`"), "{reason}");
+    assert!(reason.contains("has ended, and cannot be renewed; run `toolgate mcp login crm`"), "{reason}");
     process.close().await;
 }
 

@@ -1,17 +1,74 @@
 //! Servers that want to know something in the middle of a call.
 
+use std::sync::Arc;
+
+use toolgate::core::id::{CallId, RunId, ServerId};
+use toolgate::core::run::{Answered, InputGiven};
+use toolgate::core::tool::{Action, CallReply, FailureKind, InputNeeded, Outcome, Question, Reaction};
+use toolgate::ports::{McpCall, McpServers};
+
 use super::*;
 
 #[tokio::test]
-async fn a_server_of_the_older_era_that_asks_a_person_is_told_that_nobody_answers() {
-    let (settings, wire) = watched(&["elicits"]);
-    let servers = servers([("bad", settings)]);
-    let answer = returned(call(&servers, "bad", "echo", json!({"text": "hello"})).await);
+async fn a_question_puts_the_call_aside_and_its_answer_ends_it_in_either_era() {
+    for era in ["legacy", "modern"] {
+        let (stdio, wire) = of_era(era, &["elicits"]);
+        let endpoint = Endpoint::of_era(era, &["elicits"]).await;
+        for (transport, settings, wire) in [("stdio", stdio, &wire), ("http", endpoint.settings(), &endpoint.wire)] {
+            put_aside_and_answered(era, transport, settings, wire).await;
+        }
+    }
+}
+
+async fn put_aside_and_answered(era: &str, transport: &str, settings: ServerSettings, wire: &Wire) {
+    let servers = servers([("asking", settings)]);
+    let needed = asked(ask(&servers, "asking", None).await);
+    assert_eq!(needed.questions.values().collect::<Vec<_>>(), [&the_form()], "{era} over {transport}");
+    assert_eq!(executed(&servers, "asking").await, 0, "{era} over {transport}: nothing happened yet");
+    let answer = returned(ended(ask(&servers, "asking", Some(&with_a_name(&needed))).await));
     let said: Vec<_> = answer.content.iter().filter_map(|part| part.as_text()).collect();
-    assert_eq!((answer.is_error, said), (true, vec!["nobody said who is asking: decline"]));
-    assert_eq!(executed(&servers, "bad").await, 1);
-    assert_eq!(wire.calls(), ["echo", "count"]);
+    assert_eq!(said, ["hello, Ada", "goodbye"], "{era} over {transport}");
+    assert_eq!(executed(&servers, "asking").await, 1, "{era} over {transport}");
+    assert_eq!(wire.calls(), ["echo", "count", "echo", "count"], "{era} over {transport}");
     servers.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_asks_for_ever_is_answered_each_time_and_nothing_is_executed() {
+    let (settings, _wire) = of_era("modern", &["elicits-forever"]);
+    let servers = servers([("asking", settings)]);
+    let mut needed = asked(ask(&servers, "asking", None).await);
+    for _ in 0..5 {
+        let next = asked(ask(&servers, "asking", Some(&with_a_name(&needed))).await);
+        assert_ne!(next.state, needed.state, "it is another round");
+        needed = next;
+    }
+    assert_eq!(executed(&servers, "asking").await, 0);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_wants_a_call_again_and_again_without_a_question_is_given_up() {
+    let (settings, wire) = of_era("modern", &["asks-nothing"]);
+    let settings = ServerSettings { total_timeout: Duration::from_secs(1), ..settings };
+    let servers = servers([("asking", settings)]);
+    let (kind, message) = failed(ended(ask(&servers, "asking", None).await));
+    assert_eq!(kind, FailureKind::Timeout, "{message}");
+    assert!((2..=10).contains(&wire.calls().len()), "ever more slowly: {:?}", wire.calls());
+    assert_eq!(executed(&servers, "asking").await, 0);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn roots_and_completions_are_refused_to_a_server_of_the_newer_era() {
+    for (fault, method) in [("asks-roots", "roots/list"), ("asks-sampling", "sampling/createMessage")] {
+        let (settings, _wire) = of_era("modern", &[fault]);
+        let servers = servers([("asking", settings)]);
+        let (_, message) = failed(ended(ask(&servers, "asking", None).await));
+        assert!(message.contains(method), "{message}");
+        assert_eq!(executed(&servers, "asking").await, 0);
+        servers.close().await;
+    }
 }
 
 #[tokio::test]
@@ -21,4 +78,50 @@ async fn a_server_that_wants_a_completion_is_refused_one() {
     let said = answer.content[0].as_text().expect("text");
     assert!(answer.is_error && said.starts_with("the client cannot be asked: {\"code\":-32601"), "{answer:?}");
     servers.close().await;
+}
+
+/// A call, perhaps the second time, with what the server is told.
+async fn ask(servers: &Servers, id: &str, answered: Option<&Answered>) -> CallReply {
+    let (run, call, server, trace) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from(id), trace());
+    let arguments = json!({"text": "goodbye"});
+    let call = McpCall {
+        run: &run,
+        call: &call,
+        server: &server,
+        tool: "echo",
+        arguments: arguments.as_object().expect("an object"),
+        trace: &trace,
+        deadline: None,
+        answered,
+    };
+    servers.call(call, &|_| {}).await
+}
+
+/// What a server asked when it put the call aside.
+fn asked(reply: CallReply) -> InputNeeded {
+    match reply {
+        CallReply::NeedsInput(needed) => needed,
+        other => panic!("expected a question, got {other:?}"),
+    }
+}
+
+fn ended(reply: CallReply) -> Outcome {
+    match reply {
+        CallReply::Ended { outcome, .. } => outcome,
+        other => panic!("expected the end of the call, got {other:?}"),
+    }
+}
+
+/// The same answer to all that is asked.
+fn with_a_name(needed: &InputNeeded) -> Answered {
+    let content = json!({"name": "Ada"}).as_object().cloned();
+    let reaction = Reaction { action: Action::Accept, content };
+    let reactions = needed.questions.keys().map(|key| (key.clone(), reaction.clone())).collect();
+    Answered { needed: Arc::new(needed.clone()), given: Arc::new(InputGiven { reactions, by: "ann".into() }) }
+}
+
+fn the_form() -> Question {
+    let name = json!({"type": "string", "title": "Name", "minLength": 1});
+    let schema = json!({"type": "object", "properties": {"name": name}, "required": ["name"]});
+    Question::Form { message: "Who is asking?".into(), schema }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use toolgate::core::tool::FailureKind;
+use toolgate::mcp::EraChoice;
 
 use super::*;
 
@@ -14,8 +15,8 @@ async fn what_is_no_message_is_overheard_before_and_between_messages() {
         assert_lists_its_tools(&servers, id).await;
         assert_eq!(echo(&servers, id, "hello").await, "hello");
         assert_eq!(executed(&servers, id).await, 1);
-        let heard: Vec<Value> =
-            wire.noted("received").into_iter().map(|mut message| message["method"].take()).collect();
+        let methods = wire.noted("received").into_iter().map(|mut message| message["method"].take());
+        let heard: Vec<Value> = methods.filter(|method| method != "server/discover").collect();
         assert_eq!(
             heard,
             ["initialize", "notifications/initialized", "tools/list", "tools/call", "tools/call"],
@@ -37,13 +38,23 @@ async fn answers_that_come_twice_are_taken_once() {
 }
 
 #[tokio::test]
-async fn a_banner_that_swallows_the_answer_to_the_handshake_costs_the_start_budget() {
+async fn a_banner_that_swallows_the_answer_to_the_handshake_costs_the_start_budget_and_is_told() {
     let settings = within(Duration::from_millis(600), fault(&["stdout-banner-without-newline"]));
-    let servers = servers([("bad", settings)]);
+    let servers = servers([("bad", ServerSettings { era: EraChoice::Legacy, ..settings })]);
     let reason = missing(&servers, "bad").await;
     assert!(reason.starts_with("the MCP server `bad` did not answer the handshake within 0.6 s"), "{reason}");
-    let told = r#"it writes log lines to stdout (1 so far, the first: `Fault Server ready. {"jsonrpc":"2.0","id":0"#;
+    let told = r#"it writes log lines to stdout (1 so far, the first: `Fault Server ready. {"jsonrpc":"2.0","id":"#;
     assert!(reason.contains(told), "what was swallowed can be read: {reason}");
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_banner_that_swallows_the_answer_to_the_probe_alone_is_survived_and_told() {
+    let servers = servers([("bad", fault(&["stdout-banner-without-newline"]))]);
+    assert_lists_its_tools(&servers, "bad").await;
+    assert_eq!(echo(&servers, "bad", "hello").await, "hello");
+    let noise = status(&servers, "bad").stdout_noise;
+    assert!(noise.first[0].starts_with("Fault Server ready. "), "{noise:?}");
     servers.close().await;
 }
 

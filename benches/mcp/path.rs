@@ -1,0 +1,27 @@
+//! The ways to a server.
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Era {
+    Legacy,
+    Modern,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wire {
+    Stdio,
+    Http,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Path {
+    pub name: &'static str,
+    pub wire: Wire,
+    pub era: Era,
+}
+
+pub const PATHS: [Path; 4] = [
+    Path { name: "stdio, legacy", wire: Wire::Stdio, era: Era::Legacy },
+    Path { name: "stdio, modern", wire: Wire::Stdio, era: Era::Modern },
+    Path { name: "http, legacy", wire: Wire::Http, era: Era::Legacy },
+    Path { name: "http, modern", wire: Wire::Http, era: Era::Modern },
+];

@@ -1,0 +1,68 @@
+//! An application brings an MCP server of its own along for a single run: a handler in this very program, without a
+//! process or a socket. Its tools are named, checked, judged by the policy and journaled like any other's; no other run
+//! sees them. Nothing but its name is journaled, so whoever takes such a run up elsewhere brings the server again
+//! (`AgentRunner::inject`).
+
+use std::sync::Arc;
+
+use serde_json::json;
+use toolgate::core::policy::Policy;
+use toolgate::mcp::Servers;
+use toolgate::mcp::rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult, PaginatedRequestParams,
+    ServerCapabilities, ServerConfig, Tool,
+};
+use toolgate::mcp::rmcp::service::RequestContext;
+use toolgate::mcp::rmcp::{ErrorData, RoleServer, ServerHandler};
+use toolgate::models::scripted::{Script, ScriptedModel};
+use toolgate::runner::{Agent, AgentRunner, Request};
+use toolgate::stores::MemoryStore;
+
+/// What this request is about. It belongs to one customer, so its server belongs to one run.
+#[derive(Clone)]
+struct Basket(Arc<Vec<&'static str>>);
+
+impl ServerHandler for Basket {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+
+    async fn list_tools(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let schema = json!({"type": "object"}).as_object().cloned().unwrap_or_default();
+        let look = Tool::new("look", "Says what is in the customer's basket.", Arc::new(schema));
+        Ok(ListToolsResult::with_all_items(vec![look]))
+    }
+
+    async fn call_tool(
+        &self,
+        _call: CallToolRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        Ok(CallToolResult::success(vec![ContentBlock::text(self.0.join(", "))]).into())
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let turns = json!({"turns": [
+        {"calls": [{"name": "mcp_basket_look"}]},
+        {"say": "There are {{last_result}} in your basket."},
+    ]});
+    let model = Arc::new(ScriptedModel::new("scripted", Script::from_json(&turns.to_string())?));
+    let shop = Agent { policy: Arc::new(Policy::allow_always()), ..Agent::new("shop", model) };
+    let runner = AgentRunner::builder().store(Arc::new(MemoryStore::new())).agent(shop).build()?;
+
+    let basket = Basket(Arc::new(vec!["tea", "two cups"]));
+    let server = Servers::in_process("basket", move || basket.clone());
+    let request = Request::new("shop", "What did I choose?").inject("basket", server.clone());
+    let report = runner.execute(request).await?;
+
+    println!("{}", report.output.ok_or("the run came to no answer")?.text);
+    runner.close().await;
+    server.close().await;
+    Ok(())
+}

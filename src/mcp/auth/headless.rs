@@ -1,0 +1,36 @@
+//! A browser without a person, for authorization servers of test suites, which agree at once.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use reqwest::header::LOCATION;
+use reqwest::{Client, redirect};
+
+use super::browser::Browser;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Opens the page and tells where it leads; whatever would need a person is a failure.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Headless;
+
+#[async_trait]
+impl Browser for Headless {
+    /// Nobody listens there: the way back is read, not gone.
+    fn redirect_uri(&self) -> String {
+        "http://127.0.0.1:9/callback".into()
+    }
+
+    async fn visit(&self, page: &str) -> Result<String, String> {
+        let client = Client::builder().redirect(redirect::Policy::none()).timeout(PATIENCE).build();
+        let answer = match client {
+            Ok(client) => client.get(page).send().await,
+            Err(error) => Err(error),
+        };
+        let answer =
+            answer.map_err(|error| format!("the authorization page cannot be opened: {}", error.without_url()))?;
+        let back = answer.headers().get(LOCATION).and_then(|back| back.to_str().ok());
+        back.map(str::to_owned)
+            .ok_or_else(|| format!("the authorization page answered HTTP {}", answer.status().as_u16()))
+    }
+}

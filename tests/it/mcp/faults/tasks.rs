@@ -1,0 +1,114 @@
+//! Calls that become tasks, and what can become of those.
+
+use std::sync::Arc;
+
+use toolgate::core::id::{CallId, RunId, ServerId};
+use toolgate::core::run::{Answered, InputGiven};
+use toolgate::core::tool::{Action, CallReply, FailureKind, Outcome, Reaction, TaskHandle};
+use toolgate::ports::{McpCall, McpServers, McpTask, TaskWish};
+
+use super::*;
+
+async fn send(servers: &Servers, answered: Option<&Answered>) -> CallReply {
+    let (run, call, server, trace) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from("busy"), trace());
+    let arguments = json!({"text": "done"});
+    let call = McpCall {
+        run: &run,
+        call: &call,
+        server: &server,
+        tool: "echo",
+        arguments: arguments.as_object().expect("an object"),
+        trace: &trace,
+        deadline: None,
+        answered,
+    };
+    servers.call(call, &|_| {}).await
+}
+
+async fn ask(servers: &Servers, task: &TaskHandle, wish: TaskWish) -> CallReply {
+    let (run, call, server, trace) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from("busy"), trace());
+    let about = McpTask { run: &run, call: &call, server: &server, tool: "echo", task, trace: &trace, wish };
+    servers.task(about).await.expect("it can be asked")
+}
+
+/// The task a call became.
+fn task(reply: CallReply) -> TaskHandle {
+    match reply {
+        CallReply::Task(task) => task,
+        other => panic!("expected a task, got {other:?}"),
+    }
+}
+
+fn ended(reply: CallReply) -> Outcome {
+    match reply {
+        CallReply::Ended { outcome, .. } => outcome,
+        other => panic!("expected the end of the call, got {other:?}"),
+    }
+}
+
+/// The end of a task that is asked about until there is one.
+async fn end_of(servers: &Servers, mut handle: TaskHandle) -> CallReply {
+    for _ in 0..10 {
+        match ask(servers, &handle, TaskWish::News).await {
+            CallReply::Task(still) => handle = still,
+            other => return other,
+        }
+    }
+    panic!("the task never ends: {handle:?}");
+}
+
+#[tokio::test]
+async fn a_call_that_becomes_a_task_is_asked_about_until_it_is_done() {
+    let (settings, wire) = of_era("modern", &["task=2"]);
+    let servers = servers([("busy", settings)]);
+    let first = task(send(&servers, None).await);
+    assert_eq!(first, TaskHandle { id: "task-1".into(), message: None, poll_ms: Some(50), ttl_ms: Some(600_000) });
+    assert_eq!(text(ended(end_of(&servers, first).await)), "done");
+    assert_eq!(wire.received("tasks/get").len(), 3, "twice it was still at it");
+    assert_eq!(executed(&servers, "busy").await, 1);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_task_that_asks_something_goes_on_with_the_answer() {
+    let (settings, wire) = of_era("modern", &["task-input"]);
+    let servers = servers([("busy", settings)]);
+    let first = task(send(&servers, None).await);
+    let CallReply::NeedsInput(needed) = end_of(&servers, first).await else { panic!("expected a question") };
+    let reaction = Reaction { action: Action::Accept, content: json!({"name": "Ada"}).as_object().cloned() };
+    let reactions = needed.questions.keys().map(|key| (key.clone(), reaction.clone())).collect();
+    let answered = Answered { needed: Arc::new(needed), given: Arc::new(InputGiven { reactions, by: "ann".into() }) };
+    let again = task(send(&servers, Some(&answered)).await);
+    let answer = returned(ended(end_of(&servers, again).await));
+    let said: Vec<_> = answer.content.iter().filter_map(|part| part.as_text()).collect();
+    assert_eq!(said, ["hello, Ada", "done"]);
+    assert_eq!((wire.calls(), wire.received("tasks/update").len()), (vec!["echo".to_owned()], 1), "made once");
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_task_that_fails_or_is_forgotten_ends_the_call_with_what_the_server_says() {
+    for (fault, kind, expected) in [
+        ("task-fails", FailureKind::Refused, "the task fell over (JSON-RPC error -32603)"),
+        ("task-forgotten", FailureKind::Unavailable, "there is no task `task-1`"),
+    ] {
+        let (settings, _wire) = of_era("modern", &[fault]);
+        let servers = servers([("busy", settings)]);
+        let first = task(send(&servers, None).await);
+        let (failed, message) = failed(ended(end_of(&servers, first).await));
+        assert_eq!(failed, kind, "{message}");
+        assert!(message.contains(expected), "{message}");
+        servers.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_nobody_waits_for_is_stopped_at_the_server() {
+    let (settings, wire) = of_era("modern", &["task=100"]);
+    let servers = servers([("busy", settings)]);
+    let first = task(send(&servers, None).await);
+    let (kind, _) = failed(ended(ask(&servers, &first, TaskWish::Stop).await));
+    assert_eq!(kind, FailureKind::Cancelled);
+    assert_eq!(wire.received("tasks/cancel")[0]["params"]["taskId"], "task-1");
+    servers.close().await;
+}
