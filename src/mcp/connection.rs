@@ -224,7 +224,7 @@ impl Connection {
     /// Sweeps away what is left of it once it was lost. Over HTTP calls may still be answered when nobody can be dialled
     /// any more, so that waits for them, in the background.
     pub(super) async fn retire(self: Arc<Self>, closing: CancellationToken) {
-        if self.is_child() {
+        if !self.over_http {
             return self.close().await;
         }
         let tasks = self.tasks.clone();
