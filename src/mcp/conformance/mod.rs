@@ -8,7 +8,8 @@ mod play;
 
 use serde_json::Value;
 
-use super::ServerSettings;
+use super::auth::{CredentialFile, OAuthSettings};
+use super::{ServerSettings, Transport};
 use play::Play;
 
 /// A scenario of the suite.
@@ -44,6 +45,9 @@ impl Scenario {
             },
         };
         play.end().await;
+        if let Some(folder) = self.credentials().path().parent() {
+            let _ = std::fs::remove_dir_all(folder);
+        }
         played
     }
 
@@ -54,6 +58,16 @@ impl Scenario {
 
     /// How the server is reached. The scenarios `auth/...` bring credentials along in their context.
     fn settings(&self, url: &str) -> ServerSettings {
-        ServerSettings::http(url)
+        let mut settings = ServerSettings::http(url);
+        if let Transport::Http(http) = &mut settings.transport {
+            http.oauth = Some(OAuthSettings::of_suite(&self.name, &self.context, self.credentials()));
+        }
+        settings
+    }
+
+    /// What is granted in a scenario is worth nothing after it.
+    fn credentials(&self) -> CredentialFile {
+        let folder = format!("toolgate-conformance-{}", std::process::id());
+        CredentialFile::new(std::env::temp_dir().join(folder).join("tokens.json"))
     }
 }

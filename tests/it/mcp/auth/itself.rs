@@ -32,7 +32,7 @@ fn secret() -> ClientProof {
 async fn a_client_with_a_secret_has_access_and_renews_it_by_itself() {
     let world = World::new(known()).await;
     let process = servers([("crm", world.vault.settings(access_by("desk", secret(), &["read"])))]);
-    assert_eq!(names(&process, "crm").await, ["look", "change"]);
+    assert_eq!(names(&process, "crm").await, ["change", "look"]);
     world.vault.authority().expire_access();
     assert_eq!(text(call(&process, "crm", "look", json!({})).await), "done");
     assert_eq!(world.vault.authority().asked("token").len(), 2);
@@ -66,7 +66,7 @@ async fn a_client_with_a_key_signs_who_it_is() {
     let world = World::new(known()).await;
     let key = ClientProof::PrivateKey { pem: KEY.into(), algorithm: SigningAlgorithm::Es256 };
     let process = servers([("crm", world.vault.settings(access_by("desk", key, &["read"])))]);
-    assert_eq!(names(&process, "crm").await, ["look", "change"]);
+    assert_eq!(names(&process, "crm").await, ["change", "look"]);
     let assertion = world.vault.authority().asked("token")[0]["client_assertion"].clone();
     let parts: Vec<&str> = assertion.split('.').collect();
     let decoded = |part: &str| -> Value {

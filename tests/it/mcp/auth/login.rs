@@ -32,7 +32,7 @@ async fn somebody_logs_in_once_and_runs_have_access() {
     assert_eq!((mode(file), mode(file.parent().expect("a folder"))), (0o600, 0o700));
 
     let process = world.process();
-    assert_eq!(names(&process, "crm").await, ["look", "change"]);
+    assert_eq!(names(&process, "crm").await, ["change", "look"]);
     assert_eq!(text(call(&process, "crm", "look", serde_json::json!({})).await), "done");
     process.close().await;
 }
