@@ -19,8 +19,8 @@ pub fn measure(servers: usize) -> Vec<Idle> {
     for path in PATHS.iter().filter(|path| path.era == Era::Modern) {
         for subject in ["bare rmcp", "toolgate"] {
             let word = format!("{subject}/{}", path.name);
-            let output = Command::new(std::env::current_exe().unwrap()).args(["idle", &word, &servers.to_string()]);
-            let output = { output }.output().unwrap();
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            let output = command.args(["idle", &word, &servers.to_string()]).output().unwrap();
             let bytes = String::from_utf8_lossy(&output.stdout).trim().parse().ok();
             idle.push(Idle { subject, path: path.name, bytes });
         }

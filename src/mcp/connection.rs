@@ -43,6 +43,8 @@ pub(super) struct Connection {
     /// What was answered to its tasks.
     pub(super) told: Told,
     era: Era,
+    /// Whether it was told that it may ask in the middle of a call.
+    may_ask: bool,
     tool_headers: ToolHeaders,
     /// Dropping it ends the connection as well, without waiting.
     goodbye: CancellationToken,
@@ -148,6 +150,7 @@ impl Connection {
             tasks: tasks.clone(),
             told: Told::default(),
             era,
+            may_ask: settings.elicitation,
             tool_headers: ToolHeaders::default(),
             _when_dropped: goodbye.clone().drop_guard(),
             goodbye,
@@ -192,6 +195,11 @@ impl Connection {
         self.era
     }
 
+    /// Whether the server was told that it may ask in the middle of a call.
+    pub(super) fn may_ask(&self) -> bool {
+        self.may_ask
+    }
+
     /// Heeds what listed tools want of a call, and leaves out those that can never be called. Over stdio there are no
     /// headers, so that nothing can be wrong with them.
     pub(super) fn take_up(&self, listing: &mut Listing) {
@@ -227,7 +235,7 @@ impl Connection {
     /// Sweeps away what is left of it once it was lost. Over HTTP calls may still be answered when nobody can be dialled
     /// any more, so that waits for them, in the background.
     pub(super) async fn retire(self: Arc<Self>, closing: CancellationToken) {
-        if self.process.is_some() {
+        if !self.over_http {
             return self.close().await;
         }
         let tasks = self.tasks.clone();

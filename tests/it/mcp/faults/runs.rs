@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolgate::core::chat::Part;
 use toolgate::core::policy::Policy;
-use toolgate::core::run::{Event, Status};
+use toolgate::core::run::{Debt, Event, Status};
 use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::runner::{Agent, AgentRunner, Report, Request};
 use toolgate::stores::MemoryStore;
@@ -132,5 +132,50 @@ async fn a_second_tool_of_a_name_and_schemas_that_are_none_are_left_out_each_wit
     ];
     assert_eq!(ran.left_out(), expected.map(|(tool, reason)| (Some(tool.to_owned()), reason)));
     assert_eq!(ran.answers(), ["Tool does not exist: `mcp_bad_dangling`. Call one of the tools you were given."]);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_result_that_breaks_its_own_schema_reaches_the_model_with_what_is_wrong_with_it() {
+    let servers = Arc::new(servers([("bad", fault(&["bad-output"]))]));
+    let turns = json!([{"calls": [{"name": "mcp_bad_add", "arguments": {"a": 2, "b": 3}}]}, {"say": "Odd."}]);
+    let ran = run(&servers, &["bad"], turns).await;
+    let answer = &ran.answers()[0];
+    assert!(answer.starts_with(r#"{"sum":"three"}"#), "{answer}");
+    assert!(answer.contains("The structured result does not fit the tool's output schema:"), "{answer}");
+    assert_eq!((ran.facts(), ran.report.status), (ONE_CALL.to_vec(), Status::Completed));
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn megabytes_do_not_reach_the_model() {
+    let servers = Arc::new(servers([("bad", fault(&["huge-line-structured=5"]))]));
+    let turns = json!([{"calls": [{"name": "mcp_bad_echo", "arguments": {"text": "more"}}]}, {"say": "Too much."}]);
+    let ran = run(&servers, &["bad"], turns).await;
+    let length = ran.answers()[0].len();
+    assert!((1..256 * 1024).contains(&length), "the model reads {length} bytes");
+    let mut facts = ONE_CALL.to_vec();
+    facts.insert(8, "tools.listed");
+    assert_eq!(ran.facts(), facts, "a tool to read the rest with joins the others");
+    assert_eq!(ran.report.status, Status::Completed);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_tool_that_becomes_another_one_during_a_run_is_not_called_before_a_person_saw_it() {
+    let (settings, wire) = watched(&["tools-change"]);
+    let servers = Arc::new(servers([("bad", settings)]));
+    let turns = json!([
+        {"calls": [{"name": "mcp_bad_echo", "arguments": {"text": "hello"}}]},
+        {"calls": [{"name": "mcp_bad_slow", "arguments": {"ms": 1500}}]},
+        {"calls": [{"name": "mcp_bad_mutant", "arguments": {"number": 2, "note": "hunter2"}}]},
+        {"say": "Four."},
+    ]);
+    let ran = run(&servers, &["bad"], turns).await;
+    assert_eq!(ran.report.status, Status::Pending);
+    let [Debt::Approval { why, .. }] = &ran.report.pending[..] else { panic!("{:?}", ran.report.pending) };
+    assert!(why.contains("changed the tool's definition during this run"), "{why}");
+    assert_eq!(ran.facts().iter().filter(|fact| **fact == "tools.listed").count(), 2);
+    assert_eq!(wire.calls(), ["echo", "slow"], "the policy lets everything run, and still");
     servers.close().await;
 }
