@@ -22,6 +22,9 @@ use super::renewal::{self, Renewed};
 use super::settings::{ClientProof, Grant, OAuthSettings};
 use crate::mcp::http::egress::{Egress, Reach};
 
+/// What is wrong when nothing is kept.
+const NOBODY: &str = "it answered HTTP 401, and nobody has logged in";
+
 /// The access to one server.
 #[derive(Debug)]
 pub(in crate::mcp) struct Access {
@@ -154,15 +157,20 @@ impl Access {
                 asked.extend(need.wanted.iter().flatten().cloned());
                 self.by_itself(id, proof, need).await?
             }
-            Grant::Person { credentials, browser: None, .. } => match self.kept(credentials, &need).await? {
-                Renewed::Granted(credential) => credential,
-                Renewed::Ended(why) => {
-                    let (server, scopes) = (self.settings.server.clone(), need.wanted.unwrap_or_default());
-                    return Err(AccessError::LoginNeeded { server, why, scopes });
+            Grant::Person { credentials, browser: None, .. } => {
+                if credentials.newest(self.server())?.is_none() {
+                    return Err(self.login_needed(NOBODY.into(), need));
                 }
-            },
+                let _lock = credentials.renewing(self.server()).await?;
+                match self.kept(credentials, &need).await? {
+                    Renewed::Granted(credential) => credential,
+                    Renewed::Ended(why) => return Err(self.login_needed(why, need)),
+                }
+            }
             Grant::Person { client, credentials, browser: Some(browser), .. } => {
                 asked.extend(need.wanted.iter().flatten().cloned());
+                // Held while the page is open, too: nobody is to be asked the same twice at once.
+                let _lock = credentials.renewing(self.server()).await?;
                 match self.kept(credentials, &need).await? {
                     Renewed::Granted(credential) => credential,
                     Renewed::Ended(_) => {
@@ -186,14 +194,9 @@ impl Access {
         renewal::request(&self.target, id, proof, &scopes, need.challenge).await
     }
 
-    /// What is kept, if it is another token than the one that was sent, or can be renewed.
+    /// What is kept, if it is another token than the one that was sent, or can be renewed. The server is locked meanwhile.
     async fn kept(&self, credentials: &CredentialFile, need: &Need<'_>) -> Result<Renewed, AccessError> {
-        let nobody = || Renewed::Ended("it answered HTTP 401, and nobody has logged in".into());
-        if credentials.newest(self.server())?.is_none() {
-            return Ok(nobody());
-        }
-        let _lock = credentials.renewing(self.server()).await?;
-        let Some(kept) = credentials.newest(self.server())? else { return Ok(nobody()) };
+        let Some(kept) = credentials.newest(self.server())? else { return Ok(Renewed::Ended(NOBODY.into())) };
         if is_of_use(&kept, need.sent) {
             return Ok(Renewed::Granted(kept));
         }
@@ -201,6 +204,11 @@ impl Access {
             return Ok(Renewed::Ended("it answered HTTP 403: the access that was granted does not suffice".into()));
         }
         renewal::renew(&self.target, credentials, kept).await
+    }
+
+    fn login_needed(&self, why: String, need: Need<'_>) -> AccessError {
+        let (server, scopes) = (self.settings.server.clone(), need.wanted.unwrap_or_default());
+        AccessError::LoginNeeded { server, why, scopes }
     }
 
     /// What to ask for when something is missing: what there is and what is missing. To ask again for what was asked for
