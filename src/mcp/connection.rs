@@ -212,6 +212,11 @@ impl Connection {
         self.process.as_ref().map(|process| process.child.pid())
     }
 
+    /// The end of a message about it: what its process said besides the protocol.
+    pub(super) fn said(&self) -> String {
+        self.process.as_ref().map(|process| process.child.output().quoted()).unwrap_or_default()
+    }
+
     /// Says goodbye and waits until nothing is left.
     pub(super) async fn close(&self) {
         self.goodbye.cancel();
