@@ -22,6 +22,8 @@ use crate::ports::{McpCall, Progress};
 const ROUNDS: u32 = 10;
 /// The pause before it is called again, doubled each time.
 const PAUSE: Duration = Duration::from_millis(100);
+const UNASKED: &str = "asks something in the middle of a call, although it was told that it may not; set its `elicitation` to \
+                       true to let it";
 /// Addresses have to be visited before the call is made again.
 const VISITS_REQUIRED: i32 = -32042;
 
@@ -72,7 +74,7 @@ async fn send(
         }
         let said = match said {
             Err(Fault::Refused { code: VISITS_REQUIRED, message, data }) => {
-                return visits_required(&dialogue, call.answered, message, data);
+                return visits_required(connection, &dialogue, call.answered, message, data);
             }
             said => said?,
         };
@@ -84,6 +86,7 @@ async fn send(
                 params.request_state = state;
                 rest(&mut pause, limits).await?;
             }
+            Answer::Again { .. } if !connection.may_ask() => return Err(Fault::Demands(UNASKED.into())),
             Answer::Again { questions, state } => {
                 return Ok(CallReply::NeedsInput(InputNeeded { questions, state, task: None, restarts: false }));
             }
@@ -110,13 +113,14 @@ async fn rest(pause: &mut Duration, limits: Limits) -> Result<(), Fault> {
 
 /// Whoever declined to go there need not be asked again.
 fn visits_required(
+    connection: &Connection,
     dialogue: &Dialogue,
     answered: Option<&Answered>,
     message: String,
     data: Option<Value>,
 ) -> Result<CallReply, Fault> {
     let questions = data.as_ref().map(elicitation::visits).unwrap_or_default();
-    if questions.is_empty() {
+    if questions.is_empty() || !connection.may_ask() {
         return Err(Fault::Refused { code: VISITS_REQUIRED, message, data });
     }
     let reactions = answered.map(|answered| &answered.given.reactions);

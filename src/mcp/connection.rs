@@ -43,6 +43,8 @@ pub(super) struct Connection {
     /// What was answered to its tasks.
     pub(super) told: Told,
     era: Era,
+    /// Whether it was told that it may ask in the middle of a call.
+    may_ask: bool,
     tool_headers: ToolHeaders,
     /// Dropping it ends the connection as well, without waiting.
     goodbye: CancellationToken,
@@ -145,6 +147,7 @@ impl Connection {
             tasks: tasks.clone(),
             told: Told::default(),
             era,
+            may_ask: settings.elicitation,
             tool_headers: ToolHeaders::default(),
             _when_dropped: goodbye.clone().drop_guard(),
             goodbye,
@@ -187,6 +190,11 @@ impl Connection {
     /// The era it speaks. The revision is in [`peer_info`](Self::peer_info).
     pub(super) fn era(&self) -> Era {
         self.era
+    }
+
+    /// Whether the server was told that it may ask in the middle of a call.
+    pub(super) fn may_ask(&self) -> bool {
+        self.may_ask
     }
 
     /// Heeds what listed tools want of a call, and leaves out those that can never be called. Over stdio there are no

@@ -96,7 +96,7 @@ pub(super) struct Desk {
 #[derive(Debug, Default)]
 struct Calls {
     under_way: HashMap<RequestId, Arc<Dialogue>>,
-    /// Questions that wait until it is clear whose they are.
+    /// Open questions of which it is not clear whose they are.
     unclear: usize,
 }
 
@@ -118,9 +118,13 @@ impl Desk {
     /// A server asks; `call` is the request it asks about, where the transport tells. Comes back with the answer, or
     /// with none once the call was taken back. A question that belongs to no call gets none either.
     pub(super) async fn ask(&self, call: Option<&RequestId>, question: Question) -> Reaction {
-        let askers = match call {
-            Some(call) => self.calls().under_way.get(call).cloned().into_iter().collect(),
-            None => self.askers().await,
+        // One question that turned out to be anybody's does not make the others less so while it is open.
+        let (askers, _unclear) = match call {
+            Some(call) => (self.calls().under_way.get(call).cloned().into_iter().collect(), None),
+            None => {
+                let unclear = Unclear::begins(self);
+                (self.askers().await, Some(unclear))
+            }
         };
         let digest = digest(&question);
         if let Some(answer) = askers.iter().find_map(|asker| asker.answer(&digest)) {
@@ -134,7 +138,6 @@ impl Desk {
     /// Whose question it may be when the transport does not tell. While other calls are under way that may end by
     /// themselves, it is waited for that, since a wrong guess would make a call twice that had nothing to ask.
     async fn askers(&self) -> Vec<Arc<Dialogue>> {
-        let _unclear = Unclear::begins(self);
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);

@@ -16,6 +16,8 @@ use crate::world::{journey, states, wild_journey};
 #[derive(Default)]
 struct Story {
     starts: u32,
+    /// Whether a server runs it.
+    is_mcp: bool,
     in_doubt_approvals: u32,
     /// How often its server was told what it had put the call aside for.
     answers: u32,
@@ -31,7 +33,11 @@ fn stories(journal: &[Event]) -> BTreeMap<CallId, Story> {
         match event {
             Event::CallsStarted { calls } => {
                 for call in calls {
-                    stories.entry(call.clone()).or_default().starts += 1;
+                    let story = stories.entry(call.clone()).or_default();
+                    story.starts += 1;
+                    story.is_mcp = before
+                        .call(call)
+                        .is_some_and(|call| call.tool.as_ref().is_some_and(|tool| tool.server().is_some()));
                 }
             }
             Event::CallChecked { call, verdict } => {
@@ -132,7 +138,7 @@ proptest! {
         let journal = journey(tape);
         let Event::Started(started) = &journal[0] else { unreachable!() };
         let Some(bound) = started.spec.limits.max_mcp_calls else { return Ok(()) };
-        let first_sends = stories(&journal).values().filter(|story| story.starts > 0).count();
+        let first_sends = stories(&journal).values().filter(|story| story.starts > 0 && story.is_mcp).count();
         prop_assert!(first_sends <= bound as usize, "{} calls were sent, {} may be", first_sends, bound);
     }
 

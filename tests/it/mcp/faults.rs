@@ -30,12 +30,12 @@ use super::support::*;
 const TOOLS: [&str; 6] = ["add", "count", "echo", "fail", "mutant", "slow"];
 
 /// A fault server over stdio.
-fn fault(faults: &[&str]) -> ServerSettings {
+pub(super) fn fault(faults: &[&str]) -> ServerSettings {
     ServerSettings::stdio(program(), [vec!["--stdio".into()], arguments(faults)].concat())
 }
 
 /// The same, and what its wire sees.
-fn watched(faults: &[&str]) -> (ServerSettings, Wire) {
+pub(super) fn watched(faults: &[&str]) -> (ServerSettings, Wire) {
     let wire = Wire::new();
     (ServerSettings::stdio(program(), [wire.arguments(), arguments(faults)].concat()), wire)
 }
@@ -48,14 +48,14 @@ fn of_era(era: &str, faults: &[&str]) -> (ServerSettings, Wire) {
 }
 
 /// A fault server over HTTP; it ends with the value.
-struct Endpoint {
-    url: String,
-    wire: Wire,
+pub(super) struct Endpoint {
+    pub(super) url: String,
+    pub(super) wire: Wire,
     _process: tokio::process::Child,
 }
 
 impl Endpoint {
-    async fn with(faults: &[&str]) -> Self {
+    pub(super) async fn with(faults: &[&str]) -> Self {
         Self::of_era("legacy", faults).await
     }
 
@@ -75,13 +75,13 @@ impl Endpoint {
         Self { url: said["url"].as_str().expect("an address").to_owned(), wire, _process: process }
     }
 
-    fn settings(&self) -> ServerSettings {
+    pub(super) fn settings(&self) -> ServerSettings {
         ServerSettings::http(&self.url)
     }
 }
 
 /// The log of a fault server.
-struct Wire {
+pub(super) struct Wire {
     folder: TempDir,
 }
 
@@ -99,19 +99,19 @@ impl Wire {
     }
 
     /// All that was noted under that word, of all processes.
-    fn noted(&self, what: &str) -> Vec<Value> {
+    pub(super) fn noted(&self, what: &str) -> Vec<Value> {
         let log = std::fs::read_to_string(self.path()).unwrap_or_default();
         let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line of JSON"));
         lines.filter_map(|mut line| line.get_mut(what).map(Value::take)).collect()
     }
 
     /// The messages of that method which came in.
-    fn received(&self, method: &str) -> Vec<Value> {
+    pub(super) fn received(&self, method: &str) -> Vec<Value> {
         self.noted("received").into_iter().filter(|message| message["method"] == method).collect()
     }
 
     /// The names of the tools that were called.
-    fn calls(&self) -> Vec<String> {
+    pub(super) fn calls(&self) -> Vec<String> {
         let calls = self.received("tools/call").into_iter();
         calls.map(|call| call["params"]["name"].as_str().expect("a name").to_owned()).collect()
     }
@@ -136,23 +136,28 @@ async fn echo(servers: &Servers, id: &str, text: &str) -> String {
 }
 
 /// What the witness says: how many calls of the other tools were executed.
-async fn executed(servers: &Servers, id: &str) -> u64 {
+pub(super) async fn executed(servers: &Servers, id: &str) -> u64 {
     let answer = returned(call(servers, id, "count", json!({})).await).structured.expect("a structured answer");
     answer["calls"].as_u64().expect("a number")
 }
 
 /// The same server with a call budget that a test can wait for.
-fn impatient(settings: ServerSettings) -> ServerSettings {
+pub(super) fn impatient(settings: ServerSettings) -> ServerSettings {
     ServerSettings { call_timeout: Duration::from_millis(300), ..settings }
 }
 
 /// The same server with that start budget.
-fn within(start_timeout: Duration, settings: ServerSettings) -> ServerSettings {
+pub(super) fn within(start_timeout: Duration, settings: ServerSettings) -> ServerSettings {
     ServerSettings { start_timeout, ..settings }
 }
 
+/// `era=...` is no fault, but the era that the server speaks.
 fn arguments(faults: &[&str]) -> Vec<String> {
-    faults.iter().flat_map(|fault| ["--fault".to_owned(), (*fault).to_owned()]).collect()
+    let option = |fault: &&str| match fault.strip_prefix("era=") {
+        Some(era) => ["--era".to_owned(), era.to_owned()],
+        None => ["--fault".to_owned(), (*fault).to_owned()],
+    };
+    faults.iter().flat_map(option).collect()
 }
 
 fn program() -> String {

@@ -1,0 +1,236 @@
+//! What servers want to know in the middle of a call. No connection is held for the answer: the call is put aside with
+//! the questions, and goes on with the answers, in another process if need be.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use toolgate::core::id::{CallId, RunId, ServerId};
+use toolgate::core::run::{Answered, InputGiven};
+use toolgate::core::tool::{CallReply, FailureKind, InputNeeded, Outcome, Question, Reaction};
+use toolgate::mcp::{ServerSettings, Servers};
+use toolgate::ports::{McpCall, McpServers as _};
+
+use super::faults::{Endpoint, Wire, executed, fault, watched};
+use super::support::*;
+
+/// What comes back for a call, with the answers it goes on with.
+pub(super) async fn send(servers: &Servers, id: &str, tool: &str, answered: Option<&Answered>) -> CallReply {
+    let (run, call, server) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from(id));
+    let (arguments, trace) = (json!({"text": "hello"}), trace());
+    let arguments = arguments.as_object().expect("an object");
+    let call =
+        McpCall { run: &run, call: &call, server: &server, tool, arguments, trace: &trace, deadline: None, answered };
+    servers.call(call, &|_| {}).await
+}
+
+/// What the server wants to know.
+pub(super) fn asked(reply: CallReply) -> InputNeeded {
+    match reply {
+        CallReply::NeedsInput(needed) => needed,
+        other => panic!("expected questions, got {other:?}"),
+    }
+}
+
+/// How the call ended.
+pub(super) fn ended(reply: CallReply) -> Outcome {
+    match reply {
+        CallReply::Ended { outcome, .. } => outcome,
+        other => panic!("expected the end, got {other:?}"),
+    }
+}
+
+/// The same reaction to every question.
+pub(super) fn answered(needed: InputNeeded, reaction: &Reaction) -> Answered {
+    let reactions = needed.questions.keys().map(|key| (key.clone(), reaction.clone())).collect();
+    Answered { needed: needed.into(), given: InputGiven { reactions, by: "test".into() }.into() }
+}
+
+/// The form, filled in with that name.
+pub(super) fn name(name: &str) -> Reaction {
+    Reaction::accept(json!({"name": name}).as_object().expect("an object").clone())
+}
+
+/// What the fault server asks.
+pub(super) fn who_is_asking() -> Question {
+    let schema = json!({
+        "type": "object",
+        "properties": {"name": {"type": "string", "title": "Name", "minLength": 1}},
+        "required": ["name"],
+    });
+    Question::Form { message: "Who is asking?".into(), schema }
+}
+
+#[tokio::test]
+async fn a_question_ends_the_call_and_its_answer_makes_it_go_on_in_both_eras_and_over_both_transports() {
+    for (era, restarts) in [("era=legacy", true), ("era=modern", false)] {
+        let faults = [era, "elicits"];
+        let (child, stdio) = watched(&faults);
+        let endpoint = Endpoint::with(&faults).await;
+        let servers = servers([("stdio", child), ("http", endpoint.settings())]);
+        for (id, wire) in [("stdio", &stdio), ("http", &endpoint.wire)] {
+            let needed = asked(send(&servers, id, "echo", None).await);
+            let questions: Vec<&Question> = needed.questions.values().collect();
+            assert_eq!((questions, needed.restarts), (vec![&who_is_asking()], restarts), "{era} over {id}");
+            assert_eq!(needed.task, None);
+            let output = returned(ended(send(&servers, id, "echo", Some(&answered(needed, &name("Ada")))).await));
+            let said: Vec<&str> = output.content.iter().filter_map(|part| part.as_text()).collect();
+            assert_eq!((said, output.is_error), (vec!["hello, Ada", "hello"], false), "{era} over {id}");
+            if restarts {
+                assert_taken_back_in_order(wire);
+            } else {
+                assert_eq!(executed(&servers, id).await, 1);
+            }
+        }
+        servers.close().await;
+    }
+}
+
+/// The server was told that the call is cancelled before it was told that its question is.
+fn assert_taken_back_in_order(wire: &Wire) {
+    let received = wire.noted("received");
+    let cancelled = received.iter().position(|message| message["method"] == "notifications/cancelled");
+    let answer = received.iter().position(|message| message["result"]["action"] == "cancel");
+    assert!(cancelled.expect("cancelled") < answer.expect("answered"), "{received:?}");
+}
+
+#[tokio::test]
+async fn answers_survive_a_restart_of_everything() {
+    for era in ["era=legacy", "era=modern"] {
+        let before = servers([("child", fault(&[era, "elicits"]))]);
+        let needed = asked(send(&before, "child", "echo", None).await);
+        before.close().await;
+        let written = serde_json::to_value(&needed).expect("JSON");
+        let after = servers([("child", fault(&[era, "elicits"]))]);
+        let needed: InputNeeded = serde_json::from_value(written).expect("as it was");
+        let output = returned(ended(send(&after, "child", "echo", Some(&answered(needed, &name("Ada")))).await));
+        assert!(!output.is_error, "{output:?}");
+        after.close().await;
+    }
+}
+
+#[tokio::test]
+async fn what_was_declined_is_told_to_the_server_as_declined() {
+    for era in ["era=legacy", "era=modern"] {
+        let servers = servers([("child", fault(&[era, "elicits"]))]);
+        let needed = asked(send(&servers, "child", "echo", None).await);
+        let declined = answered(needed, &Reaction::decline());
+        let output = returned(ended(send(&servers, "child", "echo", Some(&declined)).await));
+        let said: Vec<_> = output.content.iter().filter_map(|part| part.as_text()).collect();
+        assert_eq!((said, output.is_error), (vec!["nobody said who is asking: decline"], true), "{era}");
+        servers.close().await;
+    }
+}
+
+#[tokio::test]
+async fn parallel_calls_that_share_one_stream_are_each_put_aside_and_each_go_on() {
+    let servers = servers([("child", fault(&["elicits"]))]);
+    let (one, other) = tokio::join!(send(&servers, "child", "echo", None), send(&servers, "child", "echo", None));
+    let (one, other) = (answered(asked(one), &name("Ada")), answered(asked(other), &name("Bob")));
+    for (answered, greeting) in [(one, "hello, Ada"), (other, "hello, Bob")] {
+        let said = text(ended(send(&servers, "child", "echo", Some(&answered)).await));
+        assert!(said.starts_with(greeting), "{said}");
+    }
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_may_not_ask_is_refused_and_the_call_says_so() {
+    let (mut legacy, mut modern) = (fault(&["elicits"]), fault(&["era=modern", "elicits"]));
+    (legacy.elicitation, modern.elicitation) = (false, false);
+    let servers = servers([("legacy", legacy), ("modern", modern)]);
+    let output = returned(ended(send(&servers, "legacy", "echo", None).await));
+    let said = output.content[0].as_text().expect("text");
+    assert!(output.is_error && said.contains("-32601"), "{said}");
+    let (kind, message) = failed(ended(send(&servers, "modern", "echo", None).await));
+    assert_eq!(kind, FailureKind::Refused);
+    assert!(message.contains("it was told that it may not; set its `elicitation` to true"), "{message}");
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_wants_what_it_was_never_offered_fails_its_call_by_name() {
+    let servers = servers([
+        ("roots", fault(&["era=modern", "asks-roots"])),
+        ("sampling", fault(&["era=modern", "asks-sampling"])),
+    ]);
+    for (id, method) in [("roots", "roots/list"), ("sampling", "sampling/createMessage")] {
+        let (kind, message) = failed(ended(send(&servers, id, "echo", None).await));
+        assert_eq!(kind, FailureKind::Refused);
+        let expected = format!(
+            "the MCP server `{id}` asks for `{method}`, which toolgate does not offer to servers; it was not among the \
+             capabilities it was told"
+        );
+        assert_eq!(message, expected);
+    }
+    servers.close().await;
+}
+
+/// Answers `tools/call` of a modern server as the script says, over and over at its end.
+async fn scripted(results: Vec<Value>) -> (ServerSettings, std::sync::Arc<std::sync::Mutex<Vec<Value>>>) {
+    let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let calls = heard.clone();
+    let answer = move |axum::Json(request): axum::Json<Value>| {
+        let reply = match request["method"].as_str() {
+            Some("server/discover") => json!({"result": {
+                "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+                "ttlMs": 0, "cacheScope": "private",
+            }}),
+            Some("tools/call") => {
+                let mut calls = calls.lock().unwrap();
+                calls.push(request["params"].clone());
+                results[(calls.len() - 1).min(results.len() - 1)].clone()
+            }
+            _ => json!({"result": {"resultType": "complete", "tools": [], "ttlMs": 0, "cacheScope": "private"}}),
+        };
+        let mut message = json!({"jsonrpc": "2.0", "id": request["id"]});
+        message.as_object_mut().expect("an object").extend(reply.as_object().expect("an object").clone());
+        async move { axum::Json(message) }
+    };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
+    let router = axum::Router::new().route("/mcp", axum::routing::post(answer));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    (ServerSettings::http(url), heard)
+}
+
+#[tokio::test]
+async fn a_server_that_only_wants_to_be_called_again_is_called_again_and_not_for_ever() {
+    let again = json!({"result": {"resultType": "input_required", "requestState": "é 1"}});
+    let done = json!({"result": {"resultType": "complete", "content": [{"type": "text", "text": "done"}]}});
+    let (patient, heard) = scripted(vec![again.clone(), again.clone(), done]).await;
+    let (endless, rounds) = scripted(vec![again]).await;
+    let servers = servers([("patient", patient), ("endless", endless)]);
+    assert_eq!(text(ended(send(&servers, "patient", "wait", None).await)), "done");
+    let states: Vec<Value> = heard.lock().unwrap().iter().map(|params| params["requestState"].clone()).collect();
+    assert_eq!(states, [Value::Null, json!("é 1"), json!("é 1")]);
+
+    let (kind, message) = failed(call_within(&servers, "endless").await);
+    assert_eq!(kind, FailureKind::Timeout, "{message}");
+    assert!((2..10).contains(&rounds.lock().unwrap().len()), "{rounds:?}");
+    servers.close().await;
+}
+
+async fn call_within(servers: &Servers, id: &str) -> Outcome {
+    call_with(servers, id, "wait", json!({}), Some(std::time::Duration::from_secs(1)), &|_| {}).await
+}
+
+#[tokio::test]
+async fn addresses_that_have_to_be_visited_first_are_questions_and_declining_them_ends_the_call() {
+    let data = json!({"elicitations": [
+        {"mode": "url", "elicitationId": "e1", "url": "https://login.example/x", "message": "Sign in"},
+    ]});
+    let refused = json!({"error": {"code": -32042, "message": "sign in first", "data": data}});
+    let done = json!({"result": {"resultType": "complete", "content": [{"type": "text", "text": "in"}]}});
+    let (settings, _) = scripted(vec![refused.clone(), done, refused.clone(), refused]).await;
+    let servers = servers([("login", settings)]);
+    let needed = asked(send(&servers, "login", "pay", None).await);
+    let visit = Question::Url { message: "Sign in".into(), url: "https://login.example/x".into() };
+    assert_eq!((&needed.questions, needed.restarts), (&BTreeMap::from([("e1".to_owned(), visit)]), true));
+    assert_eq!(text(ended(send(&servers, "login", "pay", Some(&answered(needed, &Reaction::done()))).await)), "in");
+    let needed = asked(send(&servers, "login", "pay", None).await);
+    let declined = answered(needed, &Reaction::decline());
+    let (kind, message) = failed(ended(send(&servers, "login", "pay", Some(&declined)).await));
+    assert_eq!(kind, FailureKind::Refused);
+    assert!(message.contains("and that was declined: sign in first"), "{message}");
+    servers.close().await;
+}
