@@ -72,6 +72,8 @@ pub(super) enum ConnectError {
     Died(String),
     #[error("could not be reached: {0}")]
     Unreachable(String),
+    #[error("could not be reached: {0}")]
+    NoAccess(String),
     #[error("refused the handshake: {0}")]
     Handshake(String),
 }
@@ -264,7 +266,7 @@ impl ConnectError {
     /// Whether another try may help without anybody changing anything.
     pub(super) fn may_pass(&self) -> bool {
         match self {
-            Self::Spawn(_) | Self::Http(_) => false,
+            Self::Spawn(_) | Self::Http(_) | Self::NoAccess(_) => false,
             Self::Died(_) | Self::Unreachable(_) | Self::Handshake(_) => true,
         }
     }
@@ -330,6 +332,9 @@ fn spawn(
 fn refused_over_http(why: Disagreement) -> ConnectError {
     match why {
         Disagreement::Refused(words) => ConnectError::Handshake(words),
+        Disagreement::Broken(Broken::Unsendable(error)) if http::lacks_access(&error) => {
+            ConnectError::NoAccess(http::explain(&error))
+        }
         Disagreement::Broken(Broken::Unsendable(error)) => ConnectError::Unreachable(http::explain(&error)),
         Disagreement::Broken(Broken::Ended) => {
             ConnectError::Unreachable("the stream ended before the answer to the handshake".into())
