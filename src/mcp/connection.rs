@@ -332,7 +332,7 @@ fn spawn(
 fn refused_over_http(why: Disagreement) -> ConnectError {
     match why {
         Disagreement::Refused(words) => ConnectError::Handshake(words),
-        Disagreement::Broken(Broken::Unsendable(error)) if http::lacks_access(&error) => {
+        Disagreement::Broken(Broken::Unsendable(error)) if http::is_locked(&error) => {
             ConnectError::NoAccess(http::explain(&error))
         }
         Disagreement::Broken(Broken::Unsendable(error)) => ConnectError::Unreachable(http::explain(&error)),

@@ -85,9 +85,16 @@ fn refusal(failure: &Failure) -> Option<Refused> {
     }
 }
 
-/// Our own words, in the only place for words that the SDK's error has.
+/// Our own words, in the places for words that the SDK's error has: one for what may pass by itself, one for what does not.
 fn told(error: AccessError) -> Failure {
-    StreamableHttpError::Auth(AuthError::AuthorizationFailed(error.to_string()))
+    let words = error.to_string();
+    StreamableHttpError::Auth(match error {
+        AccessError::Failed(_) => AuthError::OAuthError(words),
+        AccessError::LoginNeeded { .. }
+        | AccessError::Credentials(_)
+        | AccessError::Insufficient(_)
+        | AccessError::Distrusted => AuthError::AuthorizationFailed(words),
+    })
 }
 
 fn exposed(token: Option<&SecretString>) -> Option<String> {

@@ -33,9 +33,21 @@ pub(in crate::mcp) fn explain(error: &DynamicTransportError) -> String {
         StreamableHttpError::InsufficientScope(_) => {
             "it answered HTTP 403, the credentials in the server's `headers` do not suffice".into()
         }
-        StreamableHttpError::Auth(AuthError::AuthorizationFailed(why)) => why.clone(),
+        StreamableHttpError::Auth(AuthError::AuthorizationFailed(why) | AuthError::OAuthError(why)) => why.clone(),
         other => other.to_string(),
     }
+}
+
+/// Whether the server lets nobody in until somebody does something about it, so that trying again by itself is of no use.
+pub(in crate::mcp) fn is_locked(error: &DynamicTransportError) -> bool {
+    matches!(
+        error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>(),
+        Some(
+            StreamableHttpError::AuthRequired(_)
+                | StreamableHttpError::InsufficientScope(_)
+                | StreamableHttpError::Auth(AuthError::AuthorizationFailed(_))
+        )
+    )
 }
 
 /// The fault of a request that could not be sent. Only where no connection came about is it certain that the server
@@ -59,7 +71,7 @@ pub(in crate::mcp) fn is_unreachable(error: &DynamicTransportError) -> bool {
 }
 
 /// Whether it is access that is missing, which somebody has to give.
-pub(in crate::mcp) fn lacks_access(error: &DynamicTransportError) -> bool {
+fn lacks_access(error: &DynamicTransportError) -> bool {
     let error = error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>();
     matches!(
         error,
