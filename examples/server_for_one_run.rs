@@ -2,6 +2,7 @@
 //! process or a socket. Its tools are named, checked, judged by the policy and journaled like any other's; no other run
 //! sees them. Nothing but its name is journaled, so whoever takes such a run up elsewhere brings the server again
 //! (`AgentRunner::inject`).
+#![allow(clippy::print_stdout)]
 
 use std::sync::Arc;
 

@@ -72,9 +72,8 @@ pub(super) enum ConnectError {
     Died(String),
     #[error("could not be reached: {0}")]
     Unreachable(String),
-    /// Somebody has to give it access first.
     #[error("could not be reached: {0}")]
-    Locked(String),
+    NoAccess(String),
     #[error("refused the handshake: {0}")]
     Handshake(String),
 }
@@ -223,6 +222,11 @@ impl Connection {
         self.process.as_ref().map(|process| process.child.pid())
     }
 
+    /// The end of a message about it: what its process said besides the protocol.
+    pub(super) fn said(&self) -> String {
+        self.process.as_ref().map(|process| process.child.output().quoted()).unwrap_or_default()
+    }
+
     /// Says goodbye and waits until nothing is left.
     pub(super) async fn close(&self) {
         self.goodbye.cancel();
@@ -262,7 +266,7 @@ impl ConnectError {
     /// Whether another try may help without anybody changing anything.
     pub(super) fn may_pass(&self) -> bool {
         match self {
-            Self::Spawn(_) | Self::Http(_) | Self::Locked(_) => false,
+            Self::Spawn(_) | Self::Http(_) | Self::NoAccess(_) => false,
             Self::Died(_) | Self::Unreachable(_) | Self::Handshake(_) => true,
         }
     }
@@ -329,7 +333,7 @@ fn refused_over_http(why: Disagreement) -> ConnectError {
     match why {
         Disagreement::Refused(words) => ConnectError::Handshake(words),
         Disagreement::Broken(Broken::Unsendable(error)) if http::is_locked(&error) => {
-            ConnectError::Locked(http::explain(&error))
+            ConnectError::NoAccess(http::explain(&error))
         }
         Disagreement::Broken(Broken::Unsendable(error)) => ConnectError::Unreachable(http::explain(&error)),
         Disagreement::Broken(Broken::Ended) => {

@@ -131,6 +131,9 @@ impl Connection {
                 let why = http::explain(error);
                 return Fault::NotSent(format!("ended its session: {why}; the next request begins a new one"));
             }
+            if http::is_unreachable(error) {
+                self.signals.lost.cancel();
+            }
             return http::send_fault(error);
         }
         Fault::Disconnected(self.last_words().await)

@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 use super::connection::Connection;
 use super::era;
 use super::exchange::Limits;
+use super::fault::Fault;
 use super::listing::{self, Listing};
 use super::settings::ServerSettings;
 use super::signals::Signals;
@@ -74,7 +75,17 @@ impl Link for Connection {
     }
 
     async fn list(&self, meta: &Map<String, Value>, budget: Duration) -> Result<Listing, String> {
-        listing::list(self, meta, Limits::new(budget, budget)).await.map_err(|fault| fault.to_string())
+        let listed = listing::list(self, meta, Limits::new(budget, budget)).await;
+        listed.map_err(|fault| {
+            if matches!(fault, Fault::Silent(_) | Fault::Late(_)) {
+                let seconds = budget.as_secs_f64();
+                let said = self.said();
+                return format!(
+                    "did not list its tools within {seconds:.1} s; raise its `start_timeout_s` if it needs longer{said}"
+                );
+            }
+            fault.to_string()
+        })
     }
 
     async fn last_words(&self) -> String {

@@ -7,7 +7,6 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 use tokio_util::task::TaskTracker;
 
-use super::connection::Connection;
 use super::exchange::Limits;
 use super::fault::Fault;
 use super::line::Line;
@@ -84,7 +83,7 @@ impl Server {
             }
             Err(fault) => {
                 flight.failed();
-                self.failed(fault, &connection).into()
+                self.failed(fault).into()
             }
         };
         if let (CallReply::Ended { outcome, stderr }, Some((mark, output))) = (&mut reply, said)
@@ -102,22 +101,10 @@ impl Server {
         let connection = timeout_at(limits.deadline, self.supervisor.link(limits.deadline)).await.map_err(late)??;
         let _under_way = connection.calls.token();
         let asked = task::ask(&connection, task, call::trace_meta(task.trace), limits).await;
-        asked.map_err(|fault| {
-            self.heed(&fault, &connection);
-            format!("the MCP server `{}` {fault}", self.id)
-        })
+        asked.map_err(|fault| format!("the MCP server `{}` {fault}", self.id))
     }
 
-    /// When nobody is there, the supervisor has to look for another connection.
-    fn heed(&self, fault: &Fault, connection: &Connection) {
-        if let Fault::NotSent(reason) = fault {
-            tracing::debug!(server = %self.id, reason, "nobody is there any more");
-            connection.signals.lost.cancel();
-        }
-    }
-
-    fn failed(&self, fault: Fault, connection: &Connection) -> Outcome {
-        self.heed(&fault, connection);
+    fn failed(&self, fault: Fault) -> Outcome {
         let noise = match fault {
             // What a child wrote is part of these already, or has nothing to do with them.
             Fault::Disconnected(_) | Fault::NotSent(_) => None,

@@ -201,7 +201,7 @@ impl Part {
     }
 
     /// Puts bytes beside the handle that names them.
-    pub(crate) fn fill(&mut self, bytes: &[u8]) {
+    pub fn fill(&mut self, bytes: &[u8]) {
         match self {
             Self::Image(Media { data, .. }) | Self::Audio(Media { data, .. }) | Self::Resource { data, .. } => {
                 *data = Some(BASE64.encode(bytes));
@@ -211,7 +211,7 @@ impl Part {
     }
 
     /// Marks an address that looks like a handle of ours and came from somebody else. It leads nowhere from then on.
-    pub(crate) fn disown(&mut self) {
+    pub fn disown(&mut self) {
         let marked = |address: &str| BlobHandle::parse(address).is_ok().then(|| format!("foreign:{address}"));
         match self {
             Self::Image(media) | Self::Audio(media) => {

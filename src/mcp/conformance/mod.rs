@@ -1,7 +1,7 @@
 //! The client under test of the official conformance suite: it does with a server what a scenario of the suite needs
-//! done, through [`Servers`] like any run. The suite watches the wire and judges.
+//! done, through [`Servers`](super::Servers) like any run. The suite watches the wire and judges.
 //!
-//! Nearly every scenario wants the same: list the tools, call each, stop. What differs stands in [`Play`].
+//! Nearly every scenario wants the same: list the tools, call each, stop. What differs stands in `Play`.
 
 mod arguments;
 mod play;

@@ -14,8 +14,10 @@ use super::{Agreed, Era, Memory};
 use crate::mcp::http;
 use crate::mcp::settings::{EraChoice, ServerSettings, Transport as Kind};
 
-/// How long a server may be silent before it is asked the other question as well.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How long a child may be silent before it is asked the other question as well: some ignore what they do not know.
+const CHILD_PATIENCE: Duration = Duration::from_secs(3);
+/// The same for an endpoint. One that does not answer a POST at all is rare; one that is busy is not.
+const ENDPOINT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What an agreement is sought on.
 pub(in crate::mcp) struct Terms<'a> {
@@ -46,10 +48,14 @@ type Outcome<T, K, E> = Result<Established<T, K>, Failed<E, K>>;
 impl<'a> Terms<'a> {
     /// Those of a server.
     pub(in crate::mcp) fn of(settings: &'a ServerSettings, memory: &'a Memory) -> Self {
+        let patience = match &settings.transport {
+            Kind::Stdio(_) | Kind::InProcess(_) => CHILD_PATIENCE,
+            Kind::Http(_) => ENDPOINT_PATIENCE,
+        };
         Self {
             choice: settings.era,
             elicitation: settings.elicitation,
-            patience: PATIENCE.min(settings.start_timeout / 4),
+            patience: patience.min(settings.start_timeout / 4),
             transport: &settings.transport,
             memory,
         }

@@ -54,18 +54,33 @@ pub(in crate::mcp) fn is_locked(error: &DynamicTransportError) -> bool {
 /// never saw it.
 pub(in crate::mcp) fn send_fault(error: &DynamicTransportError) -> Fault {
     let cause = explain(error);
-    match error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
-        Some(StreamableHttpError::Client(client)) if client.is_connect() => {
-            Fault::NotSent(format!("could not be reached: {cause}"))
-        }
-        // What is refused for want of access is not done.
+    if is_unreachable(error) {
+        return Fault::NotSent(format!("could not be reached: {cause}"));
+    }
+    // What is refused for want of access is not done.
+    if lacks_access(error) {
+        return Fault::NotSent(format!("could not be used: {cause}"));
+    }
+    Fault::Disconnected(cause)
+}
+
+/// Whether nobody is there to be dialled.
+pub(in crate::mcp) fn is_unreachable(error: &DynamicTransportError) -> bool {
+    let error = error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>();
+    matches!(error, Some(StreamableHttpError::Client(client)) if client.is_connect())
+}
+
+/// Whether it is access that is missing, which somebody has to give.
+fn lacks_access(error: &DynamicTransportError) -> bool {
+    let error = error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>();
+    matches!(
+        error,
         Some(
             StreamableHttpError::Auth(_)
-            | StreamableHttpError::AuthRequired(_)
-            | StreamableHttpError::InsufficientScope(_),
-        ) => Fault::NotSent(format!("could not be used: {cause}")),
-        _ => Fault::Disconnected(cause),
-    }
+                | StreamableHttpError::AuthRequired(_)
+                | StreamableHttpError::InsufficientScope(_)
+        )
+    )
 }
 
 fn root_cause(error: &(dyn Error + 'static)) -> String {

@@ -13,7 +13,7 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use secrecy::ExposeSecret;
 
-pub(super) use explain::{explain, is_locked, send_fault};
+pub(super) use explain::{explain, is_locked, is_unreachable, send_fault};
 use traced::Traced;
 pub(super) use verdict::{session_is_over, was_answered};
 

@@ -45,16 +45,13 @@ impl Traced {
 
     /// Only servers of the modern era ask for arguments in headers.
     fn arguments(&self, message: &ClientJsonRpcMessage) -> Vec<(String, String)> {
-        match message {
-            ClientJsonRpcMessage::Request(request) if is_modern(&request.request) => match &request.request {
-                ClientRequest::CallToolRequest(call) => {
-                    let arguments = call.params.arguments.clone().unwrap_or_default();
-                    self.tools.of_call(&call.params.name, &Value::Object(arguments))
-                }
-                _ => Vec::new(),
-            },
-            _ => Vec::new(),
+        let ClientJsonRpcMessage::Request(request) = message else { return Vec::new() };
+        let ClientRequest::CallToolRequest(call) = &request.request else { return Vec::new() };
+        if !is_modern(&request.request) {
+            return Vec::new();
         }
+        let arguments = call.params.arguments.clone().unwrap_or_default();
+        self.tools.of_call(&call.params.name, &Value::Object(arguments))
     }
 
     /// Has a look at a list of tools on its way to the SDK.

@@ -207,7 +207,8 @@ async fn a_run_reads_only_what_its_own_results_name() {
 #[tokio::test(start_paused = true)]
 async fn a_rule_may_deny_the_reader_and_a_deny_list_keeps_it_away() {
     let reads = call("result_read", json!({"handle": handle_of(&log())}));
-    let world = reader(ToolOutput::text(log()), &[reads.clone()]).whose_policy_says(Verdict::Deny, "result_*");
+    let world =
+        reader(ToolOutput::text(log()), std::slice::from_ref(&reads)).whose_policy_says(Verdict::Deny, "result_*");
     let world = world.ready().await;
     let report = world.run().await;
     assert!(answer_to(&report, "call_2_1").contains("because it matters"));

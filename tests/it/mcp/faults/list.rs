@@ -14,7 +14,11 @@ async fn a_list_that_never_comes_is_a_reason_after_the_start_budget() {
     let (settings, wire) = watched(&["hang-at-list"]);
     let servers = servers([("bad", within(Duration::from_millis(600), settings))]);
     let reason = missing(&servers, "bad").await;
-    assert!(reason.starts_with("the MCP server `bad` gave no answer within 0."), "{reason}");
+    assert!(reason.starts_with("the MCP server `bad` did not list its tools within 0."), "{reason}");
+    assert!(
+        reason.ends_with(" s; raise its `start_timeout_s` if it needs longer; it wrote nothing to stderr"),
+        "{reason}"
+    );
     eventually("it hears that nobody waits", async || wire.received("notifications/cancelled").len() == 1).await;
     servers.close().await;
 }
