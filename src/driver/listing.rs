@@ -44,7 +44,7 @@ impl Driver<'_> {
         match self.unless_ended(journal, self.find_tools(journal)).await {
             Waited::Done(found) => {
                 let live = self.with_builtins(journal.run(), Arc::new(found));
-                let generation = self.ports.servers.generation(&journal.run().started().spec.servers);
+                // What changed while they were listed is found out the next time.
                 self.live = Some((generation, live.clone()));
                 Waited::Done(live)
             }
