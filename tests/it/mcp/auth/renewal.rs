@@ -152,3 +152,23 @@ async fn a_file_that_others_can_read_is_not_used_and_the_remedy_is_told() {
     assert!(reason.contains(&format!("(mode 0644); run `chmod 600 {}`", path.display())), "{reason}");
     process.close().await;
 }
+
+#[tokio::test]
+async fn two_connections_that_may_ask_somebody_ask_once() {
+    use toolgate::mcp::auth::{Grant, OAuthSettings};
+    let world = World::new(Manner::default()).await;
+    let asking = || {
+        let mut settings: OAuthSettings = access(&world.credentials);
+        if let Grant::Person { browser, .. } = &mut settings.grant {
+            *browser = Some(std::sync::Arc::new(Headless));
+        }
+        servers([("crm", world.vault.settings(settings))])
+    };
+    let (one, two) = (asking(), asking());
+    let both = tokio::join!(names(&one, "crm"), names(&two, "crm"));
+    assert_eq!(both.0, both.1);
+    let authority = world.vault.authority();
+    assert_eq!((authority.asked("authorize").len(), authority.asked("register").len()), (1, 1));
+    one.close().await;
+    two.close().await;
+}
