@@ -80,12 +80,8 @@ fn outgoing(run: &Run, id: &CallId, deadline: Option<Duration>) -> Option<Outgoi
 }
 
 /// A result that was overtaken (the run was ended meanwhile) is dropped.
-pub(super) fn record(journal: &mut Journal, (call, reply): (CallId, CallReply)) -> Result<(), DriveError> {
-    let event = match reply {
-        CallReply::Ended { outcome, stderr } => Event::CallCompleted { call, outcome: outcome.into(), stderr },
-        CallReply::NeedsInput(needed) => Event::InputRequired { call, needed: needed.into() },
-        CallReply::Task(task) => Event::TaskStarted { call, task: task.into() },
-    };
+fn record(journal: &mut Journal, (call, reply): (CallId, CallReply)) -> Result<(), DriveError> {
+    let event = Event::of_reply(call, reply);
     if journal.run().admit(&event).is_ok() { journal.stage(event) } else { Ok(()) }
 }
 

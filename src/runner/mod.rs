@@ -39,13 +39,14 @@ pub use crate::core::tool::result::ResultCheck;
 pub use crate::driver::{Agent, Fallback, ServerResults};
 
 use crate::core::id::{AgentName, RunId};
-use crate::core::run::{Event, Input, Recorded, Run, Status};
+use crate::core::run::{Ending, Event, Input, Recorded, Run, Status};
 use crate::core::tool::{Pins, Toolset};
 use crate::core::trace::Trace;
 use crate::driver::{DriveError, Journal, Ports, Progress};
 use crate::ports::{BlobStore, EventSink, Ids, RunFilter, RunRow};
 use driving::Driving;
 use injected::Injections;
+use tasks::UnderWay;
 use watch::Hub;
 
 /// Runs agents. Cheap to clone; clones share everything.
@@ -165,7 +166,7 @@ impl AgentRunner {
         loop {
             let mut journal = self.open(run).await?.0;
             let events = journal.run().accept(input).map_err(RunnerError::Refused)?;
-            let before = journal.run().clone();
+            let tasks = UnderWay::of(journal.run());
             // A driver that is at work tells the watchers, in order; one that is about to rest looks no more.
             let is_running = journal.run().status() == Status::Running;
             let driven_here = self.inner.driving.driven(run).filter(|_| is_running);
@@ -176,7 +177,9 @@ impl AgentRunner {
             if journal.post().await? == Progress::CaughtUp {
                 continue;
             }
-            self.stop_tasks(&before, journal.run(), run);
+            if let Some(Ending::Cancelled { .. }) = journal.run().ending() {
+                self.stop_tasks(run, tasks);
+            }
             match driven_here {
                 Some(driven) => driven.hint.wake(),
                 None if journal.run().ending().is_some() => {

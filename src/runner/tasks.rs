@@ -6,8 +6,9 @@ use futures::future::join_all;
 
 use super::{AgentRunner, Execution, Report, RunnerError};
 use crate::core::id::{CallId, RunId};
-use crate::core::run::{Ending, Event, Input, Resume, Run};
+use crate::core::run::{Event, Input, Resume, Run};
 use crate::core::tool::{CallReply, Origin, TaskHandle};
+use crate::core::trace::SpanContext;
 use crate::driver::Journal;
 use crate::ports::{McpTask, TaskWish};
 
@@ -39,6 +40,14 @@ pub struct TaskSaid {
     pub call: CallId,
     /// What its server says, or why it could not be asked.
     pub message: Option<String>,
+}
+
+/// A task that may outlive its run.
+pub(super) struct UnderWay {
+    call: CallId,
+    origin: Origin,
+    task: TaskHandle,
+    trace: SpanContext,
 }
 
 /// What the servers of a run's tasks say.
@@ -92,15 +101,14 @@ impl AgentRunner {
         news
     }
 
-    /// Tells the servers of the tasks of a cancelled run to stop. Nobody waits for that, and it may fail.
-    pub(super) fn stop_tasks(&self, before: &Run, after: &Run, id: &RunId) {
-        if !matches!(after.ending(), Some(Ending::Cancelled { .. })) {
+    /// Tells the servers of tasks that nobody waits for any more to stop. Nobody waits for that either, and it may fail.
+    pub(super) fn stop_tasks(&self, id: &RunId, tasks: Vec<UnderWay>) {
+        if tasks.is_empty() {
             return;
         }
         let servers = self.servers_of(id);
-        for (call, origin, task) in before.tasks() {
-            let (call, origin, task) = (call.clone(), origin.clone(), task.clone());
-            let (servers, id, trace) = (servers.clone(), id.clone(), before.call_context(&call));
+        for UnderWay { call, origin, task, trace } in tasks {
+            let (servers, id) = (servers.clone(), id.clone());
             self.inner.tasks.spawn(async move {
                 let Origin::Mcp { server, tool } = &origin else { return };
                 let wish =
@@ -113,16 +121,26 @@ impl AgentRunner {
     }
 }
 
+impl UnderWay {
+    /// The tasks of a run as it is now.
+    pub(super) fn of(run: &Run) -> Vec<Self> {
+        let each = run.tasks().map(|(call, origin, task)| Self {
+            call: call.clone(),
+            origin: origin.clone(),
+            task: task.clone(),
+            trace: run.call_context(call),
+        });
+        each.collect()
+    }
+}
+
 impl TaskNews {
     fn take(&mut self, call: CallId, before: TaskHandle, reply: Result<CallReply, String>) {
         let (message, poll_ms) = match reply {
             Ok(CallReply::Task(task)) => (task.message, task.poll_ms.or(before.poll_ms)),
             Err(reason) => (Some(reason), before.poll_ms),
-            Ok(CallReply::Ended { outcome, stderr }) => {
-                return self.events.push(Event::CallCompleted { call, outcome: outcome.into(), stderr });
-            }
-            Ok(CallReply::NeedsInput(needed)) => {
-                return self.events.push(Event::InputRequired { call, needed: needed.into() });
+            Ok(reply @ (CallReply::Ended { .. } | CallReply::NeedsInput(_))) => {
+                return self.events.push(Event::of_reply(call, reply));
             }
         };
         let (shortest, longest) = POLL_BOUNDS;

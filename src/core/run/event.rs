@@ -11,7 +11,9 @@ use crate::core::chat::{Message, Reply, Usage};
 use crate::core::error::Failure;
 use crate::core::id::{CallId, ModelName};
 use crate::core::json;
-use crate::core::tool::{Arguments, InputNeeded, Outcome, Problem, Reaction, Reactions, TaskHandle, ToolName, Toolset};
+use crate::core::tool::{
+    Arguments, CallReply, InputNeeded, Outcome, Problem, Reaction, Reactions, TaskHandle, ToolName, Toolset,
+};
 use crate::core::trace::Trace;
 
 /// One fact. In JSON its name is `type`; names that source 002 defines are its names.
@@ -329,6 +331,15 @@ impl InputGiven {
 }
 
 impl Event {
+    /// What it means for a call that its server replied so.
+    pub fn of_reply(call: CallId, reply: CallReply) -> Self {
+        match reply {
+            CallReply::Ended { outcome, stderr } => Self::CallCompleted { call, outcome: outcome.into(), stderr },
+            CallReply::NeedsInput(needed) => Self::InputRequired { call, needed: needed.into() },
+            CallReply::Task(task) => Self::TaskStarted { call, task: task.into() },
+        }
+    }
+
     /// The name it has in JSON.
     pub fn name(&self) -> &'static str {
         match self {

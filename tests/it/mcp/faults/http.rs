@@ -69,7 +69,7 @@ async fn an_http_answer_that_is_no_mcp_is_why_a_server_is_missing() {
         ("http-html=list", "text/html"),
     ] {
         let endpoint = Endpoint::with(&[fault]).await;
-        let servers = servers([("bad", within(Duration::from_secs(2), endpoint.settings()))]);
+        let servers = servers([("bad", within(Duration::from_secs(10), endpoint.settings()))]);
         let reason = missing(&servers, "bad").await;
         assert!(reason.contains(expected), "{fault}: {reason}");
         servers.close().await;
