@@ -105,6 +105,9 @@ impl Server {
             let why = format!("fatal: expected initialize, got {}", text(message, "method"));
             return self.scripts(origin.exchange, vec![Action::Complain(why), Action::Exit(1)]);
         }
+        if is_first && self.faults.has(&Fault::DiscoverBreaksOnce) {
+            return self.scripts(origin.exchange, vec![Action::BreakConnection]);
+        }
         if self.faults.has(&Fault::Hang(Moment::Start)) {
             return self.scripts(origin.exchange, vec![Action::Hold]);
         }

@@ -297,7 +297,9 @@ impl ConnectError {
 impl Process {
     async fn refused(&self, why: Disagreement) -> ConnectError {
         match why {
-            Disagreement::Refused(words) => ConnectError::Handshake(words + &self.child.output().quoted()),
+            Disagreement::Refused(words) | Disagreement::NotLegacy(words) => {
+                ConnectError::Handshake(words + &self.child.output().quoted())
+            }
             Disagreement::Broken(_) => ConnectError::Died(self.last_words().await),
         }
     }
@@ -356,7 +358,7 @@ fn spawn(
 
 fn refused_over_http(why: Disagreement) -> ConnectError {
     match why {
-        Disagreement::Refused(words) => ConnectError::Handshake(words),
+        Disagreement::Refused(words) | Disagreement::NotLegacy(words) => ConnectError::Handshake(words),
         Disagreement::Broken(Broken::Unsendable(error)) if http::is_locked(&error) => {
             ConnectError::NoAccess(http::explain(&error))
         }

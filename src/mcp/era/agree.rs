@@ -73,7 +73,7 @@ where
         (EraChoice::Legacy, _) => attempt.afresh_in(Era::Legacy).await,
         (EraChoice::Modern, _) => attempt.afresh_in(Era::Modern).await,
         (EraChoice::Auto, Some(known)) => match attempt.afresh_in(known).await {
-            Err(Failed::Disagreed(Disagreement::Refused(_), _)) => {
+            Err(Failed::Disagreed(Disagreement::Refused(_) | Disagreement::NotLegacy(_), _)) => {
                 terms.memory.forget();
                 attempt.probe().await
             }
@@ -102,7 +102,11 @@ impl<F> Attempt<'_, F> {
         };
         match tried {
             Err(Failed::Disagreed(Disagreement::Broken(broken), _)) if may_be_legacy(&broken) => {
-                self.afresh_in(Era::Legacy).await
+                match self.afresh_in(Era::Legacy).await {
+                    // It was not the question that broke the transport, so that it can be asked again.
+                    Err(Failed::Disagreed(Disagreement::NotLegacy(_), _)) => self.afresh_in(Era::Modern).await,
+                    other => other,
+                }
             }
             other => other,
         }
@@ -177,7 +181,7 @@ impl<F> Attempt<'_, F> {
 
 fn told(disagreement: &Disagreement) -> String {
     match disagreement {
-        Disagreement::Refused(words) => format!("refused the handshake: {words}"),
+        Disagreement::Refused(words) | Disagreement::NotLegacy(words) => format!("refused the handshake: {words}"),
         Disagreement::Broken(Broken::Ended) => "ended in the middle of the handshake".into(),
         Disagreement::Broken(Broken::Unsendable(error)) => format!("could not be reached: {}", http::explain(error)),
     }

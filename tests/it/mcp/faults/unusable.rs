@@ -37,6 +37,17 @@ async fn a_start_that_runs_out_of_time_is_told_by_what_failed_before() {
 }
 
 #[tokio::test]
+async fn a_server_whose_connection_broke_at_the_first_question_is_reached_in_an_era_that_it_speaks() {
+    for (era, revision) in [("modern", "2026-07-28"), ("dual", "2025-11-25")] {
+        let endpoint = Endpoint::of_era(era, &["discover-breaks-once"]).await;
+        let servers = servers([("good", endpoint.settings())]);
+        assert_lists_its_tools(&servers, "good").await;
+        assert_eq!(status(&servers, "good").protocol_version.as_deref(), Some(revision));
+        servers.close().await;
+    }
+}
+
+#[tokio::test]
 async fn a_start_in_which_nothing_failed_yet_is_told_by_its_silence() {
     let (settings, _wire) = of_era("legacy", &["hang-at-initialize"]);
     let servers = servers([("bad", within(Duration::from_secs(1), settings))]);
