@@ -74,6 +74,8 @@ pub(super) enum ConnectError {
     Unreachable(String),
     #[error("could not be reached: {0}")]
     NoAccess(String),
+    #[error("answered the handshake with {0}")]
+    NoMcp(String),
     #[error("refused the handshake: {0}")]
     Handshake(String),
 }
@@ -267,7 +269,7 @@ impl ConnectError {
     pub(super) fn may_pass(&self) -> bool {
         match self {
             Self::Spawn(_) | Self::Http(_) | Self::NoAccess(_) => false,
-            Self::Died(_) | Self::Unreachable(_) | Self::Handshake(_) => true,
+            Self::Died(_) | Self::Unreachable(_) | Self::NoMcp(_) | Self::Handshake(_) => true,
         }
     }
 }
@@ -335,9 +337,12 @@ fn refused_over_http(why: Disagreement) -> ConnectError {
         Disagreement::Broken(Broken::Unsendable(error)) if http::is_locked(&error) => {
             ConnectError::NoAccess(http::explain(&error))
         }
-        Disagreement::Broken(Broken::Unsendable(error)) => ConnectError::Unreachable(http::explain(&error)),
+        Disagreement::Broken(Broken::Unsendable(error)) => match http::answered_without_mcp(&error) {
+            Some(answer) => ConnectError::NoMcp(answer),
+            None => ConnectError::Unreachable(http::explain(&error)),
+        },
         Disagreement::Broken(Broken::Ended) => {
-            ConnectError::Unreachable("the stream ended before the answer to the handshake".into())
+            ConnectError::NoMcp("no message at all; is it an MCP server, and is its `url` right?".into())
         }
     }
 }

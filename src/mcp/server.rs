@@ -8,7 +8,7 @@ use tokio::time::timeout_at;
 use tokio_util::task::TaskTracker;
 
 use super::exchange::Limits;
-use super::fault::Fault;
+use super::fault::{Fault, seconds};
 use super::line::Line;
 use super::settings::{ServerSettings, Start};
 use super::status::ServerStatus;
@@ -67,7 +67,7 @@ impl Server {
         let limits = Limits::new(self.settings.call_timeout, total);
         let waiting = self.tally.wait();
         let Ok(_slot) = timeout_at(limits.deadline, self.slots.acquire()).await else {
-            return self.never_sent(limits, "was busy with other calls").into();
+            return self.never_sent(limits, "was busy with other calls (its `max_concurrency` bounds them)").into();
         };
         let connection = match timeout_at(limits.deadline, self.supervisor.link(limits.deadline)).await {
             Ok(Ok(connection)) => connection,
@@ -105,12 +105,20 @@ impl Server {
     }
 
     fn failed(&self, fault: Fault) -> Outcome {
+        let mut fault = fault;
+        if let Fault::Late(total) = fault
+            && total < self.settings.total_timeout
+        {
+            // What ended the wait was no setting of the server.
+            fault = Fault::OutOfTime(total);
+        }
         let noise = match fault {
             // What a child wrote is part of these already, or has nothing to do with them.
             Fault::Disconnected(_) | Fault::NotSent(_) => None,
-            Fault::Refused { .. } | Fault::Demands(_) | Fault::TakenBack => None,
+            Fault::Refused { .. } | Fault::Rejected(_) | Fault::NoMcp(_) => None,
+            Fault::Demands(_) | Fault::TakenBack => None,
             // The answer may have been among it.
-            Fault::Silent(_) | Fault::Late(_) | Fault::Unreadable(_) => {
+            Fault::Silent(_) | Fault::Late(_) | Fault::OutOfTime(_) | Fault::Unreadable(_) => {
                 self.supervisor.dial().output().and_then(|output| output.stdout_noise().told())
             }
         };
@@ -139,7 +147,7 @@ impl Server {
     }
 
     fn never_sent(&self, limits: Limits, why: &str) -> Outcome {
-        let (id, total) = (&self.id, limits.total.as_secs_f64());
+        let (id, total) = (&self.id, seconds(limits.total));
         let message = format!("the MCP server `{id}` {why} for {total} s; the call was not made");
         Outcome::failed(FailureKind::Timeout, message)
     }

@@ -135,7 +135,14 @@ impl Trial {
             Ending::Asked(questions) => asked(&tool, questions, out),
             Ending::Interrupted => out.note("interrupted"),
         }
-        self.stderr.iter().for_each(|line| out.note(paint.dim(format!("  stderr │ {}", harmless(line)))));
+        for line in self.stderr.iter().filter(|line| !self.is_told(line)) {
+            out.note(paint.dim(format!("  stderr │ {}", harmless(line))));
+        }
+    }
+
+    /// Whether the message has that line of stderr already.
+    fn is_told(&self, line: &str) -> bool {
+        matches!(&self.ending, Ending::Failed(failure) if failure.message.contains(line))
     }
 
     fn answered(&self, tool: &str, is_error: bool, out: &mut Output) {
