@@ -75,7 +75,13 @@ impl Fault {
 /// So many seconds as people say it: `120`, `1.5`, `0.05`.
 pub(super) fn seconds(duration: Duration) -> f64 {
     let seconds = duration.as_secs_f64();
-    let unit = if seconds < 0.1 { 1000.0 } else { 10.0 };
+    let unit = if seconds < 0.1 {
+        1000.0
+    } else if seconds < 1.0 {
+        100.0
+    } else {
+        10.0
+    };
     (seconds * unit).round() / unit
 }
 
@@ -86,7 +92,7 @@ mod tests {
     #[test]
     fn a_duration_is_told_without_the_digits_that_nobody_set() {
         for (nanoseconds, told) in
-            [(591_069_682, "0.6"), (120_000_000_000, "120"), (1_499_999_999, "1.5"), (50_100_000, "0.05")]
+            [(591_069_682, "0.59"), (120_000_000_000, "120"), (1_499_999_999, "1.5"), (50_100_000, "0.05")]
         {
             assert_eq!(seconds(Duration::from_nanos(nanoseconds)).to_string(), told);
         }

@@ -67,12 +67,14 @@ impl Server {
         let limits = Limits::new(self.settings.call_timeout, total);
         let waiting = self.tally.wait();
         let Ok(_slot) = timeout_at(limits.deadline, self.slots.acquire()).await else {
-            return self.never_sent(limits, "was busy with other calls (its `max_concurrency` bounds them)").into();
+            return self
+                .never_sent(limits, "was busy with other calls", ". A higher `max_concurrency` lets more run at a time")
+                .into();
         };
         let connection = match timeout_at(limits.deadline, self.supervisor.link(limits.deadline)).await {
             Ok(Ok(connection)) => connection,
             Ok(Err(reason)) => return Outcome::failed(FailureKind::Unavailable, reason).into(),
-            Err(_) => return self.never_sent(limits, "was still starting").into(),
+            Err(_) => return self.never_sent(limits, "was still starting", "").into(),
         };
         let said = self.supervisor.dial().output().map(|output| (output.mark(), output));
         let (flight, _under_way) = (waiting.sent(), connection.calls.token());
@@ -146,9 +148,9 @@ impl Server {
         self.supervisor.close().await;
     }
 
-    fn never_sent(&self, limits: Limits, why: &str) -> Outcome {
+    fn never_sent(&self, limits: Limits, why: &str, remedy: &str) -> Outcome {
         let (id, total) = (&self.id, seconds(limits.total));
-        let message = format!("the MCP server `{id}` {why} for {total} s; the call was not made");
+        let message = format!("the MCP server `{id}` {why} for {total} s; the call was not made{remedy}");
         Outcome::failed(FailureKind::Timeout, message)
     }
 }

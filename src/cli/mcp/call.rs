@@ -173,6 +173,7 @@ impl Call {
             took: Duration::ZERO,
             ending: Ending::Interrupted,
             stderr: Vec::new(),
+            starts_late: false,
         };
         let visit = match wait.until("starting", Visit::of(servers, &target.id, trace), out).await {
             Waited::Done(Some(visit)) => visit,
@@ -181,6 +182,7 @@ impl Call {
         trial.ready = visit.took;
         if let (Some(reason), false) = (visit.missing(), self.no_validate) {
             let message = reason.to_owned();
+            trial.starts_late = visit.took >= target.settings.start_timeout;
             trial.ending = Ending::Failed(CallFailure { kind: FailureKind::Unavailable, message });
             return Ok(trial);
         }

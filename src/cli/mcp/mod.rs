@@ -76,7 +76,7 @@ impl Mcp {
 }
 
 /// What goes wrong is said by the commands; a log would say it twice.
-pub(super) const QUIET_LOG: &str = "error,rmcp=off";
+pub(super) const QUIET_LOG: &str = "error,rmcp=off,rustls_platform_verifier=off";
 
 /// The remedy where a server was not ready in time.
 const LONGER_START: &str = "--start-timeout SECONDS gives it longer, this once";

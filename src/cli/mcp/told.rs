@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::LONGER_START;
 use super::visit::milliseconds;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
@@ -42,6 +43,8 @@ pub(super) struct Trial {
     pub(super) ending: Ending,
     /// What the server wrote to stderr meanwhile, when the call failed.
     pub(super) stderr: Vec<String>,
+    /// Whether it was not ready within its start budget.
+    pub(super) starts_late: bool,
 }
 
 /// The same, as `--json` tells it.
@@ -130,6 +133,9 @@ impl Trial {
                 out.note(format!("{error} {}: {}", failure.kind.as_str(), harmless(&failure.message)));
                 if failure.kind == FailureKind::Timeout {
                     out.note(format!("{help} --timeout SECONDS gives the call longer, this once"));
+                }
+                if self.starts_late {
+                    out.note(format!("{help} {LONGER_START}"));
                 }
             }
             Ending::Asked(questions) => asked(&tool, questions, out),

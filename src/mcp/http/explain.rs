@@ -53,6 +53,11 @@ pub(in crate::mcp) fn is_unreachable(error: &DynamicTransportError) -> bool {
     matches!(trouble(error), Trouble::Unreachable(_))
 }
 
+/// Whether a connection came about and ended before the answer.
+pub(in crate::mcp) fn is_broken_off(error: &DynamicTransportError) -> bool {
+    matches!(trouble(error), Trouble::Broken(_))
+}
+
 /// The fault of a request that could not be sent, or was not answered as it has to be. Only where no connection came
 /// about, and where access was refused, is it certain that the server did nothing.
 pub(in crate::mcp) fn send_fault(error: &DynamicTransportError) -> Fault {
@@ -73,7 +78,7 @@ fn trouble(error: &DynamicTransportError) -> Trouble {
     };
     match error {
         StreamableHttpError::Client(client) if client.is_connect() => Trouble::Unreachable(undialled(client)),
-        StreamableHttpError::Client(client) => Trouble::Broken(root_cause(client)),
+        StreamableHttpError::Client(client) => Trouble::Broken(broken(client)),
         StreamableHttpError::HttpStatus(error) => {
             Trouble::NoMcp(NoMcp::status(error.status, "", error.retry_after.as_deref()))
         }
@@ -107,6 +112,9 @@ fn undialled(client: &reqwest::Error) -> String {
         return "what listens there does not speak TLS; does the server's `url` begin with `http://`?".into();
     }
     if let Some(why) = cause.strip_prefix("invalid peer certificate: ") {
+        // `Other(OtherError(X))` is the library's way to say X.
+        let why =
+            if why.starts_with("Other(") { why.rsplit('(').next().unwrap_or(why).trim_end_matches(')') } else { why };
         let remedy = "correct it, or have this machine trust whoever issued it";
         return format!("its TLS certificate is not accepted ({why}); {remedy}");
     }
@@ -114,6 +122,15 @@ fn undialled(client: &reqwest::Error) -> String {
         return format!("the name of its host cannot be resolved ({why}); is the server's `url` right?");
     }
     format!("{cause}; is it running, and is the server's `url` right?")
+}
+
+/// How a connection that had come about ended.
+fn broken(client: &reqwest::Error) -> String {
+    let cause = root_cause(client);
+    match cause.as_str() {
+        "connection closed before message completed" => "it was closed before the answer was complete".into(),
+        _ => cause,
+    }
 }
 
 fn root_cause(error: &(dyn Error + 'static)) -> String {
@@ -125,6 +142,7 @@ fn root_cause(error: &(dyn Error + 'static)) -> String {
     let kind = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
     match kind {
         Some(ErrorKind::ConnectionRefused) => "nobody listens there (connection refused)".into(),
+        Some(ErrorKind::ConnectionReset) => "it was reset by the other side".into(),
         // Its number is of no use to anybody who reads the words.
         Some(_) => text.split(" (os error ").next().unwrap_or(&text).to_owned(),
         None => text,

@@ -15,7 +15,7 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use secrecy::ExposeSecret;
 
-pub(super) use explain::{answered_without_mcp, explain, is_locked, is_unreachable, send_fault};
+pub(super) use explain::{answered_without_mcp, explain, is_broken_off, is_locked, is_unreachable, send_fault};
 use traced::Traced;
 pub(super) use verdict::{session_is_over, was_answered};
 
