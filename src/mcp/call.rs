@@ -1,5 +1,6 @@
 //! One `tools/call`: what is sent along, how often, and what the server's answer means for the call.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest};
@@ -119,7 +120,7 @@ fn visits_required(
     message: String,
     data: Option<Value>,
 ) -> Result<CallReply, Fault> {
-    let questions = data.as_ref().map(elicitation::visits).unwrap_or_default();
+    let questions = data.as_ref().map_or_else(|| Ok(BTreeMap::new()), elicitation::visits).map_err(Fault::Demands)?;
     if questions.is_empty() || !connection.may_ask() {
         return Err(Fault::Refused { code: VISITS_REQUIRED, message, data });
     }

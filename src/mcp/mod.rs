@@ -26,6 +26,7 @@ mod in_process;
 mod line;
 mod listener;
 mod listing;
+mod measure;
 mod server;
 mod servers;
 mod settings;
