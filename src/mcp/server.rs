@@ -13,10 +13,10 @@ use super::line::Line;
 use super::settings::{ServerSettings, Start};
 use super::status::ServerStatus;
 use super::supervisor::Supervisor;
-use super::tally::Tally;
+use super::tally::{Flight, Tally};
 use super::{call, task};
 use crate::core::id::ServerId;
-use crate::core::tool::{CallReply, FailureKind, Outcome, ServerTools};
+use crate::core::tool::{CallReply, FailureKind, Outcome, ServerTools, TaskHandle};
 use crate::core::trace::SpanContext;
 use crate::ports::{McpCall, McpTask, Progress};
 
@@ -67,12 +67,12 @@ impl Server {
         let limits = Limits::new(self.settings.call_timeout, total);
         let waiting = self.tally.wait();
         let Ok(_slot) = timeout_at(limits.deadline, self.slots.acquire()).await else {
-            return self.never_sent(limits, "was busy with other calls").into();
+            return self.never_sent(&call, limits, "was busy with other calls");
         };
         let connection = match timeout_at(limits.deadline, self.supervisor.link(limits.deadline)).await {
             Ok(Ok(connection)) => connection,
-            Ok(Err(reason)) => return Outcome::failed(FailureKind::Unavailable, reason).into(),
-            Err(_) => return self.never_sent(limits, "was still starting").into(),
+            Ok(Err(reason)) => return not_made(&call, FailureKind::Unavailable, reason),
+            Err(_) => return self.never_sent(&call, limits, "was still starting"),
         };
         let said = self.supervisor.dial().output().map(|output| (output.mark(), output));
         let (flight, _under_way) = (waiting.sent(), connection.calls.token());
@@ -82,8 +82,11 @@ impl Server {
                 reply
             }
             Err(fault) => {
-                flight.failed();
-                self.failed(fault).into()
+                count(flight, &fault);
+                match task_of(&call) {
+                    Some(task) => task::untold(task, &format!("the MCP server `{}` {fault}", self.id)),
+                    None => self.failed(fault).into(),
+                }
             }
         };
         if let (CallReply::Ended { outcome, stderr }, Some((mark, output))) = (&mut reply, said)
@@ -138,9 +141,33 @@ impl Server {
         self.supervisor.close().await;
     }
 
-    fn never_sent(&self, limits: Limits, why: &str) -> Outcome {
+    fn never_sent(&self, call: &McpCall<'_>, limits: Limits, why: &str) -> CallReply {
         let (id, total) = (&self.id, limits.total.as_secs_f64());
-        let message = format!("the MCP server `{id}` {why} for {total} s; the call was not made");
-        Outcome::failed(FailureKind::Timeout, message)
+        not_made(
+            call,
+            FailureKind::Timeout,
+            format!("the MCP server `{id}` {why} for {total} s; the call was not made"),
+        )
+    }
+}
+
+fn not_made(call: &McpCall<'_>, kind: FailureKind, why: String) -> CallReply {
+    match task_of(call) {
+        Some(task) => task::untold(task, &why),
+        None => Outcome::failed(kind, why).into(),
+    }
+}
+
+/// The task that a call became, when it is told something. It goes on, whatever comes of that.
+fn task_of<'a>(call: &McpCall<'a>) -> Option<&'a TaskHandle> {
+    call.answered.and_then(|answered| answered.needed.task.as_ref())
+}
+
+fn count(flight: Flight<'_>, fault: &Fault) {
+    match fault {
+        Fault::NotSent(_) => flight.unsent(),
+        Fault::Refused { .. } | Fault::Demands(_) | Fault::TakenBack => flight.answered(),
+        Fault::Unreadable(_) => flight.answered(),
+        Fault::Silent(_) | Fault::Late(_) | Fault::Disconnected(_) => flight.failed(),
     }
 }

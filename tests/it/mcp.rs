@@ -1,6 +1,7 @@
 //! MCP servers as real processes and real HTTP endpoints: good ones, bad ones, and other people's.
 
 mod auth;
+mod busy_tasks;
 mod calls;
 mod demo;
 mod egress;
