@@ -70,10 +70,10 @@ async fn send(
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
         let dialogue = Dialogue::of(call.answered);
         let said = connection.converse(request, meta.clone(), limits, progress, &dialogue).await;
-        if let Some(needed) = dialogue.taken_back() {
-            return Ok(CallReply::NeedsInput(needed));
-        }
         let said = match said {
+            Err(Fault::TakenBack) => {
+                return dialogue.taken_back().map(CallReply::NeedsInput).ok_or(Fault::TakenBack);
+            }
             Err(Fault::Refused { code: VISITS_REQUIRED, message, data }) => {
                 return visits_required(connection, &dialogue, call.answered, message, data);
             }

@@ -15,6 +15,7 @@ pub mod conformance;
 mod connection;
 mod content;
 pub mod demo;
+mod desk;
 mod dialogue;
 mod elicitation;
 mod era;

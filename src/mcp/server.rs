@@ -74,6 +74,9 @@ impl Server {
             Ok(Err(reason)) => return not_made(&call, FailureKind::Unavailable, reason),
             Err(_) => return self.never_sent(&call, limits, "was still starting"),
         };
+        let Ok(_turn) = timeout_at(limits.deadline, connection.turn(call.answered)).await else {
+            return self.never_sent(&call, limits, "was busy with other calls");
+        };
         let said = self.supervisor.dial().output().map(|output| (output.mark(), output));
         let (flight, _under_way) = (waiting.sent(), connection.calls.token());
         let mut reply = match call::make(&connection, &call, limits, progress).await {

@@ -4,6 +4,7 @@ mod auth;
 mod busy_tasks;
 mod calls;
 mod demo;
+mod desk;
 mod egress;
 mod elicitation;
 mod eras;
