@@ -156,6 +156,9 @@ impl Connection {
                 let why = http::explain(error);
                 return Fault::NotSent(format!("ended its session: {why}; the next request begins a new one"));
             }
+            if let Some(longest) = http::was_too_long(error) {
+                return Fault::TooLong(longest);
+            }
             if http::is_unreachable(error) {
                 self.signals.lost.cancel();
             }

@@ -113,7 +113,7 @@ impl Server {
     fn failed(&self, fault: Fault) -> Outcome {
         let noise = match fault {
             // What a child wrote is part of these already, or has nothing to do with them.
-            Fault::Disconnected(_) | Fault::NotSent(_) => None,
+            Fault::Disconnected(_) | Fault::NotSent(_) | Fault::TooLong(_) => None,
             Fault::Refused { .. } | Fault::Demands(_) | Fault::TakenBack => None,
             // The answer may have been among it.
             Fault::Silent(_) | Fault::Late(_) | Fault::Unreadable(_) => {
@@ -170,7 +170,7 @@ fn count(flight: Flight<'_>, fault: &Fault) {
     match fault {
         Fault::NotSent(_) => flight.unsent(),
         Fault::Refused { .. } | Fault::Demands(_) | Fault::TakenBack => flight.answered(),
-        Fault::Unreadable(_) => flight.answered(),
+        Fault::TooLong(_) | Fault::Unreadable(_) => flight.answered(),
         Fault::Silent(_) | Fault::Late(_) | Fault::Disconnected(_) => flight.failed(),
     }
 }

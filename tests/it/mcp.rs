@@ -19,4 +19,5 @@ mod sessions;
 mod supervision;
 mod support;
 mod tasks;
+mod too_long;
 mod tool_headers;

@@ -15,7 +15,7 @@ use secrecy::ExposeSecret;
 
 pub(super) use explain::{explain, is_locked, is_unreachable, send_fault};
 use traced::Traced;
-pub(super) use verdict::{session_is_over, was_answered};
+pub(super) use verdict::{session_is_over, was_answered, was_too_long};
 
 use super::auth::{Access, Authorized};
 use super::headers::ToolHeaders;

@@ -19,6 +19,14 @@ pub(in crate::mcp) fn was_answered(error: &DynamicTransportError) -> bool {
     }
 }
 
+/// How many bytes of JSON are read at most, if it answered with more.
+pub(in crate::mcp) fn was_too_long(error: &DynamicTransportError) -> Option<usize> {
+    match error.error.downcast_ref::<Failure>() {
+        Some(StreamableHttpError::ResponseBodyTooLarge { max_size }) => Some(*max_size),
+        _ => None,
+    }
+}
+
 /// Whether the server refused to continue or to renew its session, so that a new handshake is due. Nothing that was
 /// sent over such a session was done.
 pub(in crate::mcp) fn session_is_over(error: &DynamicTransportError) -> bool {
