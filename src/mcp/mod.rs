@@ -38,6 +38,7 @@ mod subscription;
 mod supervisor;
 mod tally;
 mod task;
+mod task_only;
 
 pub use http::egress::Egress;
 pub use in_process::InProcess;

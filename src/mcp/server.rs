@@ -13,7 +13,7 @@ use super::line::Line;
 use super::settings::{ServerSettings, Start};
 use super::status::ServerStatus;
 use super::supervisor::Supervisor;
-use super::tally::{Flight, Tally};
+use super::tally::{Flight, Tally, Waiting};
 use super::{call, task};
 use crate::core::id::ServerId;
 use crate::core::tool::{CallReply, FailureKind, Outcome, ServerTools, TaskHandle};
@@ -67,29 +67,49 @@ impl Server {
         let limits = Limits::new(self.settings.call_timeout, total);
         let waiting = self.tally.wait();
         let Ok(_slot) = timeout_at(limits.deadline, self.slots.acquire()).await else {
-            return self.never_sent(&call, limits, "was busy with other calls");
+            return self.never_sent(&call, limits, "was busy with other calls", "");
         };
+        if let Ok(reply) = self.attempt(waiting, &call, limits, progress).await {
+            return reply;
+        }
+        // The server turned it away unseen, together with its session. In a new one it is made for the first time.
+        let second = self.attempt(self.tally.wait(), &call, limits, progress).await;
+        second.unwrap_or_else(|fault| self.in_vain(&call, fault))
+    }
+
+    /// Makes the call over the connection that there is, or is about to be. The error is that the session was over, so that
+    /// the call was certainly not made.
+    async fn attempt(
+        &self,
+        waiting: Waiting<'_>,
+        call: &McpCall<'_>,
+        limits: Limits,
+        progress: &(dyn Fn(Progress) + Send + Sync),
+    ) -> Result<CallReply, Fault> {
         let connection = match timeout_at(limits.deadline, self.supervisor.link(limits.deadline)).await {
             Ok(Ok(connection)) => connection,
-            Ok(Err(reason)) => return not_made(&call, FailureKind::Unavailable, reason),
-            Err(_) => return self.never_sent(&call, limits, "was still starting"),
+            Ok(Err(reason)) => return Ok(not_made(call, FailureKind::Unavailable, reason)),
+            Err(_) => {
+                let before = self.supervisor.standing().before();
+                return Ok(self.never_sent(call, limits, "was still starting", &before));
+            }
         };
         let Ok(_turn) = timeout_at(limits.deadline, connection.turn(call.answered)).await else {
-            return self.never_sent(&call, limits, "was busy with other calls");
+            return Ok(self.never_sent(call, limits, "was busy with other calls", ""));
         };
         let said = self.supervisor.dial().output().map(|output| (output.mark(), output));
         let (flight, _under_way) = (waiting.sent(), connection.calls.token());
-        let mut reply = match call::make(&connection, &call, limits, progress).await {
+        let mut reply = match call::make(&connection, call, limits, progress).await {
             Ok(reply) => {
                 flight.answered();
                 reply
             }
             Err(fault) => {
                 count(flight, &fault);
-                match task_of(&call) {
-                    Some(task) => task::untold(task, &format!("the MCP server `{}` {fault}", self.id)),
-                    None => self.failed(fault).into(),
+                if let Fault::SessionOver(_) = fault {
+                    return Err(fault);
                 }
+                self.in_vain(call, fault)
             }
         };
         if let (CallReply::Ended { outcome, stderr }, Some((mark, output))) = (&mut reply, said)
@@ -97,7 +117,7 @@ impl Server {
         {
             *stderr = output.stderr_since(mark).await;
         }
-        reply
+        Ok(reply)
     }
 
     /// Asks about a task. The error says why it could not be asked now.
@@ -113,8 +133,8 @@ impl Server {
     fn failed(&self, fault: Fault) -> Outcome {
         let noise = match fault {
             // What a child wrote is part of these already, or has nothing to do with them.
-            Fault::Disconnected(_) | Fault::NotSent(_) | Fault::TooLong(_) => None,
-            Fault::Refused { .. } | Fault::Demands(_) | Fault::TakenBack => None,
+            Fault::Disconnected(_) | Fault::NotSent(_) | Fault::SessionOver(_) | Fault::TooLong(_) => None,
+            Fault::Refused { .. } | Fault::Demands(_) | Fault::TakenBack | Fault::PutOff { .. } => None,
             // The answer may have been among it.
             Fault::Silent(_) | Fault::Late(_) | Fault::Unreadable(_) => {
                 self.supervisor.dial().output().and_then(|output| output.stdout_noise().told())
@@ -144,13 +164,18 @@ impl Server {
         self.supervisor.close().await;
     }
 
-    fn never_sent(&self, call: &McpCall<'_>, limits: Limits, why: &str) -> CallReply {
+    /// What becomes of a call that got no reply.
+    fn in_vain(&self, call: &McpCall<'_>, fault: Fault) -> CallReply {
+        match task_of(call) {
+            Some(task) => task::untold(task, &format!("the MCP server `{}` {fault}", self.id)),
+            None => self.failed(fault).into(),
+        }
+    }
+
+    fn never_sent(&self, call: &McpCall<'_>, limits: Limits, why: &str, before: &str) -> CallReply {
         let (id, total) = (&self.id, limits.total.as_secs_f64());
-        not_made(
-            call,
-            FailureKind::Timeout,
-            format!("the MCP server `{id}` {why} for {total} s; the call was not made"),
-        )
+        let why = format!("the MCP server `{id}` {why} for {total} s{before}; the call was not made");
+        not_made(call, FailureKind::Timeout, why)
     }
 }
 
@@ -168,8 +193,8 @@ fn task_of<'a>(call: &McpCall<'a>) -> Option<&'a TaskHandle> {
 
 fn count(flight: Flight<'_>, fault: &Fault) {
     match fault {
-        Fault::NotSent(_) => flight.unsent(),
-        Fault::Refused { .. } | Fault::Demands(_) | Fault::TakenBack => flight.answered(),
+        Fault::NotSent(_) | Fault::SessionOver(_) => flight.unsent(),
+        Fault::Refused { .. } | Fault::Demands(_) | Fault::TakenBack | Fault::PutOff { .. } => flight.answered(),
         Fault::TooLong(_) | Fault::Unreadable(_) => flight.answered(),
         Fault::Silent(_) | Fault::Late(_) | Fault::Disconnected(_) => flight.failed(),
     }
