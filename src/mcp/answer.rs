@@ -42,7 +42,7 @@ fn again(result: &Map<String, Value>) -> Result<Answer, Fault> {
             return Err(Fault::Unreadable(format!("`inputRequests` is {}, not an object", excerpt(other))));
         }
     };
-    let state = result.get("requestState").and_then(Value::as_str).map(str::to_owned);
+    let state = elicitation::state(result).map_err(Fault::Demands)?;
     if questions.is_empty() && state.is_none() {
         return Err(Fault::Unreadable("it wants input, but has neither `inputRequests` nor `requestState`".into()));
     }

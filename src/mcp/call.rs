@@ -1,5 +1,6 @@
 //! One `tools/call`: what is sent along, how often, and what the server's answer means for the call.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest};
@@ -70,10 +71,10 @@ async fn send(
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
         let dialogue = Dialogue::of(call.answered);
         let said = connection.converse(request, meta.clone(), limits, progress, &dialogue).await;
-        if let Some(needed) = dialogue.taken_back() {
-            return Ok(CallReply::NeedsInput(needed));
-        }
         let said = match said {
+            Err(Fault::TakenBack) => {
+                return dialogue.taken_back().map(CallReply::NeedsInput).ok_or(Fault::TakenBack);
+            }
             Err(Fault::Refused { code: VISITS_REQUIRED, message, data }) => {
                 return visits_required(connection, &dialogue, call.answered, message, data);
             }
@@ -134,7 +135,7 @@ fn visits_required(
     message: String,
     data: Option<Value>,
 ) -> Result<CallReply, Fault> {
-    let questions = data.as_ref().map(elicitation::visits).unwrap_or_default();
+    let questions = data.as_ref().map_or_else(|| Ok(BTreeMap::new()), elicitation::visits).map_err(Fault::Demands)?;
     if questions.is_empty() || !connection.may_ask() {
         return Err(Fault::Refused { code: VISITS_REQUIRED, message, data });
     }

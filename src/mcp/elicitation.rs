@@ -7,14 +7,47 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::answer::excerpt;
+use super::measure::{depth, shortened, size};
 use crate::core::tool::{Question, Reaction, Reactions};
 
 /// The method of a question.
 pub(super) const METHOD: &str = "elicitation/create";
+/// How many questions a person is asked about one call.
+pub(super) const MAX_QUESTIONS: usize = 32;
+
+/// Questions, and what a server remembers a call by, are kept in the journal. Forms are flat.
+const MAX_KEY: usize = 256;
+const MAX_QUESTION: usize = 256 * 1024;
+const MAX_DEPTH: usize = 32;
+const MAX_STATE: usize = 1024 * 1024;
 
 /// Reads `inputRequests`: questions by the server's own keys. The error says which of them cannot be asked and why.
 pub(super) fn questions(requests: &Map<String, Value>) -> Result<BTreeMap<String, Question>, String> {
-    requests.iter().map(|(key, request)| Ok((key.clone(), question_of(request)?))).collect()
+    if requests.len() > MAX_QUESTIONS {
+        return Err(format!(
+            "asks {} questions at once; {MAX_QUESTIONS} are the most that a person is asked",
+            requests.len()
+        ));
+    }
+    requests.iter().map(|(key, request)| Ok((key_of(key)?, question_of(request)?))).collect()
+}
+
+/// Reads `requestState`. The error completes the sentence "the MCP server `x` ...".
+pub(super) fn state(result: &Map<String, Value>) -> Result<Option<String>, String> {
+    match result.get("requestState").and_then(Value::as_str) {
+        Some(state) if state.len() > MAX_STATE => {
+            let longest = MAX_STATE / 1024;
+            Err(format!("wants a `requestState` kept that is longer than {longest} KiB; let it keep that itself"))
+        }
+        state => Ok(state.map(str::to_owned)),
+    }
+}
+
+fn key_of(key: &str) -> Result<String, String> {
+    match key.len() > MAX_KEY {
+        true => Err(format!("asks a question under a key that is longer than {MAX_KEY} bytes: {}", shortened(key))),
+        false => Ok(key.to_owned()),
+    }
 }
 
 fn question_of(request: &Value) -> Result<Question, String> {
@@ -22,7 +55,8 @@ fn question_of(request: &Value) -> Result<Question, String> {
     match request.get("method").and_then(Value::as_str) {
         Some(METHOD) => question(request.get("params").unwrap_or(&empty)),
         Some(method) => Err(format!(
-            "asks for `{method}`, which toolgate does not offer to servers; it was not among the capabilities it was told"
+            "asks for `{}`, which toolgate does not offer to servers; it was not among the capabilities it was told",
+            shortened(method)
         )),
         None => Err(format!("asks for something without a `method`: {}", excerpt(request))),
     }
@@ -30,6 +64,12 @@ fn question_of(request: &Value) -> Result<Question, String> {
 
 /// Reads the parameters of `elicitation/create`. The error completes the sentence "the MCP server `x` ...".
 pub(super) fn question(params: &Value) -> Result<Question, String> {
+    if size(params) > MAX_QUESTION {
+        return Err(format!("asks a question that is longer than {} KiB", MAX_QUESTION / 1024));
+    }
+    if depth(params) > MAX_DEPTH {
+        return Err(format!("asks a question that is nested more than {MAX_DEPTH} levels deep; forms are flat"));
+    }
     let message = text(params, "message").unwrap_or_default();
     match params.get("mode").and_then(Value::as_str) {
         None | Some("form") => match params.get("requestedSchema") {
@@ -40,20 +80,33 @@ pub(super) fn question(params: &Value) -> Result<Question, String> {
             Some(url) => Ok(Question::Url { message, url }),
             None => Err(format!("asks to visit an address without a `url`: {}", excerpt(params))),
         },
-        Some(mode) => Err(format!("asks in the mode `{mode}`, which toolgate does not know")),
+        Some(mode) => Err(format!("asks in the mode `{}`, which toolgate does not know", shortened(mode))),
     }
 }
 
 /// Reads the data of the error -32042: addresses that have to be visited before the call is made again, by the server's
-/// ids of them.
-pub(super) fn visits(data: &Value) -> BTreeMap<String, Question> {
-    let listed = data.get("elicitations").and_then(Value::as_array);
-    let visits = listed.into_iter().flatten().filter_map(|params| {
-        let url = text(params, "url")?;
-        let question = Question::Url { message: text(params, "message").unwrap_or_default(), url };
-        Some((text(params, "elicitationId").unwrap_or_else(|| digest(&question)), question))
-    });
-    visits.collect()
+/// ids of them. The error says which of them cannot be asked and why.
+pub(super) fn visits(data: &Value) -> Result<BTreeMap<String, Question>, String> {
+    let listed = data.get("elicitations").and_then(Value::as_array).into_iter().flatten();
+    let with_address = listed.filter(|params| params.get("url").is_some_and(Value::is_string));
+    let mut visits = BTreeMap::new();
+    for params in with_address {
+        let question = visit(params)?;
+        let key = text(params, "elicitationId").unwrap_or_else(|| digest(&question));
+        visits.insert(key_of(&key)?, question);
+    }
+    match visits.len() > MAX_QUESTIONS {
+        true => Err(format!("wants more than {MAX_QUESTIONS} addresses visited")),
+        false => Ok(visits),
+    }
+}
+
+fn visit(params: &Value) -> Result<Question, String> {
+    let mut params = params.clone();
+    if let Value::Object(params) = &mut params {
+        params.insert("mode".into(), "url".into());
+    }
+    question(&params)
 }
 
 /// The members of `inputResponses`, or of one answer.
@@ -164,7 +217,38 @@ mod tests {
             {"mode": "url", "elicitationId": "e1", "url": "https://a.example", "message": "sign in"}, {"mode": "url"},
         ]});
         let expected = Question::Url { message: "sign in".into(), url: "https://a.example".into() };
-        assert_eq!(visits(&data), BTreeMap::from([("e1".to_owned(), expected)]));
-        assert!(visits(&json!({})).is_empty());
+        assert_eq!(visits(&data), Ok(BTreeMap::from([("e1".to_owned(), expected)])));
+        assert_eq!(visits(&json!({})), Ok(BTreeMap::new()));
+        let endless: Vec<_> = (0..=MAX_QUESTIONS).map(|n| json!({"url": format!("https://a.example/{n}")})).collect();
+        for elicitations in [json!(endless), json!([{"url": "https://a.example", "elicitationId": "k".repeat(257)}])] {
+            visits(&json!({"elicitations": elicitations})).expect_err("beyond measure");
+        }
+    }
+
+    #[test]
+    fn what_is_asked_has_a_measure() {
+        let ask = |schema: Value| json!({"method": METHOD, "params": {"message": "m", "requestedSchema": schema}});
+        let nested = |levels: usize| (0..levels).fold(json!({}), |inner, _| json!({"not": inner}));
+        let many: Map<String, Value> = (0..=MAX_QUESTIONS).map(|n| (format!("k{n}"), ask(json!({})))).collect();
+        for (asked, complaint) in [
+            (json!({"k": ask(json!({"title": "x".repeat(MAX_QUESTION)}))}), "longer than 256 KiB"),
+            (json!({"k": ask(nested(MAX_DEPTH))}), "more than 32 levels deep"),
+            (json!({"k".repeat(MAX_KEY + 1): ask(json!({}))}), "a key that is longer than 256 bytes"),
+            (Value::Object(many), "33 questions at once"),
+        ] {
+            let error = requests(asked).expect_err("beyond measure");
+            assert!(error.contains(complaint) && error.len() < 1000, "{error}");
+        }
+        assert!(requests(json!({"k": ask(nested(MAX_DEPTH - 2))})).is_ok());
+    }
+
+    #[test]
+    fn what_a_server_remembers_a_call_by_is_kept_to_a_measure() {
+        let result = |state: String| json!({"requestState": state}).as_object().expect("an object").clone();
+        assert_eq!(state(&result("s".into())), Ok(Some("s".into())));
+        assert_eq!(state(&Map::new()), Ok(None));
+        assert!(
+            state(&result("s".repeat(MAX_STATE + 1))).expect_err("beyond measure").contains("longer than 1024 KiB")
+        );
     }
 }

@@ -10,16 +10,22 @@ use rmcp::model::{
 };
 use rmcp::service::{PeerRequestOptions, ServiceError};
 use serde_json::Value;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::connection::Connection;
+use super::desk::{Origin, Present, Turn};
 use super::dialogue::Dialogue;
+use super::era::Era;
 use super::fault::Fault;
 use super::http;
+use crate::core::run::Answered;
 use crate::ports::Progress;
 
 /// The revision of the request is not, or no longer, one of the server's.
 const UNSUPPORTED_REVISION: i32 = -32022;
+
+/// What a server writes along with a question, without waiting for the answer, was read by then.
+const ALONG: Duration = Duration::from_millis(50);
 
 /// The time an exchange has.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +59,14 @@ impl Connection {
         self.carry_out(request, meta, limits, progress, None).await
     }
 
+    /// Waits until a call may be sent, with the answers it brings along.
+    pub(super) async fn turn(&self, answered: Option<&Answered>) -> Turn {
+        // In the modern era servers do not ask, but answer with what they want to know.
+        let tells = self.is_over_http() || self.era() == Era::Modern;
+        let origin = if tells { Origin::Told } else { Origin::Untold };
+        self.listener.desk().turn(answered, origin).await
+    }
+
     /// The same with a request about which the server may ask. It ends, taken back, when a question has no answer.
     pub(super) async fn converse(
         &self,
@@ -80,7 +94,7 @@ impl Connection {
             return Err(Fault::NotSent(format!("is gone: {}", self.last_words().await)));
         };
         let mut updates = routes.register(handle.progress_token.clone());
-        let _present = dialogue.map(|dialogue| self.listener.desk().enter(handle.id.clone(), dialogue.clone()));
+        let mut present = dialogue.map(|dialogue| self.listener.desk().enter(handle.id.clone(), dialogue.clone()));
         drop(routes);
         let mut in_flight = InFlight { connection: self, request: Some(handle.id.clone()) };
 
@@ -98,12 +112,23 @@ impl Connection {
                 () = tokio::time::sleep_until(limits.deadline) => return Err(Fault::Late(limits.total)),
                 () = &mut silence => return Err(Fault::Silent(limits.silence)),
                 () = stuck(dialogue) => {
-                    in_flight.take_back().await;
-                    return Err(Fault::TakenBack);
+                    if let Ok(answer) = timeout(ALONG, &mut handle.rx).await {
+                        break answer;
+                    }
+                    in_flight.take_back(limits).await?;
+                    match handle.rx.try_recv() {
+                        // It did not wait to be told.
+                        Ok(result @ Ok(_)) => break Ok(result),
+                        Ok(Err(_)) | Err(_) => {
+                            settle(&mut present);
+                            return Err(Fault::TakenBack);
+                        }
+                    }
                 }
             }
         };
         in_flight.request = None;
+        settle(&mut present);
         while let Ok(update) = updates.try_recv() {
             told.tell(update);
         }
@@ -130,12 +155,21 @@ impl Connection {
                 self.give_up("it ended the session".into());
                 return Fault::SessionOver("ended its session; the next request begins a new one".into());
             }
+            if let Some(longest) = http::was_too_long(error) {
+                return Fault::TooLong(longest);
+            }
             if http::is_unreachable(error) {
                 self.give_up(http::explain(error));
             }
             return http::send_fault(error);
         }
         Fault::Disconnected(self.last_words().await)
+    }
+}
+
+fn settle(present: &mut Option<Present>) {
+    if let Some(present) = present {
+        present.settle();
     }
 }
 
@@ -176,12 +210,15 @@ struct InFlight<'a> {
 }
 
 impl InFlight<'_> {
-    /// Tells the server to stop, and returns when that is on its way.
-    async fn take_back(&mut self) {
-        if let Some(request) = self.request.take() {
+    /// Tells the server to stop, and returns when that is on its way. A server that reads nothing is not told in time.
+    async fn take_back(&mut self, limits: Limits) -> Result<(), Fault> {
+        if let Some(request) = self.request.clone() {
             let why = "it waits for an answer, and is made again when there is one";
-            let _ = self.connection.peer.send_notification(cancelled(request, why).into()).await;
+            let told = self.connection.peer.send_notification(cancelled(request, why).into());
+            let _ = timeout_at(limits.deadline, told).await.map_err(|_| Fault::Late(limits.total))?;
+            self.request = None;
         }
+        Ok(())
     }
 }
 

@@ -63,6 +63,12 @@ pub(super) enum Fault {
     /// The connection broke.
     #[error("broke off the connection: {0}")]
     Disconnected(String),
+    /// The answer was longer, in bytes, than is read.
+    #[error(
+        "answered with more than {} MiB of JSON, the most that is read of one HTTP response; let the tool return less, or in \
+         pieces, or let the server answer with an event stream, of which more is read", .0 / 1024 / 1024
+    )]
+    TooLong(usize),
     /// The answer is none.
     #[error("answered with something that is no MCP result: {0}")]
     Unreadable(String),
@@ -80,7 +86,7 @@ impl Fault {
             Self::TakenBack => FailureKind::Cancelled,
             Self::PutOff { .. } | Self::Silent(_) | Self::Late(_) | Self::OutOfTime(_) => FailureKind::Timeout,
             Self::Disconnected(_) => FailureKind::Disconnected,
-            Self::Unreadable(_) | Self::NoMcp(_) => FailureKind::Unreadable,
+            Self::TooLong(_) | Self::Unreadable(_) | Self::NoMcp(_) => FailureKind::Unreadable,
         };
         Outcome::failed(kind, format!("the MCP server `{server}` {self}"))
     }

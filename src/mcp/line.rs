@@ -99,6 +99,12 @@ impl Link for Connection {
             Fault::Rejected(answer) | Fault::NoMcp(answer) => format!("answered `tools/list` with {answer}"),
             Fault::NotSent(_) | Fault::SessionOver(_) | Fault::Disconnected(_) => fault.to_string(),
             Fault::Demands(_) | Fault::TakenBack | Fault::PutOff { .. } => fault.to_string(),
+            Fault::TooLong(longest) => {
+                format!(
+                    "listed more than {} MiB of tools at once; let it list fewer, or page by page",
+                    longest / 1024 / 1024
+                )
+            }
             Fault::Unreadable(what) => format!("answered `tools/list` with something that is no list of tools: {what}"),
         })
     }

@@ -16,7 +16,7 @@ use rmcp::{ClientHandler, RoleClient};
 use serde_json::Value;
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 
-use super::dialogue::Desk;
+use super::desk::Desk;
 use super::elicitation;
 use super::signals::Signals;
 use crate::ports::Progress;

@@ -12,6 +12,7 @@ use super::answer::excerpt;
 use super::connection::Connection;
 use super::exchange::Limits;
 use super::fault::Fault;
+use super::measure::{depth, shortened, size};
 use crate::core::tool::{Annotations, McpTool};
 
 /// No server has that many pages; one that says so repeats itself.
@@ -22,6 +23,14 @@ const MAX_TOOLS: usize = 1000;
 /// The longest name and the longest description that are passed on, in bytes.
 const MAX_NAME: usize = 256;
 const MAX_DESCRIPTION: usize = 64 * 1024;
+const MAX_TITLE: usize = 1024;
+/// The longest and the deepest schema that is passed on. It is journaled inside of other things, and compiled.
+const MAX_SCHEMA: usize = 256 * 1024;
+const MAX_DEPTH: usize = 64;
+/// How much of a list is kept, and how much of it is read, in bytes.
+const MAX_KEPT: usize = 16 * 1024 * 1024;
+const MAX_READ: usize = 64 * 1024 * 1024;
+const MAX_CURSOR: usize = 64 * 1024;
 
 /// What a server listed.
 #[derive(Debug, Default, PartialEq)]
@@ -32,6 +41,8 @@ pub(super) struct Listing {
     pub(super) left_out: Vec<(Option<String>, String)>,
     /// How long the server says that this holds (`ttlMs`): the shortest time of its pages.
     pub(super) time_to_live: Option<Duration>,
+    /// How much the tools come to, in bytes.
+    pub(super) kept: usize,
 }
 
 /// Asks for all pages. The order does not depend on the server's mood: prompts and comparisons live on that.
@@ -45,26 +56,36 @@ pub(super) async fn list(connection: &Connection, meta: &Map<String, Value>, lim
 async fn all_pages(connection: &Connection, meta: &Map<String, Value>, limits: Limits) -> Result<Listing, Fault> {
     let mut listing = Listing::default();
     let mut cursor = None;
-    let mut seen = HashSet::new();
+    let (mut seen, mut read) = (HashSet::new(), 0);
     for _ in 0..MAX_PAGES {
         let params = PaginatedRequestParams::default().with_cursor(cursor.take());
         let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
         let page = connection.exchange(request, meta.clone(), limits, &|_| {}).await?;
+        read += size(&page);
         let Some(next) = listing.add_page(page)? else {
             return Ok(listing);
         };
-        if listing.is_full() {
-            listing.overflowed();
+        let end = listing.overflow().or_else(|| objection(&next, &seen, read));
+        if let Some(why) = end {
+            listing.stopped(&why);
             return Ok(listing);
         }
-        if !seen.insert(next.clone()) {
-            listing.stopped(&format!("it gave the cursor `{next}` twice"));
-            return Ok(listing);
-        }
+        seen.insert(next.clone());
         cursor = Some(next);
     }
     listing.stopped(&format!("it has more than {MAX_PAGES} pages"));
     Ok(listing)
+}
+
+/// Why the next page is not asked for.
+fn objection(next: &str, seen: &HashSet<String>, read: usize) -> Option<String> {
+    if read > MAX_READ {
+        return Some(format!("it is longer than {} MiB", MAX_READ / 1024 / 1024));
+    }
+    if next.len() > MAX_CURSOR {
+        return Some(format!("it gave a cursor that is longer than {} KiB", MAX_CURSOR / 1024));
+    }
+    seen.contains(next).then(|| format!("it gave the cursor `{}` twice", shortened(next)))
 }
 
 impl Listing {
@@ -80,13 +101,16 @@ impl Listing {
             self.time_to_live = Some(self.time_to_live.map_or(time_to_live, |shortest| shortest.min(time_to_live)));
         }
         for tool in tools {
-            if self.is_full() {
-                self.overflowed();
+            if let Some(why) = self.overflow() {
+                self.stopped(&why);
                 return Ok(None);
             }
             let name = tool.get("name").and_then(Value::as_str).map(str::to_owned);
             match read(tool) {
-                Ok(tool) => self.tools.push(tool),
+                Ok(tool) => {
+                    self.kept += bytes(&tool);
+                    self.tools.push(tool);
+                }
                 Err(wrong) => {
                     let place = self.tools.len() + self.left_out.len() + 1;
                     let name = name.filter(|name| name.len() <= MAX_NAME).unwrap_or_else(|| format!("#{place}"));
@@ -101,12 +125,13 @@ impl Listing {
         }
     }
 
-    fn is_full(&self) -> bool {
-        self.tools.len() + self.left_out.len() >= MAX_TOOLS
-    }
-
-    fn overflowed(&mut self) {
-        self.stopped(&format!("it has more than {MAX_TOOLS} tools"));
+    /// Why no other tool is taken up.
+    fn overflow(&self) -> Option<String> {
+        if self.kept > MAX_KEPT {
+            return Some(format!("its tools come to more than {} MiB", MAX_KEPT / 1024 / 1024));
+        }
+        let is_full = self.tools.len() + self.left_out.len() >= MAX_TOOLS;
+        is_full.then(|| format!("it has more than {MAX_TOOLS} tools"))
     }
 
     fn stopped(&mut self, why: &str) {
@@ -127,7 +152,8 @@ struct Definition {
 }
 
 fn read(tool: Value) -> Result<McpTool, String> {
-    let definition: Definition = serde_json::from_value(tool).map_err(|error| error.to_string())?;
+    // The complaint quotes what is wrong, however long that is.
+    let definition: Definition = serde_json::from_value(tool).map_err(|error| shortened(&error.to_string()))?;
     if definition.name.is_empty() {
         return Err("`name` is empty".into());
     }
@@ -141,6 +167,16 @@ fn read(tool: Value) -> Result<McpTool, String> {
     if !input_schema.is_object() {
         return Err(format!("`inputSchema` is {}, not an object", excerpt(&input_schema)));
     }
+    if definition
+        .annotations
+        .as_ref()
+        .and_then(|hints| hints.title.as_ref())
+        .is_some_and(|title| title.len() > MAX_TITLE)
+    {
+        return Err(format!("`annotations.title` is longer than {MAX_TITLE} bytes"));
+    }
+    is_measured("inputSchema", &input_schema)?;
+    definition.output_schema.iter().try_for_each(|schema| is_measured("outputSchema", schema))?;
     if let Some(output) = definition.output_schema.as_ref().filter(|schema| !schema.is_object()) {
         return Err(format!("`outputSchema` is {}, not an object", excerpt(output)));
     }
@@ -151,6 +187,21 @@ fn read(tool: Value) -> Result<McpTool, String> {
         output_schema: definition.output_schema,
         annotations: definition.annotations.unwrap_or_default(),
     })
+}
+
+fn is_measured(name: &str, schema: &Value) -> Result<(), String> {
+    if size(schema) > MAX_SCHEMA {
+        return Err(format!("`{name}` is longer than {} KiB", MAX_SCHEMA / 1024));
+    }
+    match depth(schema) > MAX_DEPTH {
+        true => Err(format!("`{name}` is nested more than {MAX_DEPTH} levels deep")),
+        false => Ok(()),
+    }
+}
+
+fn bytes(tool: &McpTool) -> usize {
+    let output = tool.output_schema.as_ref().map_or(0, size);
+    tool.name.len() + tool.description.len() + size(&tool.input_schema) + output
 }
 
 #[cfg(test)]
@@ -209,6 +260,57 @@ mod tests {
         let told: Vec<(Option<&str>, bool)> =
             listing.left_out.iter().map(|(name, why)| (name.as_deref(), why.contains("is longer than"))).collect();
         assert_eq!((told, listing.tools.len()), (vec![(Some("#1"), true), (Some("wordy"), true)], 1));
+    }
+
+    #[test]
+    fn a_schema_beyond_measure_leaves_its_tool_out() {
+        let nested = |levels: usize| (0..levels).fold(json!({}), |inner, _| json!({"not": inner}));
+        let mut listing = Listing::default();
+        let page = json!({"tools": [
+            {"name": "long", "inputSchema": {"description": "x".repeat(MAX_SCHEMA)}},
+            {"name": "deep", "inputSchema": nested(MAX_DEPTH)},
+            {"name": "out", "inputSchema": {}, "outputSchema": nested(MAX_DEPTH)},
+            {"name": "titled", "inputSchema": {}, "annotations": {"title": "x".repeat(MAX_TITLE + 1)}},
+            {"name": "fine", "inputSchema": nested(MAX_DEPTH - 1)},
+        ]});
+        assert_eq!(listing.add_page(page), Ok(None));
+        let told: Vec<&str> = listing.left_out.iter().map(|(_, why)| why.as_str()).collect();
+        for (told, complaint) in told.iter().zip([
+            "`inputSchema` is longer than 256 KiB",
+            "`inputSchema` is nested more than 64 levels deep",
+            "`outputSchema` is nested more than 64 levels deep",
+            "`annotations.title` is longer than 1024 bytes",
+        ]) {
+            assert!(told.contains(complaint), "{told}");
+        }
+        assert_eq!((told.len(), listing.tools.len()), (4, 1));
+    }
+
+    #[test]
+    fn a_list_is_kept_to_a_measure_however_its_tools_are_spread() {
+        let mut listing = Listing::default();
+        let page = |from: usize| {
+            let big = |number: usize| json!({"name": format!("t{number}"), "inputSchema": {"x": "x".repeat(200_000)}});
+            json!({"tools": (from..from + 30).map(big).collect::<Vec<_>>(), "nextCursor": "more"})
+        };
+        let pages = (0..10).take_while(|number| listing.add_page(page(number * 30)).expect("a page").is_some()).count();
+        assert!((2..3).contains(&pages), "{pages}");
+        assert!(listing.kept < MAX_KEPT + MAX_SCHEMA, "{}", listing.kept);
+        assert!(listing.left_out[0].1.contains("its tools come to more than 16 MiB"), "{:?}", listing.left_out);
+    }
+
+    #[test]
+    fn a_complaint_is_short_whatever_it_complains_of() {
+        let mut listing = Listing::default();
+        let page = json!({"tools": [{"name": "t", "inputSchema": {}, "annotations": "A".repeat(3_000_000)}]});
+        assert_eq!(listing.add_page(page), Ok(None));
+        assert!(listing.left_out[0].1.len() < 1000, "{}", listing.left_out[0].1.len());
+        let cursor = "c".repeat(MAX_CURSOR);
+        let told = objection(&cursor, &HashSet::from([cursor.clone()]), 0).expect("it was there");
+        assert!(told.ends_with("...` twice") && told.len() < 1000, "{told}");
+        assert!(objection(&(cursor + "c"), &HashSet::new(), 0).expect("too long").contains("longer than 64 KiB"));
+        assert!(objection("c", &HashSet::new(), MAX_READ + 1).expect("too much").contains("longer than 64 MiB"));
+        assert_eq!(objection("c", &HashSet::new(), MAX_READ), None);
     }
 
     #[test]

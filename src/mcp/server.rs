@@ -13,10 +13,10 @@ use super::line::Line;
 use super::settings::{ServerSettings, Start};
 use super::status::ServerStatus;
 use super::supervisor::Supervisor;
-use super::tally::{Tally, Waiting};
+use super::tally::{Flight, Tally, Waiting};
 use super::{call, task};
 use crate::core::id::ServerId;
-use crate::core::tool::{CallReply, FailureKind, Outcome, ServerTools};
+use crate::core::tool::{CallReply, FailureKind, Outcome, ServerTools, TaskHandle};
 use crate::core::trace::SpanContext;
 use crate::ports::{McpCall, McpTask, Progress};
 
@@ -68,14 +68,14 @@ impl Server {
         let waiting = self.tally.wait();
         let Ok(_slot) = timeout_at(limits.deadline, self.slots.acquire()).await else {
             let remedy = ". A higher `max_concurrency` lets more run at a time";
-            return self.never_sent(limits, "was busy with other calls", "", remedy).into();
+            return self.never_sent(&call, limits, "was busy with other calls", "", remedy);
         };
         if let Ok(reply) = self.attempt(waiting, &call, limits, progress).await {
             return reply;
         }
         // The server turned it away unseen, together with its session. In a new one it is made for the first time.
         let second = self.attempt(self.tally.wait(), &call, limits, progress).await;
-        second.unwrap_or_else(|fault| self.failed(fault).into())
+        second.unwrap_or_else(|fault| self.in_vain(&call, fault))
     }
 
     /// Makes the call over the connection that there is, or is about to be. The error is that the session was over, so that
@@ -89,11 +89,14 @@ impl Server {
     ) -> Result<CallReply, Fault> {
         let connection = match timeout_at(limits.deadline, self.supervisor.link(limits.deadline)).await {
             Ok(Ok(connection)) => connection,
-            Ok(Err(reason)) => return Ok(Outcome::failed(FailureKind::Unavailable, reason).into()),
+            Ok(Err(reason)) => return Ok(not_made(call, FailureKind::Unavailable, reason)),
             Err(_) => {
                 let before = self.supervisor.standing().before();
-                return Ok(self.never_sent(limits, "was still starting", &before, "").into());
+                return Ok(self.never_sent(call, limits, "was still starting", &before, ""));
             }
+        };
+        let Ok(_turn) = timeout_at(limits.deadline, connection.turn(call.answered)).await else {
+            return Ok(self.never_sent(call, limits, "was busy with other calls", "", ""));
         };
         let said = self.supervisor.dial().output().map(|output| (output.mark(), output));
         let (flight, _under_way) = (waiting.sent(), connection.calls.token());
@@ -103,11 +106,11 @@ impl Server {
                 reply
             }
             Err(fault) => {
-                flight.failed();
+                count(flight, &fault);
                 if let Fault::SessionOver(_) = fault {
                     return Err(fault);
                 }
-                self.failed(fault).into()
+                self.in_vain(call, fault)
             }
         };
         if let (CallReply::Ended { outcome, stderr }, Some((mark, output))) = (&mut reply, said)
@@ -138,7 +141,7 @@ impl Server {
         }
         let noise = match fault {
             // What a child wrote is part of these already, or has nothing to do with them.
-            Fault::Disconnected(_) | Fault::NotSent(_) | Fault::SessionOver(_) => None,
+            Fault::Disconnected(_) | Fault::NotSent(_) | Fault::SessionOver(_) | Fault::TooLong(_) => None,
             Fault::Refused { .. } | Fault::Rejected(_) | Fault::NoMcp(_) => None,
             Fault::Demands(_) | Fault::TakenBack | Fault::PutOff { .. } => None,
             // The answer may have been among it.
@@ -170,9 +173,38 @@ impl Server {
         self.supervisor.close().await;
     }
 
-    fn never_sent(&self, limits: Limits, why: &str, before: &str, remedy: &str) -> Outcome {
+    /// What becomes of a call that got no reply.
+    fn in_vain(&self, call: &McpCall<'_>, fault: Fault) -> CallReply {
+        match task_of(call) {
+            Some(task) => task::untold(task, &format!("the MCP server `{}` {fault}", self.id)),
+            None => self.failed(fault).into(),
+        }
+    }
+
+    fn never_sent(&self, call: &McpCall<'_>, limits: Limits, why: &str, before: &str, remedy: &str) -> CallReply {
         let (id, total) = (&self.id, seconds(limits.total));
-        let message = format!("the MCP server `{id}` {why} for {total} s{before}; the call was not made{remedy}");
-        Outcome::failed(FailureKind::Timeout, message)
+        let why = format!("the MCP server `{id}` {why} for {total} s{before}; the call was not made{remedy}");
+        not_made(call, FailureKind::Timeout, why)
+    }
+}
+
+fn not_made(call: &McpCall<'_>, kind: FailureKind, why: String) -> CallReply {
+    match task_of(call) {
+        Some(task) => task::untold(task, &why),
+        None => Outcome::failed(kind, why).into(),
+    }
+}
+
+/// The task that a call became, when it is told something. It goes on, whatever comes of that.
+fn task_of<'a>(call: &McpCall<'a>) -> Option<&'a TaskHandle> {
+    call.answered.and_then(|answered| answered.needed.task.as_ref())
+}
+
+fn count(flight: Flight<'_>, fault: &Fault) {
+    match fault {
+        Fault::NotSent(_) | Fault::SessionOver(_) => flight.unsent(),
+        Fault::Refused { .. } | Fault::Demands(_) | Fault::TakenBack | Fault::PutOff { .. } => flight.answered(),
+        Fault::Rejected(_) | Fault::NoMcp(_) | Fault::TooLong(_) | Fault::Unreadable(_) => flight.answered(),
+        Fault::Silent(_) | Fault::Late(_) | Fault::OutOfTime(_) | Fault::Disconnected(_) => flight.failed(),
     }
 }

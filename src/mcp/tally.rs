@@ -96,6 +96,11 @@ impl Flight<'_> {
     pub(super) fn failed(self) {
         self.tally.lock().failed += 1;
     }
+
+    /// It turned out that it could not be sent.
+    pub(super) fn unsent(self) {
+        self.tally.lock().made -= 1;
+    }
 }
 
 impl Drop for Waiting<'_> {
@@ -135,6 +140,8 @@ mod tests {
         second.failed();
         drop(tally.wait().sent());
         assert_eq!(counts(), [0, 0, 3, 1]);
+        tally.wait().sent().unsent();
+        assert_eq!(counts(), [0, 0, 3, 1], "what was not sent was not made");
         let slow = tally.wait().sent();
         tokio::time::advance(Duration::from_millis(600)).await;
         slow.answered();

@@ -14,13 +14,17 @@ use super::answer::{Answer, excerpt};
 use super::connection::Connection;
 use super::exchange::Limits;
 use super::fault::Fault;
+use super::measure::shortened;
 use super::{answer, elicitation};
 use crate::core::run::Answered;
 use crate::core::tool::{CallReply, FailureKind, InputNeeded, Outcome, Question, TaskHandle};
 use crate::ports::{McpTask, TaskWish};
 
-/// JSON-RPC: something went wrong in the server, about which this says nothing.
-const INTERNAL_ERROR: i32 = -32603;
+/// The errors of a server that knows no such task (invalid params), or no tasks (no such method). Any other says nothing
+/// about the task: a server that is busy now is asked again.
+const UNKNOWN: [i32; 2] = [-32602, -32601];
+/// The longest name of a task that is kept, in bytes.
+const MAX_ID: usize = 1024;
 
 /// What is wanted of a task. An error says why the server could not be asked, and nothing about the task.
 pub(super) async fn ask(
@@ -36,7 +40,7 @@ pub(super) async fn ask(
         }
     };
     let said = match connection.exchange(request, meta, limits, &|_| {}).await {
-        Err(Fault::Refused { code, message, .. }) if code != INTERNAL_ERROR => {
+        Err(Fault::Refused { code, message, .. }) if UNKNOWN.contains(&code) => {
             connection.told.forget(&task.task.id);
             return Ok(gone(task, code, &message).into());
         }
@@ -52,7 +56,8 @@ pub(super) async fn ask(
     }
 }
 
-/// Answers what a task asked. It goes on, to be asked about later.
+/// Answers what a task asked. It goes on, to be asked about later, whether or not it could be told: an error says why not,
+/// and [`untold`] is the reply then.
 pub(super) async fn tell(
     connection: &Connection,
     task: &TaskHandle,
@@ -68,6 +73,12 @@ pub(super) async fn tell(
     Ok(CallReply::Task(task.clone()))
 }
 
+/// A task that could not be told its answers goes on, and asks again if it still wants to know.
+pub(super) fn untold(task: &TaskHandle, why: &str) -> CallReply {
+    let message = format!("it was not told the answers: {why}");
+    CallReply::Task(TaskHandle { message: Some(shortened(&message)), ..task.clone() })
+}
+
 /// Reads a task as results carry it. The error says what is wrong with it.
 pub(super) fn handle(task: &Map<String, Value>) -> Result<TaskHandle, String> {
     let text = |name: &str| task.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -75,9 +86,12 @@ pub(super) fn handle(task: &Map<String, Value>) -> Result<TaskHandle, String> {
     let id = text("taskId")
         .filter(|id| !id.is_empty())
         .ok_or_else(|| format!("it is a task, but has no `taskId`: {}", excerpt(&Value::Object(task.clone()))))?;
+    if id.len() > MAX_ID {
+        return Err(format!("it is a task, but its `taskId` is longer than {MAX_ID} bytes: {}", shortened(&id)));
+    }
     Ok(TaskHandle {
         id,
-        message: text("statusMessage"),
+        message: task.get("statusMessage").and_then(Value::as_str).map(shortened),
         poll_ms: milliseconds("pollIntervalMs"),
         ttl_ms: milliseconds("ttlMs"),
     })
@@ -98,6 +112,7 @@ fn news(connection: &Connection, asked: &TaskHandle, said: Value) -> Result<Call
             Outcome::failed(FailureKind::Cancelled, message)
         }
         _ => {
+            let status = shortened(&status);
             return Err(Fault::Unreadable(format!("the task has the status `{status}`, which toolgate does not know")));
         }
     };
@@ -191,6 +206,16 @@ mod tests {
             json!({"taskId": "t", "status": "working", "statusMessage": "half", "pollIntervalMs": 5, "ttlMs": null});
         let expected = TaskHandle { id: "t".into(), message: Some("half".into()), poll_ms: Some(5), ttl_ms: None };
         assert_eq!(handle(task.as_object().expect("an object")), Ok(expected));
+    }
+
+    #[test]
+    fn a_handle_is_kept_to_a_measure() {
+        let task = json!({"taskId": "t", "statusMessage": "x".repeat(1_000_000)});
+        let kept = handle(task.as_object().expect("an object")).expect("a handle");
+        assert!(kept.message.expect("its words").len() < 1000);
+        let endless = json!({"taskId": "t".repeat(MAX_ID + 1)});
+        let why = handle(endless.as_object().expect("an object")).expect_err("beyond measure");
+        assert!(why.contains("its `taskId` is longer than 1024 bytes") && why.len() < 1000, "{why}");
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! MCP servers as real processes and real HTTP endpoints: good ones, bad ones, and other people's.
 
 mod auth;
+mod busy_tasks;
 mod calls;
 mod demo;
+mod desk;
 mod egress;
 mod elicitation;
 mod eras;
@@ -17,4 +19,5 @@ mod sessions;
 mod supervision;
 mod support;
 mod tasks;
+mod too_long;
 mod tool_headers;

@@ -21,7 +21,7 @@ pub(super) enum Callback {
 pub(super) enum Stray {
     /// Its state is not ours: it answers somebody else's question.
     State,
-    /// It has neither a code nor an error.
+    /// It has neither a code nor an error, or something of it twice.
     Empty,
 }
 
@@ -29,12 +29,13 @@ impl Callback {
     /// Reads the address, if it answers the question with that state. A parameter that is there twice makes it no answer.
     pub(super) fn read(address: &str, state: &str) -> Result<Self, Stray> {
         let url = Url::parse(address).map_err(|_| Stray::Empty)?;
-        let value = |name: &str| {
-            let mut values = url.query_pairs().filter(|(key, _)| key == name).map(|(_, value)| value.into_owned());
-            values.next().filter(|_| values.next().is_none())
-        };
-        if value("state").is_none_or(|received| received != state) {
+        let value = |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
+        let is_doubled = |name: &&str| url.query_pairs().filter(|(key, _)| key == name).count() > 1;
+        if is_doubled(&"state") || value("state").is_none_or(|received| received != state) {
             return Err(Stray::State);
+        }
+        if ["code", "error", "error_description", "iss"].iter().any(is_doubled) {
+            return Err(Stray::Empty);
         }
         if let Some(error) = value("error") {
             let why = value("error_description").map(|why| format!("{error}: {why}")).unwrap_or(error);
@@ -76,7 +77,13 @@ mod tests {
         for query in ["code=c&state=s2", "code=c", "code=c&state=s1&state=s1", "error=access_denied&state=s2"] {
             assert_eq!(read(query).expect_err(query), Stray::State);
         }
-        for query in ["state=s1", "code=a&code=b&state=s1"] {
+        for query in [
+            "state=s1",
+            "code=a&code=b&state=s1",
+            "code=c&state=s1&iss=https%3A%2F%2Fas.test&iss=https%3A%2F%2Fother.test",
+            "code=c&state=s1&error=access_denied&error=access_denied",
+            "error=access_denied&error_description=a&error_description=b&state=s1",
+        ] {
             assert_eq!(read(query).expect_err(query), Stray::Empty);
         }
     }

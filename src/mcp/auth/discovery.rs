@@ -1,6 +1,7 @@
 //! Who grants access to a server: its metadata (RFC 9728) names an authorization server, whose metadata (RFC 8414, OpenID
 //! Connect) names endpoints. The SDK finds them; here is checked what it leaves to us: where they lead.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, WWW_AUTHENTICATE};
@@ -8,6 +9,7 @@ use reqwest::{Client, StatusCode, Url, redirect};
 use rmcp::transport::auth::{AuthorizationManager, AuthorizationMetadata, OAuthClientConfig};
 
 use super::fault::{AccessError, failed, root_cause, shown};
+use super::guarded::Guarded;
 use crate::mcp::http::egress::Reach;
 
 const DIAL: Duration = Duration::from_secs(10);
@@ -58,14 +60,15 @@ impl Target {
     }
 
     async fn manager(&self) -> Result<AuthorizationManager, AccessError> {
-        let url = self.url.clone();
-        let mut manager = match self.reach.admits_private() {
-            true => AuthorizationManager::new_allowing_private_addresses(url).await,
-            false => AuthorizationManager::new(url).await,
+        let (url, client) = (self.url.clone(), self.client()?);
+        // The SDK has its own opinion of private addresses, which only a client of its own kind can be exempted from.
+        if self.reach.admits_private() && url.domain().is_some() {
+            let mut manager = AuthorizationManager::new_allowing_private_addresses(url).await.map_err(failed)?;
+            manager.with_client(client).map_err(failed)?;
+            return Ok(manager);
         }
-        .map_err(failed)?;
-        manager.with_client(self.client()?).map_err(failed)?;
-        Ok(manager)
+        let guarded = Arc::new(Guarded::over(client, self.reach.clone()));
+        AuthorizationManager::new_with_oauth_http_client(url, guarded).await.map_err(failed)
     }
 
     /// A client that dials what may be dialled, and goes nowhere that it was not told to.

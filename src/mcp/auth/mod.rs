@@ -13,6 +13,7 @@ mod consent;
 mod credentials;
 mod discovery;
 mod fault;
+mod guarded;
 mod headless;
 mod login;
 mod loopback;

@@ -17,7 +17,7 @@ use secrecy::ExposeSecret;
 
 pub(super) use explain::{answered_without_mcp, explain, is_broken_off, is_locked, is_unreachable, send_fault};
 use traced::Traced;
-pub(super) use verdict::{session_is_over, was_answered};
+pub(super) use verdict::{session_is_over, was_answered, was_too_long};
 
 use super::auth::{Access, Authorized};
 use super::headers::ToolHeaders;

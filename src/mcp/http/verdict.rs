@@ -19,6 +19,14 @@ pub(in crate::mcp) fn was_answered(error: &DynamicTransportError) -> bool {
     }
 }
 
+/// How many bytes of JSON are read at most, if it answered with more.
+pub(in crate::mcp) fn was_too_long(error: &DynamicTransportError) -> Option<usize> {
+    match error.error.downcast_ref::<Failure>() {
+        Some(StreamableHttpError::ResponseBodyTooLarge { max_size }) => Some(*max_size),
+        _ => None,
+    }
+}
+
 /// Whether the server turned a request away because it does not know the session, so that a new handshake is due and
 /// the request was certainly not carried out.
 pub(in crate::mcp) fn session_is_over(error: &DynamicTransportError) -> bool {

@@ -145,7 +145,7 @@ impl Keeper {
             () = wind_down.cancelled() => self.wind_down().await,
         };
         // What it started itself has no business without it, and may hold its stderr open.
-        self.group.kill();
+        self.group.finish();
         let _ = tokio::time::timeout(LAST_WORDS, reading.join_next()).await;
         self.exited.send_replace(status);
     }

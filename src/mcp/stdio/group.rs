@@ -4,23 +4,36 @@
 /// A process group of our own making. Whatever of it is left is killed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Group {
-    leader: u32,
+    /// `None` once it is over: the number may be somebody else's by then.
+    leader: Option<u32>,
 }
 
 impl Group {
     /// The group that the process leads.
     pub(super) fn led_by(leader: u32) -> Self {
-        Self { leader }
+        Self { leader: Some(leader) }
     }
 
     /// Asks all of it to end.
     pub(super) fn terminate(&self) {
-        signal::send(self.leader, signal::Kind::Terminate);
+        self.send(signal::Kind::Terminate);
     }
 
     /// Ends all of it.
     pub(super) fn kill(&self) {
-        signal::send(self.leader, signal::Kind::Kill);
+        self.send(signal::Kind::Kill);
+    }
+
+    /// Ends what is left of it now that its leader is no more, and never again.
+    pub(super) fn finish(&mut self) {
+        self.kill();
+        self.leader = None;
+    }
+
+    fn send(&self, kind: signal::Kind) {
+        if let Some(leader) = self.leader {
+            signal::send(leader, kind);
+        }
     }
 }
 

@@ -62,9 +62,8 @@ impl Shelf {
             let difference = Difference::between(&good.listing.tools, &listing.tools);
             tracing::info!(%server, ?difference, "the tools of an MCP server changed");
         }
-        if is_other || outdated || kept.trouble.is_some() {
-            kept.generation += 1;
-        }
+        // What is outdated was shown as one more already. That must not pass for what differs now.
+        kept.generation += u64::from(outdated) + u64::from(is_other || kept.trouble.is_some());
         kept.good = Some(Good { listing, current });
         kept.trouble = None;
         kept.asked = Some(asked);
@@ -251,7 +250,25 @@ mod tests {
         let outdated = shelf.generation();
         assert!(outdated > before, "so that runs ask again");
         keep(&shelf, listing(&["a"], Some(minute)), true);
-        assert!(shelf.is_current() && shelf.generation() >= outdated);
+        assert!(shelf.is_current() && shelf.generation() == outdated, "what runs were given meanwhile still holds");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_differs_after_a_list_was_outdated_is_another_generation_than_the_outdated_one() {
+        let (shelf, minute) = (Shelf::default(), Duration::from_secs(60));
+        keep(&shelf, listing(&["a"], Some(minute)), true);
+        tokio::time::advance(minute).await;
+        let outdated = shelf.generation();
+        keep(&shelf, listing(&["b"], Some(minute)), true);
+        assert!(shelf.generation() > outdated, "another list");
+
+        tokio::time::advance(minute).await;
+        let outdated = shelf.generation();
+        shelf.trouble("away".into(), None);
+        let away = shelf.generation();
+        assert!(away > outdated);
+        keep(&shelf, listing(&["b"], Some(minute)), true);
+        assert!(shelf.generation() > away, "it is back");
     }
 
     #[test]

@@ -166,7 +166,7 @@ async fn a_server_that_wants_what_it_was_never_offered_fails_its_call_by_name() 
 }
 
 /// Answers `tools/call` of a modern server as the script says, over and over at its end.
-async fn scripted(results: Vec<Value>) -> (ServerSettings, std::sync::Arc<std::sync::Mutex<Vec<Value>>>) {
+pub(super) async fn scripted(results: Vec<Value>) -> (ServerSettings, std::sync::Arc<std::sync::Mutex<Vec<Value>>>) {
     let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let calls = heard.clone();
     let answer = move |axum::Json(request): axum::Json<Value>| {

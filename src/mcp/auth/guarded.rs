@@ -1,0 +1,74 @@
+//! The HTTP client of the SDK's OAuth machine. The SDK follows what metadata names, by itself: each address is judged
+//! here, right before it is dialled. Names are judged where they are resolved, by the client's own resolver.
+
+use futures::StreamExt as _;
+use http::{Request, Response};
+use reqwest::Client;
+use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest};
+
+use crate::mcp::http::egress::Reach;
+
+/// No metadata and no token is longer, in bytes.
+const LONGEST: usize = 1024 * 1024;
+
+/// A client that goes nowhere it may not.
+pub(super) struct Guarded {
+    client: Client,
+    reach: Reach,
+}
+
+impl Guarded {
+    /// On top of a client that resolves names within that reach, and follows no redirects.
+    pub(super) fn over(client: Client, reach: Reach) -> Self {
+        Self { client, reach }
+    }
+
+    async fn send(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, OAuthHttpClientError> {
+        let request = reqwest::Request::try_from(request)?;
+        self.reach.check(request.url())?;
+        let answer = self.client.execute(request).await?;
+        let mut copy = Response::builder().status(answer.status()).version(answer.version());
+        for (name, value) in answer.headers() {
+            copy = copy.header(name, value);
+        }
+        let (mut body, mut chunks) = (Vec::new(), answer.bytes_stream());
+        while let Some(chunk) = chunks.next().await {
+            body.extend_from_slice(&chunk?);
+            if body.len() > LONGEST {
+                return Err(format!("the answer is longer than {} KiB", LONGEST / 1024).into());
+            }
+        }
+        Ok(copy.body(body)?)
+    }
+}
+
+impl OAuthHttpClient for Guarded {
+    fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
+        Box::pin(self.send(request.request))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use reqwest::Url;
+
+    use super::*;
+    use crate::mcp::http::egress::Egress;
+
+    #[tokio::test]
+    async fn where_clouds_tell_their_secrets_is_not_dialled_whatever_metadata_names() {
+        for (server, allow_private) in [("https://mcp.test/mcp", false), ("https://10.0.0.4/mcp", true)] {
+            let server = Url::parse(server).expect("a URL");
+            let reach = Reach::from_server(Egress::Operator, &server, allow_private);
+            let guarded = Guarded::over(Client::new(), reach);
+            for address in ["http://168.63.129.16/metadata", "http://100.100.100.200/", "http://169.254.169.254/"] {
+                let request = Request::get(address).body(Vec::new()).expect("a request");
+                let refused = tokio::time::timeout(Duration::from_secs(1), guarded.send(request)).await;
+                let why = refused.expect("at once").expect_err(address).to_string();
+                assert!(why.contains("which is not on the public internet"), "{why}");
+            }
+        }
+    }
+}
