@@ -77,7 +77,7 @@ impl Ports {
             Ok(()) => fit,
             Err(error) => {
                 tracing::warn!(%run, %error, "a large result could not be kept whole");
-                bounded(output, limit, Keeping::Nowhere("the store could not be used")).0
+                bounded(output, limit, Keeping::Failed("the store could not be used")).0
             }
         }
     }

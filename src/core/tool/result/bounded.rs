@@ -24,9 +24,12 @@ const MIN_ROOM: usize = 512;
 pub enum Keeping<'a> {
     /// It is kept elsewhere, up to so many bytes each.
     UpTo(usize),
-    /// It is not: why.
+    /// There is no other place: why. Texts are cut, media stay where they are.
     Nowhere(&'a str),
 }
+    /// The other place could not be used: why. What was to be kept there is left out, media as well: the journal is no
+    /// place for what was never meant to be in it.
+    Failed(&'a str),
 
 /// Content that has to be kept before the result that names it is recorded.
 #[derive(Clone, PartialEq, Eq)]
@@ -71,7 +74,11 @@ struct Bounding<'a> {
 impl<'a> Bounding<'a> {
     /// Puts a handle in the place of bytes.
     fn media(&mut self, part: &mut Part) {
-        let Keeping::UpTo(most) = self.keeping else { return };
+        let most = match self.keeping {
+            Keeping::UpTo(most) => most,
+            Keeping::Failed(_) => usize::MAX,
+            Keeping::Nowhere(_) => return,
+        };
         let Some((media_type, data)) = part.take_data() else { return };
         let Some(bytes) = Media::decode(&data) else {
             let note = match self.keep("text/plain".into(), data.into_bytes(), KeptForm::Text) {
@@ -88,8 +95,13 @@ impl<'a> Bounding<'a> {
             ));
             return;
         }
-        if let Rest::Kept(handle) = self.keep(media_type, bytes, KeptForm::Media) {
-            part.refer(handle);
+        let size = bytes.len();
+        match self.keep(media_type.clone(), bytes, KeptForm::Media) {
+            Rest::Kept(handle) => part.refer(handle),
+            Rest::Lost(why) => {
+                *part =
+                    Part::text(format!("[toolgate] {media_type} of {size} bytes came here and is not kept: {why}."));
+            }
         }
     }
 
@@ -159,7 +171,7 @@ impl<'a> Bounding<'a> {
     /// Notes what is to be kept, if it can be.
     fn keep(&mut self, media_type: String, bytes: Vec<u8>, form: KeptForm) -> Rest<'a> {
         match self.keeping {
-            Keeping::Nowhere(why) => Rest::Lost(why),
+            Keeping::Nowhere(why) | Keeping::Failed(why) => Rest::Lost(why),
             Keeping::UpTo(most) if bytes.len() > most => Rest::Lost("it is more than a store keeps, which is 64 MiB"),
             Keeping::UpTo(_) => {
                 let handle = BlobHandle::of(&bytes);
