@@ -9,6 +9,7 @@ use super::document::{document, media_type, text_mut, text_of, weight};
 use super::{Kept, KeptForm};
 use crate::core::blob::BlobHandle;
 use crate::core::chat::{Media, Part};
+use crate::core::json;
 use crate::core::tool::ToolOutput;
 
 /// The smallest limit there is: less would not hold the lines that say what is missing.
@@ -26,10 +27,10 @@ pub enum Keeping<'a> {
     UpTo(usize),
     /// There is no other place: why. Texts are cut, media stay where they are.
     Nowhere(&'a str),
-}
     /// The other place could not be used: why. What was to be kept there is left out, media as well: the journal is no
     /// place for what was never meant to be in it.
     Failed(&'a str),
+}
 
 /// Content that has to be kept before the result that names it is recorded.
 #[derive(Clone, PartialEq, Eq)]
@@ -43,7 +44,8 @@ pub struct Whole {
 }
 
 /// The result with at most `limit` bytes of text in its content, and as many in its structured form, and what has to be
-/// kept for that. The same result becomes the same. A limit of less than half of [`MIN_RESULT_BYTES`] counts as that.
+/// kept for that. A structured form that is nested too deep to be recorded has no room at all. The same result becomes the
+/// same. A limit of less than half of [`MIN_RESULT_BYTES`] counts as that.
 pub fn bounded(mut output: ToolOutput, limit: usize, keeping: Keeping<'_>) -> (ToolOutput, Vec<Whole>) {
     // Whatever was said about it, it was not we who kept anything.
     output.kept.clear();
@@ -51,7 +53,7 @@ pub fn bounded(mut output: ToolOutput, limit: usize, keeping: Keeping<'_>) -> (T
     output.content.iter_mut().for_each(|part| bounding.media(part));
     let limit = limit.max(MIN_RESULT_BYTES / 2);
     let structured = output.structured.take().and_then(|value| match value.to_string() {
-        json if json.len() <= limit => {
+        json if json.len() <= limit && !json::is_deeper_than(&value, json::MAX_DEPTH) => {
             output.structured = Some(value);
             None
         }
