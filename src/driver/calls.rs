@@ -49,7 +49,13 @@ impl Driver<'_> {
             let landed = match self.unless_ended(journal, flight.next()).await {
                 Waited::Done(Some(landed)) => landed,
                 Waited::Done(None) => break,
-                Waited::Interrupted => return journal.catch_up().await,
+                Waited::Interrupted => {
+                    // What has landed by now may be a task, which would go on for nobody.
+                    while let Some(Some(landed)) = flight.next().now_or_never() {
+                        record(journal, landed)?;
+                    }
+                    return journal.catch_up().await;
+                }
             };
             record(journal, landed)?;
             while let Some(Some(landed)) = flight.next().now_or_never() {
@@ -92,12 +98,6 @@ async fn make(ports: &Ports, run: &RunId, live: &Toolset, call: Outgoing) -> (Ca
     (call.id, reply)
 }
 
-async fn send(ports: &Ports, run: &RunId, call: &Outgoing) -> CallReply {
-    let Origin::Mcp { server, tool } = &call.tool.origin else {
-        return Outcome::failed(FailureKind::Unavailable, "this tool is at no server").into();
-    };
-    let show = |progress| {
-        let update = Update::Delta(Delta::Progress { call: call.id.clone(), progress });
 /// A panic ends one call, and not its run.
 async fn caught(call: impl Future<Output = CallReply>) -> CallReply {
     AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_panic| {
@@ -106,6 +106,12 @@ async fn caught(call: impl Future<Output = CallReply>) -> CallReply {
     })
 }
 
+async fn send(ports: &Ports, run: &RunId, call: &Outgoing) -> CallReply {
+    let Origin::Mcp { server, tool } = &call.tool.origin else {
+        return Outcome::failed(FailureKind::Unavailable, "this tool is at no server").into();
+    };
+    let show = |progress| {
+        let update = Update::Delta(Delta::Progress { call: call.id.clone(), progress });
         ports.sinks.iter().for_each(|sink| sink.observe(run, &update));
     };
     let request = McpCall {

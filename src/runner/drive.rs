@@ -13,7 +13,7 @@ use super::given::{gives, grants, require_servers};
 use super::watch::Hub;
 use super::{AgentRunner, Report, Request, RunnerError, Watch};
 use crate::core::blob::BlobHandle;
-use crate::core::id::{RunId, SessionId};
+use crate::core::id::{CallId, RunId, SessionId};
 use crate::core::run::{Event, Input, Recorded, Resume, Started, Status, Trigger};
 use crate::core::trace::Trace;
 use crate::driver::{Agent, DriveError, Driver, Journal, Progress};
@@ -87,11 +87,12 @@ impl AgentRunner {
             let events = journal.run().accept(&input).map_err(RunnerError::Refused)?;
             let grants = grants(&journal, &events);
             let waits = !journal.run().pending().is_empty() || journal.run().ending().is_some();
-            let news = match known.take() {
-                Some(news) => news,
-                None => self.news_of_tasks(&journal).await.events,
-            };
-            let news: Vec<Event> = news.into_iter().filter(|event| journal.run().admit(event).is_ok()).collect();
+            // What is given or to be done does not wait for servers that may not answer: they are asked afterwards.
+            if known.is_none() && events.is_empty() && waits {
+                known = Some(self.news_of_tasks(&journal, |_| true).await.events);
+            }
+            let news = known.iter().flatten().filter(|event| journal.run().admit(event).is_ok());
+            let news: Vec<Event> = news.cloned().collect();
             if events.is_empty() && news.is_empty() && waits {
                 return Ok(at_rest(&journal));
             }
@@ -105,7 +106,8 @@ impl AgentRunner {
                         return Ok(self.join(run, &driven));
                     }
                     None => {
-                        // It is being laid down, or being taken up by somebody who was quicker.
+                        // It is being laid down, asks about its tasks, or is being taken up by somebody who was quicker.
+                        driven.hint.wake();
                         let _ = tokio::time::timeout(self.inner.ports.poll, driven.rest).await;
                         continue;
                     }
@@ -113,8 +115,7 @@ impl AgentRunner {
             };
             journal.stage(self.resumed(trace.clone()))?;
             journal.stage_all(events)?;
-            journal.stage_all(news.clone())?;
-            known = Some(news);
+            journal.stage_all(news)?;
             let updates = self.watch(run);
             match journal.take(&history).await {
                 Ok(Progress::Committed) => {}
@@ -132,7 +133,11 @@ impl AgentRunner {
                 Err(error) => return Err(error.into()),
             }
             self.remember(&grants).await;
-            return Ok(self.spawn(seat, journal, agent, updates));
+            let unheard = match known {
+                Some(_) => BTreeSet::new(),
+                None => journal.run().tasks().map(|(call, ..)| call.clone()).collect(),
+            };
+            return Ok(self.spawn(seat, journal, agent, updates, unheard));
         }
     }
 
@@ -237,7 +242,7 @@ impl AgentRunner {
         let updates = self.watch(&run);
         self.share_blobs(&journal).await?;
         match journal.take(history).await? {
-            Progress::Committed => Ok(self.spawn(seat, journal, agent, updates)),
+            Progress::Committed => Ok(self.spawn(seat, journal, agent, updates, BTreeSet::new())),
             Progress::CaughtUp => Err(RunnerError::Lost(run)),
         }
     }
@@ -255,14 +260,28 @@ impl AgentRunner {
         Ok(blobs.share(journal.id(), &named).await.map_err(DriveError::from)?)
     }
 
-    /// Drives the run in a task until it rests.
-    fn spawn(&self, seat: Seat, mut journal: Journal, agent: Arc<Agent>, updates: Watch) -> Execution {
+    /// Drives the run in a task until it rests. Before it does, the servers of the tasks of `unheard` are asked.
+    fn spawn(
+        &self,
+        seat: Seat,
+        mut journal: Journal,
+        agent: Arc<Agent>,
+        updates: Watch,
+        unheard: BTreeSet<CallId>,
+    ) -> Execution {
         let (run, rest) = (journal.id().clone(), seat.driven.rest.clone());
         let runner = self.clone();
         self.inner.tasks.spawn(async move {
             let ports = &runner.ports_of(journal.id());
             let mut driver = Driver::new(ports, &agent, &seat.driven.hint);
-            let driven = AssertUnwindSafe(driver.drive(&mut journal)).catch_unwind().await;
+            let drive = async {
+                driver.drive(&mut journal).await?;
+                if runner.hear_of_tasks(&mut journal, &unheard, &seat.driven.hint).await? {
+                    driver.drive(&mut journal).await?;
+                }
+                Ok(())
+            };
+            let driven = AssertUnwindSafe(drive).catch_unwind().await;
             let run = journal.id().clone();
             ports.servers.release(&run).await;
             if journal.run().ending().is_some() {
@@ -270,6 +289,7 @@ impl AgentRunner {
             }
             let now = ports.clock.now();
             ports.sinks.iter().for_each(|sink| sink.laid_down(&run, now));
+            runner.stop_tasks(&run, &ports.servers, journal.orphans());
             seat.leave(match driven {
                 Ok(Ok(())) => Ok(Report::of(run, journal.run())),
                 Ok(Err(DriveError::Owned(node))) => Err(RunnerError::DrivenElsewhere { run, node }),
