@@ -57,8 +57,13 @@ impl AgentRunner {
         let ports = &self.inner.ports;
         let first = Event::Started(started.into());
         self.inject(&id, request.injected);
-        let journal = Journal::begin(id, first, ports.store.clone(), ports.clock.clone(), ports.sinks.clone())?;
-        self.launch(journal, &[], agent).await
+        let begun = Journal::begin(id.clone(), first, ports.store.clone(), ports.clock.clone(), ports.sinks.clone());
+        let launched = match begun {
+            Ok(journal) => self.launch(journal, &[], agent).await,
+            Err(error) => Err(error.into()),
+        };
+        // Nobody was told of the run, so nobody can take it up.
+        launched.inspect_err(|_| self.inner.injections.forget(&id))
     }
 
     /// Gives a run what it is owed and drives it on. With nothing owed or given, a run that was left behind by a
@@ -94,6 +99,7 @@ impl AgentRunner {
             let news = known.iter().flatten().filter(|event| journal.run().admit(event).is_ok());
             let news: Vec<Event> = news.cloned().collect();
             if events.is_empty() && news.is_empty() && waits {
+                self.forget_if_over(&journal);
                 return Ok(at_rest(&journal));
             }
             require_servers(&journal, &agent, &self.inner.injections.of(run))?;
@@ -283,13 +289,11 @@ impl AgentRunner {
             };
             let driven = AssertUnwindSafe(drive).catch_unwind().await;
             let run = journal.id().clone();
+            runner.stop_tasks(&run, &ports.servers, journal.orphans());
             ports.servers.release(&run).await;
-            if journal.run().ending().is_some() {
-                runner.inner.injections.forget(&run);
-            }
+            runner.forget_if_over(&journal);
             let now = ports.clock.now();
             ports.sinks.iter().for_each(|sink| sink.laid_down(&run, now));
-            runner.stop_tasks(&run, &ports.servers, journal.orphans());
             seat.leave(match driven {
                 Ok(Ok(())) => Ok(Report::of(run, journal.run())),
                 Ok(Err(DriveError::Owned(node))) => Err(RunnerError::DrivenElsewhere { run, node }),
