@@ -1,6 +1,7 @@
 //! The values a child was given in confidence, to be taken out of what it writes. A child writes them in its own way, so
 //! each line of a value counts for itself: whoever prints a key that has several lines prints it line by line.
 
+use std::ffi::OsString;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -19,9 +20,9 @@ const TELLING_START: usize = 4;
 pub(super) struct Secrets(Arc<[SecretString]>);
 
 impl Secrets {
-    /// What a child with these settings is given.
-    pub(super) fn of(settings: &StdioSettings) -> Self {
-        let inherited = if settings.inherit_env { environment::confidential(std::env::vars_os()) } else { Vec::new() };
+    /// What a child with these settings is given, of our own variables what it inherits.
+    pub(super) fn of(settings: &StdioSettings, own: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let inherited = if settings.inherit_env { environment::confidential(own) } else { Vec::new() };
         Self::among(settings.env.values().chain(&inherited))
     }
 
@@ -110,6 +111,21 @@ mod tests {
     fn secrets<const N: usize>(values: [&str; N]) -> Secrets {
         let values = values.map(SecretString::from);
         Secrets::among(&values)
+    }
+
+    #[test]
+    fn what_a_child_inherits_is_as_secret_as_what_it_is_given() {
+        let settings = |inherit_env| StdioSettings {
+            env: [("A".to_owned(), SecretString::from("given-0123456789"))].into(),
+            inherit_env,
+            ..StdioSettings::default()
+        };
+        let shown = |inherit_env| {
+            let own = [("SLACK_TOKEN".into(), "own-0123456789".into())];
+            Secrets::of(&settings(inherit_env), own).redacted("given-0123456789 own-0123456789")
+        };
+        assert_eq!(shown(true), "[redacted] [redacted]");
+        assert_eq!(shown(false), "[redacted] own-0123456789", "it does not know it");
     }
 
     #[test]
