@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolgate::core::run::{Debt, Input, InputGiven, Limits, Resume, Status};
 use toolgate::core::tool::{CallReply, InputNeeded, Outcome, Question, Reaction, TaskHandle, ToolOutput};
-use toolgate::runner::Report;
+use toolgate::runner::{Execution, Report};
 
 use super::world::{Given, Kept, World, answer_to, given_an_agent, on_every_store, partly, results, say};
 
@@ -65,6 +65,12 @@ async fn until(mut is_so: impl AsyncFnMut() -> bool) {
     tokio::time::timeout(Duration::from_secs(20), waits).await.expect("it comes about");
 }
 
+/// Takes the run up with what is given. If that hangs it is a failure.
+async fn take_up(world: &World, report: &Report, resume: Resume) -> Execution {
+    let taken_up = world.runner.take_up(&report.run_id, Input::Resume(resume), None);
+    tokio::time::timeout(Duration::from_secs(20), taken_up).await.expect("it is taken up").unwrap()
+}
+
 async fn completed(world: &World, report: &Report) -> usize {
     world.journal(&report.run_id).await.iter().filter(|fact| **fact == "tool.completed").count()
 }
@@ -80,11 +86,11 @@ on_every_store! {
         let waiting = world.run().await;
         assert_eq!(waiting.pending.len(), 3);
 
-        let first = world.runner.take_up(&waiting.run_id, Input::Resume(given("call_1_2")), None).await.unwrap();
+        let first = take_up(&world, &waiting, given("call_1_2")).await;
         until(async || world.servers.asked_in_vain(TASK) == 1).await;
         assert_eq!(completed(&world, &waiting).await, 1);
 
-        let second = world.runner.take_up(&waiting.run_id, Input::Resume(given("call_1_3")), None).await.unwrap();
+        let second = take_up(&world, &waiting, given("call_1_3")).await;
         assert_eq!(first.rest().await.unwrap().status, Status::Pending, "it made room for the second one");
         until(async || world.servers.asked_in_vain(TASK) == 2).await;
         assert_eq!(completed(&world, &waiting).await, 2);
@@ -125,8 +131,7 @@ on_every_store! {
         world.servers.hang_in("print");
         let reactions = BTreeMap::from([("size".to_owned(), Reaction::decline())]);
         let inputs = vec![(PRINT.into(), InputGiven { reactions, by: "ann".into() })];
-        let answer = Input::Resume(Resume { inputs, ..Resume::default() });
-        let execution = world.runner.take_up(&waiting.run_id, answer, None).await.unwrap();
+        let execution = take_up(&world, &waiting, Resume { inputs, ..Resume::default() }).await;
         until(async || !world.servers.told().is_empty()).await;
 
         world.runner.cancel(&waiting.run_id, None).await.unwrap();
