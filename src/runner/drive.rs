@@ -17,7 +17,7 @@ use crate::core::id::{CallId, RunId, SessionId};
 use crate::core::run::{Event, Input, Recorded, Resume, Started, Status, Trigger};
 use crate::core::trace::Trace;
 use crate::driver::{Agent, DriveError, Driver, Journal, Progress};
-use crate::ports::Claim;
+use crate::ports::{Claim, Grant};
 
 /// How many runs are claimed together after a crash.
 const RECOVERED_AT_ONCE: usize = 64;
@@ -106,11 +106,8 @@ impl AgentRunner {
             self.keep(run, wholes).await?;
             let seat = match self.sit(run)? {
                 Ok(seat) => seat,
-                Err(driven) => match self.hand_in(run, &input, true).await? {
-                    Some(_) => {
-                        self.remember(&grants).await;
-                        return Ok(self.join(run, &driven));
-                    }
+                Err(driven) => match self.leave_to(Some(&driven), run, &input, &grants).await? {
+                    Some(execution) => return Ok(execution),
                     None => {
                         // It is being laid down, asks about its tasks, or is being taken up by somebody who was quicker.
                         driven.hint.wake();
@@ -129,22 +126,35 @@ impl AgentRunner {
                 Err(DriveError::Owned(node)) if !gives(&input) => {
                     return Err(RunnerError::DrivenElsewhere { run: run.clone(), node });
                 }
-                Err(DriveError::Owned(_)) => match self.hand_in(run, &input, false).await? {
-                    Some(_) => {
-                        self.remember(&grants).await;
-                        return Ok(self.follow_elsewhere(run));
-                    }
+                Err(DriveError::Owned(_)) => match self.leave_to(None, run, &input, &grants).await? {
+                    Some(execution) => return Ok(execution),
                     None => continue,
                 },
                 Err(error) => return Err(error.into()),
             }
             self.remember(&grants).await;
-            let unheard = match known {
-                Some(_) => BTreeSet::new(),
-                None => journal.run().tasks().map(|(call, ..)| call.clone()).collect(),
-            };
+            let tasks = journal.run().tasks().filter(|_| known.is_none());
+            let unheard = tasks.map(|(call, ..)| call.clone()).collect();
             return Ok(self.spawn(seat, journal, agent, updates, unheard));
         }
+    }
+
+    /// Leaves the input to whoever drives the run, here or in another process. `None` if nobody does any more.
+    async fn leave_to(
+        &self,
+        driven: Option<&Driven>,
+        run: &RunId,
+        input: &Input,
+        grants: &[Grant],
+    ) -> Result<Option<Execution>, RunnerError> {
+        if self.hand_in(run, input, driven.is_some()).await?.is_none() {
+            return Ok(None);
+        }
+        self.remember(grants).await;
+        Ok(Some(match driven {
+            Some(driven) => self.join(run, driven),
+            None => self.follow_elsewhere(run),
+        }))
     }
 
     /// An execution of another process, whose rest is waited for. If that process dies, the run is taken up here.
