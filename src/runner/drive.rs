@@ -299,7 +299,7 @@ impl AgentRunner {
             };
             let driven = AssertUnwindSafe(drive).catch_unwind().await;
             let run = journal.id().clone();
-            runner.stop_tasks(&run, &ports.servers, journal.orphans());
+            runner.stop_tasks(&run, &ports.servers, journal.orphans().to_vec());
             ports.servers.release(&run).await;
             runner.forget_if_over(&journal);
             let now = ports.clock.now();

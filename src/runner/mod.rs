@@ -179,7 +179,7 @@ impl AgentRunner {
                 driven.hint.wake();
             }
             if !is_at_work && journal.run().ending().is_some() {
-                self.stop_tasks(run, &self.servers_of(run), journal.orphans());
+                self.stop_tasks(run, &self.servers_of(run), journal.orphans().to_vec());
                 self.forget_if_over(&journal);
                 self.inner.hub.laid_down(run, self.inner.ports.clock.now());
             }

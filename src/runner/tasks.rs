@@ -117,8 +117,8 @@ impl AgentRunner {
     }
 
     /// Tells the servers of tasks that nobody waits for any more to stop. Nobody waits for that either, and it may fail.
-    pub(super) fn stop_tasks(&self, id: &RunId, servers: &Arc<dyn McpServers>, tasks: &[OpenTask]) {
-        for OpenTask { call, origin, task, trace } in tasks.iter().cloned() {
+    pub(super) fn stop_tasks(&self, id: &RunId, servers: &Arc<dyn McpServers>, tasks: Vec<OpenTask>) {
+        for OpenTask { call, origin, task, trace } in tasks {
             let (servers, id) = (servers.clone(), id.clone());
             self.inner.tasks.spawn(async move {
                 let Origin::Mcp { server, tool } = &origin else { return };
