@@ -47,14 +47,18 @@ impl Server {
 
     /// Forgets all sessions, once, when it was called often enough.
     fn lose_session(&mut self) -> Option<Vec<Action>> {
-        let calls = self.faults.find(|fault| if let Fault::LostSession(calls) = fault { Some(calls) } else { None })?;
+        let sessions = self.faults.find(|fault| if let Fault::LostSession(calls) = fault { Some(calls) } else { None });
+        let streams = self.faults.find(|fault| if let Fault::LostStreams(calls) = fault { Some(calls) } else { None });
+        let calls = sessions.or(streams)?;
         if self.has_lost_session || self.executed < calls {
             return None;
         }
         self.has_lost_session = true;
         let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}"#.to_owned();
         let not_found = HttpAnswer { status: 404, headers: &[("content-type", "application/json")], body };
-        Some(vec![Action::ForgetSessions, Action::AnswerHttp(not_found)])
+        let mut actions = vec![Action::ForgetSessions, Action::AnswerHttp(not_found)];
+        actions.extend(streams.map(|_| Action::BreakEverything));
+        Some(actions)
     }
 
     /// The time a call takes, with progress if that is wanted on both sides.

@@ -11,6 +11,8 @@ pub(crate) enum Fault {
     Hang(Moment),
     Slow(Moment, Duration),
     HangAtDiscover,
+    HangAtInitialize,
+    DiscoverBreaksOnce,
     DieAtDiscover,
     DieAtStart,
     AsksRoots,
@@ -18,7 +20,11 @@ pub(crate) enum Fault {
     GrowingCursor,
     MalformedTool,
     DuplicateTool,
+    TaskOnlyTool,
     ToolsChange,
+    HangAtListen,
+    ListenEnds,
+    ListenBreaks,
     ProgressEvery(Duration),
     DieInCall,
     LateReply,
@@ -35,6 +41,7 @@ pub(crate) enum Fault {
     DuplicateReplies,
     ConnectionReset,
     LostSession(u64),
+    LostStreams(u64),
     Http500(Moment),
     Http503RetryAfter(Moment),
     HttpHtml(Moment),
@@ -85,6 +92,7 @@ enum Only {
     Http,
     LegacyHttp,
     Modern,
+    ModernHttp,
 }
 
 /// How a fault is made of what follows its name.
@@ -171,6 +179,9 @@ impl Only {
                 (!is_http || options.era == Era::Modern).then_some("HTTP sessions: add --http PORT and --era legacy")
             }
             Self::Modern => (options.era == Era::Legacy).then_some("--era modern or --era dual"),
+            Self::ModernHttp => {
+                (!is_http || options.era == Era::Legacy).then_some("HTTP: add --http PORT and --era modern or dual")
+            }
         }
     }
 }
@@ -207,12 +218,14 @@ const fn kind(name: &'static str, only: Only, make: Make, help: &'static str) ->
 #[rustfmt::skip]
 pub(crate) const TABLE: &[Kind] = {
     use Make::{At, Milliseconds, Number, Plain, Seconds};
-    use Only::{Anywhere, Http, LegacyHttp, Modern, Stdio};
+    use Only::{Anywhere, Http, LegacyHttp, Modern, ModernHttp, Stdio};
     &[
         kind("hang-at-start", Anywhere, Plain(Fault::Hang(Moment::Start)), "reads everything and never answers anything"),
         kind("slow-start", Anywhere, Seconds(|time| Fault::Slow(Moment::Start, time), 2.0), "reads nothing for that long (2)"),
         kind("die-at-start", Anywhere, Plain(Fault::DieAtStart), "gives a reason on stderr and exits with 3"),
         kind("hang-at-discover", Anywhere, Plain(Fault::HangAtDiscover), "is silent to server/discover, and to nothing else"),
+        kind("discover-breaks-once", ModernHttp, Plain(Fault::DiscoverBreaksOnce), "breaks the connection of the first server/discover"),
+        kind("hang-at-initialize", Anywhere, Plain(Fault::HangAtInitialize), "is silent to initialize, and to nothing else"),
         kind("die-at-discover", Anywhere, Plain(Fault::DieAtDiscover), "exits with 1 when the first message is not initialize"),
         kind("asks-roots", Anywhere, Plain(Fault::AsksRoots), "asks for roots right after initialize (modern: in each call)"),
 
@@ -222,7 +235,11 @@ pub(crate) const TABLE: &[Kind] = {
         kind("growing-cursor", Anywhere, Plain(Fault::GrowingCursor), "each page of tools has one more tool and a new nextCursor"),
         kind("malformed-tool", Anywhere, Plain(Fault::MalformedTool), "three of its tools have no usable inputSchema"),
         kind("duplicate-tool", Anywhere, Plain(Fault::DuplicateTool), "lists echo twice, with different definitions"),
+        kind("task-only-tool", Anywhere, Plain(Fault::TaskOnlyTool), "one more tool, whose execution.taskSupport is required"),
         kind("tools-change", Anywhere, Plain(Fault::ToolsChange), "after the first call mutant is another tool; 20 list_changed"),
+        kind("hang-at-listen", Modern, Plain(Fault::HangAtListen), "never acknowledges subscriptions/listen"),
+        kind("listen-ends", Modern, Plain(Fault::ListenEnds), "ends each stream of changes as soon as it began"),
+        kind("listen-breaks", ModernHttp, Plain(Fault::ListenBreaks), "breaks the connection of each stream of changes as soon"),
 
         kind("hang-at-call", Anywhere, Plain(Fault::Hang(Moment::Call)), "never answers tools/call"),
         kind("slow-call", Anywhere, Seconds(|time| Fault::Slow(Moment::Call, time), 2.0), "answers tools/call that late (2)"),
@@ -244,6 +261,7 @@ pub(crate) const TABLE: &[Kind] = {
         kind("connection-reset", Anywhere, Plain(Fault::ConnectionReset), "breaks the connection in a call and lives on"),
 
         kind("lost-session", LegacyHttp, Number("CALLS", Fault::LostSession, 2), "forgets its sessions once, after that many (2) calls"),
+        kind("lost-streams", LegacyHttp, Number("CALLS", Fault::LostStreams, 2), "the same, and breaks off all answers under way, as a restart does"),
         kind("http-500", Http, At(Fault::Http500), "answers with HTTP 500"),
         kind("http-503-retry-after", Http, At(Fault::Http503RetryAfter), "answers with HTTP 503 and Retry-After: 7"),
         kind("http-html", Http, At(Fault::HttpHtml), "answers with HTTP 200 and a web page"),

@@ -181,6 +181,12 @@ impl Outlet for Responses {
         self.put(exchange, Piece::Break);
     }
 
+    fn break_everything(&self) {
+        for response in locked(&self.open).values() {
+            let _ = response.send(Piece::Break);
+        }
+    }
+
     fn close(&self, exchange: u64) {
         locked(&self.open).remove(&exchange);
     }

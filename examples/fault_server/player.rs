@@ -23,6 +23,8 @@ pub(crate) trait Outlet: Send + Sync {
     fn close(&self, exchange: u64);
     /// Breaks the connection of that exchange.
     fn break_off(&self, exchange: u64);
+    /// Breaks all connections on which an answer is under way.
+    fn break_everything(&self);
     /// Forgets all sessions.
     fn forget_sessions(&self);
 }
@@ -68,6 +70,7 @@ impl Player {
                 Action::AnswerHttp(answer) => self.outlet.answer_http(exchange, answer),
                 Action::ForgetSessions => self.outlet.forget_sessions(),
                 Action::BreakConnection => self.outlet.break_off(exchange),
+                Action::BreakEverything => self.outlet.break_everything(),
                 Action::Cancel { exchange } => self.cancel(exchange),
                 Action::SpawnGrandchild => process::spawn_grandchild(),
                 Action::Exit(code) => process::end(code),

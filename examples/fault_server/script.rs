@@ -44,6 +44,8 @@ pub(crate) enum Action {
     ForgetSessions,
     /// Breaks the connection and lives on.
     BreakConnection,
+    /// Breaks all connections, as a restart does.
+    BreakEverything,
     /// Stops playing the script of that exchange.
     Cancel { exchange: u64 },
     /// Starts a process that outlives this one.

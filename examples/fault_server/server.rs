@@ -1,6 +1,7 @@
 //! The protocol: a message in, scripts out. No I/O, no clock, nothing waits here.
 
 use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -104,6 +105,9 @@ impl Server {
             let why = format!("fatal: expected initialize, got {}", text(message, "method"));
             return self.scripts(origin.exchange, vec![Action::Complain(why), Action::Exit(1)]);
         }
+        if is_first && self.faults.has(&Fault::DiscoverBreaksOnce) {
+            return self.scripts(origin.exchange, vec![Action::BreakConnection]);
+        }
         if self.faults.has(&Fault::Hang(Moment::Start)) {
             return self.scripts(origin.exchange, vec![Action::Hold]);
         }
@@ -144,6 +148,7 @@ impl Server {
             return vec![Action::answer(refusal)];
         }
         match (request.method, request.dialect) {
+            ("initialize", Dialect::Legacy) if self.faults.has(&Fault::HangAtInitialize) => vec![Action::Hold],
             ("initialize", Dialect::Legacy) => self.at(Moment::Start, request, self.initialized(request.params)),
             ("server/discover", Dialect::Modern) => match self.faults.has(&Fault::HangAtDiscover) {
                 true => vec![Action::Hold],
@@ -218,10 +223,24 @@ impl Server {
     }
 
     fn subscribe(&mut self, request: &Request<'_>) -> Vec<Action> {
-        self.subscribers.push((request.exchange, request.id.clone()));
+        if self.faults.has(&Fault::HangAtListen) {
+            return vec![Action::Hold];
+        }
         let params = json!({"notifications": {"toolsListChanged": true}, "_meta": {SUBSCRIPTION_KEY: request.id}});
         let acknowledged = message::notification("notifications/subscriptions/acknowledged", params);
-        vec![Action::answer(acknowledged), Action::Hold]
+        let mut actions = vec![Action::answer(acknowledged)];
+        if self.faults.has(&Fault::ListenEnds) {
+            actions.push(Action::answer(request.result(json!({"_meta": {SUBSCRIPTION_KEY: request.id}}))));
+            return actions;
+        }
+        if self.faults.has(&Fault::ListenBreaks) {
+            // What was said before the break has to be read first.
+            actions.extend([Action::Wait(Duration::from_millis(100)), Action::BreakConnection]);
+            return actions;
+        }
+        self.subscribers.push((request.exchange, request.id.clone()));
+        actions.push(Action::Hold);
+        actions
     }
 
     /// Tells everybody that the tools changed: subscribers under their ids, all others unasked.

@@ -59,6 +59,7 @@ impl Outlet for Stdout {
     // There is but one stream, which neither knows sessions nor ends with an exchange.
     fn close(&self, _: u64) {}
     fn answer_http(&self, _: u64, _: HttpAnswer) {}
+    fn break_everything(&self) {}
     fn forget_sessions(&self) {}
 }
 

@@ -88,6 +88,9 @@ fn all(faults: &Faults, changed: bool) -> Vec<Value> {
     if faults.has(&Fault::DuplicateTool) {
         tools.push(tool("echo", "Says something else.", json!({"words": {"type": "string"}})));
     }
+    if faults.has(&Fault::TaskOnlyTool) {
+        tools.push(with(plain("long"), json!({"execution": {"taskSupport": "required"}})));
+    }
     if faults.has(&Fault::MalformedTool) {
         let unresolvable = object(json!({"text": {"$ref": "#/$defs/nowhere"}}));
         tools.insert(1, json!({"name": "bare", "description": "Has no inputSchema."}));

@@ -18,10 +18,11 @@ use crate::core::tool::{Action, CallReply, FailureKind, InputNeeded, Outcome};
 use crate::core::trace::SpanContext;
 use crate::ports::{McpCall, Progress};
 
-/// How often a server may say "call again" without asking anything.
+/// How often a server may say "call again" without asking anything. The protocol lets it, to shed load.
 const ROUNDS: u32 = 10;
-/// The pause before it is called again, doubled each time.
+/// The pause before it is called again, doubled each time, and how long that gets: eleven seconds in all.
 const PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const UNASKED: &str = "asks something in the middle of a call, although it was told that it may not; set its `elicitation` to \
                        true to let it";
 /// Addresses have to be visited before the call is made again.
@@ -64,8 +65,8 @@ async fn send(
     let mut meta = trace_meta(call.trace);
     meta.insert("io.toolgate/idempotency-key".into(), format!("{}/{}", call.run, call.call).into());
 
-    let mut pause = PAUSE;
-    for _ in 0..ROUNDS {
+    let mut put_off = PutOff::since(Instant::now());
+    loop {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
         let dialogue = Dialogue::of(call.answered);
         let said = connection.converse(request, meta.clone(), limits, progress, &dialogue).await;
@@ -84,7 +85,7 @@ async fn send(
             Answer::Again { questions, state } if questions.is_empty() => {
                 params.input_responses = None;
                 params.request_state = state;
-                rest(&mut pause, limits).await?;
+                put_off.once_more(limits).await?;
             }
             Answer::Again { .. } if !connection.may_ask() => return Err(Fault::Demands(UNASKED.into())),
             Answer::Again { questions, state } => {
@@ -92,7 +93,6 @@ async fn send(
             }
         }
     }
-    Err(Fault::Demands(format!("wanted to be called again {ROUNDS} times, without an answer and without a question")))
 }
 
 /// Whether the answers can be sent along: where a call starts afresh, and with servers of the legacy era, they are
@@ -101,14 +101,29 @@ fn is_understood(connection: &Connection, answered: &Answered) -> bool {
     connection.era() == Era::Modern && !answered.needed.restarts
 }
 
-async fn rest(pause: &mut Duration, limits: Limits) -> Result<(), Fault> {
-    let until = Instant::now() + *pause;
-    *pause *= 2;
-    if until >= limits.deadline {
-        return Err(Fault::Late(limits.total));
+/// How often the server said "call again".
+struct PutOff {
+    times: u32,
+    begun: Instant,
+    pause: Duration,
+}
+
+impl PutOff {
+    fn since(begun: Instant) -> Self {
+        Self { times: 0, begun, pause: PAUSE }
     }
-    sleep_until(until).await;
-    Ok(())
+
+    /// Waits before the call is made again, unless that is over.
+    async fn once_more(&mut self, limits: Limits) -> Result<(), Fault> {
+        self.times += 1;
+        let until = Instant::now() + self.pause;
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        if self.times >= ROUNDS || until >= limits.deadline {
+            return Err(Fault::PutOff { times: self.times, within: self.begun.elapsed() });
+        }
+        sleep_until(until).await;
+        Ok(())
+    }
 }
 
 /// Whoever declined to go there need not be asked again.
@@ -138,6 +153,24 @@ fn visits_required(
 mod tests {
     use super::*;
     use crate::core::trace::Trace;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_only_ever_wants_the_call_again_is_given_up_within_seconds_or_before_the_deadline() {
+        let begun = Instant::now();
+        for (total, times, within) in [(600, 10, 11_100), (5, 6, 3_100), (0, 1, 0)] {
+            let limits = Limits::new(Duration::from_secs(60), Duration::from_secs(total));
+            let mut put_off = PutOff::since(Instant::now());
+            let given_up = loop {
+                if let Err(given_up) = put_off.once_more(limits).await {
+                    break given_up;
+                }
+            };
+            assert_eq!(given_up, Fault::PutOff { times, within: Duration::from_millis(within) });
+        }
+        assert_eq!(begun.elapsed(), Duration::from_millis(14_200));
+        let told = Fault::PutOff { times: 10, within: Duration::from_millis(11_100) }.to_string();
+        assert!(told.starts_with("answered 10 times within 11.1 s that the call is to be made again"), "{told}");
+    }
 
     #[test]
     fn an_empty_tracestate_is_never_sent() {

@@ -1,7 +1,7 @@
 //! One live connection: how it comes about, what is known of the other side, and its end.
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rmcp::RoleClient;
@@ -21,9 +21,10 @@ use super::listener::Listener;
 use super::listing::Listing;
 use super::settings::{ServerSettings, StdioSettings, Transport};
 use super::signals::Signals;
-use super::stdio::{self, Child, LineCap, Messages, Output, Overflow, SpawnError};
+use super::stdio::{self, Child, LineCap, LineTap, Messages, Output, Overflow, SpawnError};
 use super::subscription;
 use super::task::Told;
+use super::task_only::TaskOnly;
 
 /// How long the exit status of a child is waited for once its connection broke.
 const POST_MORTEM: Duration = Duration::from_millis(500);
@@ -46,6 +47,7 @@ pub(super) struct Connection {
     /// Whether it was told that it may ask in the middle of a call.
     may_ask: bool,
     tool_headers: ToolHeaders,
+    task_only: TaskOnly,
     /// Dropping it ends the connection as well, without waiting.
     goodbye: CancellationToken,
     /// Nothing is exchanged any more.
@@ -53,6 +55,8 @@ pub(super) struct Connection {
     _when_dropped: DropGuard,
     process: Option<Process>,
     over_http: bool,
+    /// Why it is of no more use, where a request found out.
+    why_lost: OnceLock<String>,
 }
 
 /// The child behind a stdio connection.
@@ -87,26 +91,33 @@ impl Connection {
         output: &Mutex<Option<Output>>,
         memory: &Memory,
     ) -> Result<Self, ConnectError> {
-        let (terms, tool_headers) = (Terms::of(settings, memory), ToolHeaders::default());
+        let terms = Terms::of(settings, memory);
+        let (tool_headers, task_only) = (ToolHeaders::default(), TaskOnly::default());
         match &settings.transport {
             Transport::Stdio(stdio) => {
-                let established = match agree(&terms, || spawn(stdio, tasks, output)).await {
+                let established = match agree(&terms, || spawn(stdio, tasks, output, &task_only)).await {
                     Ok(established) => established,
                     Err(Failed::NoTransport(error)) => return Err(error.into()),
                     Err(Failed::Disagreed(why, process)) => return Err(process.refused(why).await),
                 };
                 let begun = Self::begin(established.agreed, established.transport, settings, tasks);
-                Ok(Self { process: Some(established.keeper), ..begun.await })
+                Ok(Self { process: Some(established.keeper), task_only: task_only.clone(), ..begun.await })
             }
             Transport::Http(http) => {
-                let open = || Ok((http::transport(http, settings.max_concurrency, tool_headers.clone())?, ()));
+                let max = settings.max_concurrency;
+                let open = || Ok((http::transport(http, max, tool_headers.clone(), task_only.clone())?, ()));
                 let established = match agree(&terms, open).await {
                     Ok(established) => established,
                     Err(Failed::NoTransport(error)) => return Err(ConnectError::Http(error)),
                     Err(Failed::Disagreed(why, ())) => return Err(refused_over_http(why)),
                 };
                 let begun = Self::begin(established.agreed, established.transport, settings, tasks);
-                Ok(Self { over_http: true, tool_headers: tool_headers.clone(), ..begun.await })
+                Ok(Self {
+                    over_http: true,
+                    tool_headers: tool_headers.clone(),
+                    task_only: task_only.clone(),
+                    ..begun.await
+                })
             }
             Transport::InProcess(host) => {
                 let open = || {
@@ -151,11 +162,13 @@ impl Connection {
             era,
             may_ask: settings.elicitation,
             tool_headers: ToolHeaders::default(),
+            task_only: TaskOnly::default(),
             _when_dropped: goodbye.clone().drop_guard(),
             goodbye,
             over,
             process: None,
             over_http: false,
+            why_lost: OnceLock::new(),
         };
         if era == Era::Modern && connection.promises_changes() {
             let following = subscription::follow(connection.peer.clone(), connection.signals.clone());
@@ -176,6 +189,13 @@ impl Connection {
             () = self.signals.lost.cancelled() => {}
             () = ended => self.signals.lost.cancel(),
         }
+    }
+
+    /// It is of no more use, as a request found out; the reason completes "lost its connection: ...". What is under way on
+    /// it goes on.
+    pub(super) fn give_up(&self, why: String) {
+        let _ = self.why_lost.set(why);
+        self.signals.lost.cancel();
     }
 
     /// Whether the server promised to say when its tools change, and can be heard. Over HTTP that takes a stream which
@@ -202,8 +222,10 @@ impl Connection {
     /// Heeds what listed tools want of a call, and leaves out those that can never be called. Over stdio there are no
     /// headers, so that nothing can be wrong with them.
     pub(super) fn take_up(&self, listing: &mut Listing) {
-        if self.era == Era::Modern && self.over_http {
-            self.tool_headers.take_up(&mut listing.tools, &mut listing.left_out);
+        match (self.era, self.over_http) {
+            (Era::Modern, true) => self.tool_headers.take_up(&mut listing.tools, &mut listing.left_out),
+            (Era::Modern, false) => {}
+            (Era::Legacy, _) => self.task_only.leave_out(&mut listing.tools, &mut listing.left_out),
         }
     }
 
@@ -257,7 +279,7 @@ impl Connection {
     pub(super) async fn last_words(&self) -> String {
         match &self.process {
             Some(process) => process.last_words().await,
-            None => "the stream ended before the answer".into(),
+            None => self.why_lost.get().map_or("the stream ended before the answer", String::as_str).into(),
         }
     }
 }
@@ -275,7 +297,9 @@ impl ConnectError {
 impl Process {
     async fn refused(&self, why: Disagreement) -> ConnectError {
         match why {
-            Disagreement::Refused(words) => ConnectError::Handshake(words + &self.child.output().quoted()),
+            Disagreement::Refused(words) | Disagreement::NotLegacy(words) => {
+                ConnectError::Handshake(words + &self.child.output().quoted())
+            }
             Disagreement::Broken(_) => ConnectError::Died(self.last_words().await),
         }
     }
@@ -314,24 +338,27 @@ async fn see_to_the_end(
     lost.cancel();
 }
 
-type StdioTransport = AsyncRwTransport<RoleClient, LineCap<Messages<ChildStdout>>, ChildStdin>;
+type StdioTransport = AsyncRwTransport<RoleClient, LineTap<LineCap<Messages<ChildStdout>>>, ChildStdin>;
 
 /// A fresh child.
 fn spawn(
     settings: &StdioSettings,
     tasks: &TaskTracker,
     output: &Mutex<Option<Output>>,
+    task_only: &TaskOnly,
 ) -> Result<(StdioTransport, Process), SpawnError> {
     let (child, stdout, stdin) = stdio::spawn(settings, tasks)?;
     *output.lock().unwrap_or_else(PoisonError::into_inner) = Some(child.output().clone());
     let process = Process { child, overflow: Overflow::default() };
+    let task_only = task_only.clone();
     let stdout = LineCap::new(stdout, process.overflow.clone());
+    let stdout = LineTap::new(stdout, move |line| task_only.look_at(line));
     Ok((AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(usize::MAX), process))
 }
 
 fn refused_over_http(why: Disagreement) -> ConnectError {
     match why {
-        Disagreement::Refused(words) => ConnectError::Handshake(words),
+        Disagreement::Refused(words) | Disagreement::NotLegacy(words) => ConnectError::Handshake(words),
         Disagreement::Broken(Broken::Unsendable(error)) if http::is_locked(&error) => {
             ConnectError::NoAccess(http::explain(&error))
         }

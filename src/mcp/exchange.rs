@@ -117,7 +117,7 @@ impl Connection {
     async fn fault(&self, error: ServiceError) -> Fault {
         if let ServiceError::McpError(error) = error {
             if error.code.0 == UNSUPPORTED_REVISION {
-                self.signals.lost.cancel();
+                self.give_up(format!("it no longer speaks the revision agreed on: {}", error.message));
                 return Fault::NotSent(format!(
                     "no longer speaks the revision agreed on: {}; the next request agrees anew",
                     error.message
@@ -127,12 +127,11 @@ impl Connection {
         }
         if let (ServiceError::TransportSend(error), true) = (&error, self.is_over_http()) {
             if http::session_is_over(error) {
-                self.signals.lost.cancel();
-                let why = http::explain(error);
-                return Fault::NotSent(format!("ended its session: {why}; the next request begins a new one"));
+                self.give_up("it ended the session".into());
+                return Fault::SessionOver("ended its session; the next request begins a new one".into());
             }
             if http::is_unreachable(error) {
-                self.signals.lost.cancel();
+                self.give_up(http::explain(error));
             }
             return http::send_fault(error);
         }

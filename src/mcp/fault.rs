@@ -12,6 +12,9 @@ pub(super) enum Fault {
     /// It certainly never reached the server.
     #[error("{0}")]
     NotSent(String),
+    /// The server does not know the session, and looked at nothing that was said in it.
+    #[error("{0}")]
+    SessionOver(String),
     /// The server answered with a protocol error.
     #[error("refused the request: {message} (JSON-RPC error {code})")]
     Refused {
@@ -28,6 +31,17 @@ pub(super) enum Fault {
     /// The server asked something that has no answer yet, and was told that the request is cancelled.
     #[error("was told that the request is cancelled, because it asked something")]
     TakenBack,
+    /// It wanted to be called again and again, which servers do that are overloaded.
+    #[error(
+        "answered {times} times within {:.1} s that the call is to be made again, without a result and without a question, \
+         as a server does that is overloaded; the call was given up. Try again later", .within.as_secs_f64()
+    )]
+    PutOff {
+        /// How often.
+        times: u32,
+        /// In which time.
+        within: Duration,
+    },
     /// It was silent for too long.
     #[error(
         "gave neither an answer nor progress for {} s; the request was cancelled. Raise its `call_timeout_s` if it needs \
@@ -52,10 +66,10 @@ impl Fault {
     /// What this is for a call.
     pub(super) fn into_outcome(self, server: &str) -> Outcome {
         let kind = match &self {
-            Self::NotSent(_) => FailureKind::Unavailable,
+            Self::NotSent(_) | Self::SessionOver(_) => FailureKind::Unavailable,
             Self::Refused { .. } | Self::Demands(_) => FailureKind::Refused,
             Self::TakenBack => FailureKind::Cancelled,
-            Self::Silent(_) | Self::Late(_) => FailureKind::Timeout,
+            Self::PutOff { .. } | Self::Silent(_) | Self::Late(_) => FailureKind::Timeout,
             Self::Disconnected(_) => FailureKind::Disconnected,
             Self::Unreadable(_) => FailureKind::Unreadable,
         };

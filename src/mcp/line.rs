@@ -50,11 +50,16 @@ impl Dial for Line {
             Ok(Err(error)) => Err(NotOpened { reason: error.to_string(), may_pass: error.may_pass() }),
             Err(_) => {
                 let said = self.output().map(|output| output.quoted()).unwrap_or_default();
-                let reason = format!(
-                    "did not answer the handshake within {} s; is it still installing? Install it beforehand, or raise \
-                     its `start_timeout_s`{said}",
-                    budget.as_secs_f64()
-                );
+                let seconds = budget.as_secs_f64();
+                let reason = match self.eras.failure() {
+                    Some(failure) => {
+                        format!("did not answer the handshake within {seconds} s; before that it {failure}{said}")
+                    }
+                    None => format!(
+                        "did not answer the handshake within {seconds} s; is it still installing? Install it beforehand, \
+                         or raise its `start_timeout_s`{said}"
+                    ),
+                };
                 Err(NotOpened { reason, may_pass: true })
             }
         }

@@ -36,6 +36,7 @@ mod subscription;
 mod supervisor;
 mod tally;
 mod task;
+mod task_only;
 
 pub use http::egress::Egress;
 pub use in_process::InProcess;

@@ -13,7 +13,7 @@ use super::line::Line;
 use super::settings::{ServerSettings, Start};
 use super::status::ServerStatus;
 use super::supervisor::Supervisor;
-use super::tally::Tally;
+use super::tally::{Tally, Waiting};
 use super::{call, task};
 use crate::core::id::ServerId;
 use crate::core::tool::{CallReply, FailureKind, Outcome, ServerTools};
@@ -67,22 +67,45 @@ impl Server {
         let limits = Limits::new(self.settings.call_timeout, total);
         let waiting = self.tally.wait();
         let Ok(_slot) = timeout_at(limits.deadline, self.slots.acquire()).await else {
-            return self.never_sent(limits, "was busy with other calls").into();
+            return self.never_sent(limits, "was busy with other calls", "").into();
         };
+        if let Ok(reply) = self.attempt(waiting, &call, limits, progress).await {
+            return reply;
+        }
+        // The server turned it away unseen, together with its session. In a new one it is made for the first time.
+        let second = self.attempt(self.tally.wait(), &call, limits, progress).await;
+        second.unwrap_or_else(|fault| self.failed(fault).into())
+    }
+
+    /// Makes the call over the connection that there is, or is about to be. The error is that the session was over, so that
+    /// the call was certainly not made.
+    async fn attempt(
+        &self,
+        waiting: Waiting<'_>,
+        call: &McpCall<'_>,
+        limits: Limits,
+        progress: &(dyn Fn(Progress) + Send + Sync),
+    ) -> Result<CallReply, Fault> {
         let connection = match timeout_at(limits.deadline, self.supervisor.link(limits.deadline)).await {
             Ok(Ok(connection)) => connection,
-            Ok(Err(reason)) => return Outcome::failed(FailureKind::Unavailable, reason).into(),
-            Err(_) => return self.never_sent(limits, "was still starting").into(),
+            Ok(Err(reason)) => return Ok(Outcome::failed(FailureKind::Unavailable, reason).into()),
+            Err(_) => {
+                let before = self.supervisor.standing().before();
+                return Ok(self.never_sent(limits, "was still starting", &before).into());
+            }
         };
         let said = self.supervisor.dial().output().map(|output| (output.mark(), output));
         let (flight, _under_way) = (waiting.sent(), connection.calls.token());
-        let mut reply = match call::make(&connection, &call, limits, progress).await {
+        let mut reply = match call::make(&connection, call, limits, progress).await {
             Ok(reply) => {
                 flight.answered();
                 reply
             }
             Err(fault) => {
                 flight.failed();
+                if let Fault::SessionOver(_) = fault {
+                    return Err(fault);
+                }
                 self.failed(fault).into()
             }
         };
@@ -91,7 +114,7 @@ impl Server {
         {
             *stderr = output.stderr_since(mark).await;
         }
-        reply
+        Ok(reply)
     }
 
     /// Asks about a task. The error says why it could not be asked now.
@@ -107,8 +130,8 @@ impl Server {
     fn failed(&self, fault: Fault) -> Outcome {
         let noise = match fault {
             // What a child wrote is part of these already, or has nothing to do with them.
-            Fault::Disconnected(_) | Fault::NotSent(_) => None,
-            Fault::Refused { .. } | Fault::Demands(_) | Fault::TakenBack => None,
+            Fault::Disconnected(_) | Fault::NotSent(_) | Fault::SessionOver(_) => None,
+            Fault::Refused { .. } | Fault::Demands(_) | Fault::TakenBack | Fault::PutOff { .. } => None,
             // The answer may have been among it.
             Fault::Silent(_) | Fault::Late(_) | Fault::Unreadable(_) => {
                 self.supervisor.dial().output().and_then(|output| output.stdout_noise().told())
@@ -138,9 +161,9 @@ impl Server {
         self.supervisor.close().await;
     }
 
-    fn never_sent(&self, limits: Limits, why: &str) -> Outcome {
+    fn never_sent(&self, limits: Limits, why: &str, before: &str) -> Outcome {
         let (id, total) = (&self.id, limits.total.as_secs_f64());
-        let message = format!("the MCP server `{id}` {why} for {total} s; the call was not made");
+        let message = format!("the MCP server `{id}` {why} for {total} s{before}; the call was not made");
         Outcome::failed(FailureKind::Timeout, message)
     }
 }

@@ -67,12 +67,13 @@ pub(in crate::mcp) async fn agree<T, K, E>(terms: &Terms<'_>, open: impl Fn() ->
 where
     T: Transport<RoleClient> + 'static,
 {
+    terms.memory.begin();
     let attempt = Attempt { terms, open };
     match (terms.choice, terms.memory.recall()) {
         (EraChoice::Legacy, _) => attempt.afresh_in(Era::Legacy).await,
         (EraChoice::Modern, _) => attempt.afresh_in(Era::Modern).await,
         (EraChoice::Auto, Some(known)) => match attempt.afresh_in(known).await {
-            Err(Failed::Disagreed(Disagreement::Refused(_), _)) => {
+            Err(Failed::Disagreed(Disagreement::Refused(_) | Disagreement::NotLegacy(_), _)) => {
                 terms.memory.forget();
                 attempt.probe().await
             }
@@ -101,7 +102,11 @@ impl<F> Attempt<'_, F> {
         };
         match tried {
             Err(Failed::Disagreed(Disagreement::Broken(broken), _)) if may_be_legacy(&broken) => {
-                self.afresh_in(Era::Legacy).await
+                match self.afresh_in(Era::Legacy).await {
+                    // It was not the question that broke the transport, so that it can be asked again.
+                    Err(Failed::Disagreed(Disagreement::NotLegacy(_), _)) => self.afresh_in(Era::Modern).await,
+                    other => other,
+                }
             }
             other => other,
         }
@@ -115,7 +120,7 @@ impl<F> Attempt<'_, F> {
     {
         let (mut talk, keeper) = self.talk()?;
         let agreed = in_any_era(&mut talk, Some(self.terms.patience)).await;
-        settled(talk, keeper, agreed)
+        self.settled(talk, keeper, agreed)
     }
 
     /// Over HTTP a question that is not answered holds up its transport, so that the second needs one of its own.
@@ -127,7 +132,7 @@ impl<F> Attempt<'_, F> {
         let (mut talk, keeper) = self.talk()?;
         let probe = async move {
             let agreed = in_any_era(&mut talk, None).await;
-            settled(talk, keeper, agreed)
+            self.settled(talk, keeper, agreed)
         };
         let mut probe = Box::pin(probe);
         if let Ok(done) = timeout(self.terms.patience, &mut probe).await {
@@ -148,7 +153,7 @@ impl<F> Attempt<'_, F> {
     {
         let (mut talk, keeper) = self.talk()?;
         let agreed = in_era(&mut talk, era).await;
-        settled(talk, keeper, agreed)
+        self.settled(talk, keeper, agreed)
     }
 
     fn talk<T, K, E>(&self) -> Result<(Talk<T>, K), Failed<E, K>>
@@ -159,15 +164,26 @@ impl<F> Attempt<'_, F> {
         let (transport, keeper) = (self.open)().map_err(Failed::NoTransport)?;
         Ok((Talk::over(transport, self.terms.elicitation), keeper))
     }
+
+    fn settled<T, K, E>(&self, talk: Talk<T>, keeper: K, agreed: Result<Agreed, Disagreement>) -> Outcome<T, K, E>
+    where
+        T: Transport<RoleClient> + 'static,
+    {
+        match agreed {
+            Ok(agreed) => Ok(Established { agreed, transport: talk.into_transport(), keeper }),
+            Err(disagreement) => {
+                self.terms.memory.failed(told(&disagreement));
+                Err(Failed::Disagreed(disagreement, keeper))
+            }
+        }
+    }
 }
 
-fn settled<T, K, E>(talk: Talk<T>, keeper: K, agreed: Result<Agreed, Disagreement>) -> Outcome<T, K, E>
-where
-    T: Transport<RoleClient> + 'static,
-{
-    match agreed {
-        Ok(agreed) => Ok(Established { agreed, transport: talk.into_transport(), keeper }),
-        Err(disagreement) => Err(Failed::Disagreed(disagreement, keeper)),
+fn told(disagreement: &Disagreement) -> String {
+    match disagreement {
+        Disagreement::Refused(words) | Disagreement::NotLegacy(words) => format!("refused the handshake: {words}"),
+        Disagreement::Broken(Broken::Ended) => "ended in the middle of the handshake".into(),
+        Disagreement::Broken(Broken::Unsendable(error)) => format!("could not be reached: {}", http::explain(error)),
     }
 }
 

@@ -7,7 +7,7 @@ use rmcp::transport::Transport;
 use tokio::time::timeout;
 
 use super::talk::{Broken, Question, Talk};
-use super::verdict::{Discovered, discovered, initialized};
+use super::verdict::{Discovered, discovered, initialized, refused_as_modern};
 use super::{Agreed, Era};
 
 /// Why there is no agreement over this transport.
@@ -17,6 +17,8 @@ pub(in crate::mcp) enum Disagreement {
     Broken(Broken),
     /// The server refused, in words that complete "refused the handshake: ...".
     Refused(String),
+    /// It was asked in the legacy era and refused as only a server of the modern one does.
+    NotLegacy(String),
 }
 
 impl From<Broken> for Disagreement {
@@ -34,6 +36,9 @@ pub(super) async fn in_era<T: Transport<RoleClient> + 'static>(
         Era::Legacy => {
             talk.ask(Question::Initialize).await?;
             let answer = talk.answer().await?;
+            if let Some(why) = refused_as_modern(&answer.said) {
+                return Err(Disagreement::NotLegacy(why));
+            }
             conclude(talk, initialized(answer.said)).await
         }
         Era::Modern => {

@@ -54,6 +54,17 @@ pub(super) fn initialized(said: Result<Value, ErrorData>) -> Result<Agreed, Stri
     Ok(Agreed { era: Era::of(&version), peer: peer(version, &result) })
 }
 
+/// How `initialize` was refused, if it was in a way that only servers of the modern era know.
+pub(super) fn refused_as_modern(said: &Result<Value, ErrorData>) -> Option<String> {
+    let error = said.as_ref().err()?;
+    let known_to_modern = [
+        ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
+        ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY,
+        ErrorCode::HEADER_MISMATCH,
+    ];
+    known_to_modern.contains(&error.code).then(|| refusal(error))
+}
+
 /// How a refusal is told.
 fn refusal(error: &ErrorData) -> String {
     format!("{} (JSON-RPC error {})", error.message, error.code.0)
@@ -162,5 +173,8 @@ mod tests {
         let wrong = initialized(Ok(json!({"hello": 1}))).expect_err("refused");
         assert_eq!(wrong, r#"it answered `initialize` without a `protocolVersion`: {"hello":1}"#);
         assert_eq!(initialized(error(-32600, None)).expect_err("refused"), "no (JSON-RPC error -32600)");
+        for (code, is_modern) in [(-32020, true), (-32021, true), (-32022, true), (-32600, false), (-32601, false)] {
+            assert_eq!(refused_as_modern(&error(code, None)).is_some(), is_modern, "{code}");
+        }
     }
 }

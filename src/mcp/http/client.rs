@@ -9,10 +9,14 @@ use super::egress::Reach;
 /// How long dialling may take. A call that fails here was certainly not sent.
 const DIAL: Duration = Duration::from_secs(10);
 const MAX_REDIRECTS: usize = 10;
+/// How long a connection is kept for the next request. Node and uvicorn close theirs after five seconds, and a request that
+/// crosses the closing is lost with an unknown outcome.
+const IDLE: Duration = Duration::from_secs(4);
 
 /// A client with a pool, for a server that may be where `reach` says.
 pub(super) fn pooled(reach: &Reach) -> Result<Client, reqwest::Error> {
-    let client = Client::builder().tcp_nodelay(true).connect_timeout(DIAL).redirect(within_the_origin());
+    let client =
+        Client::builder().tcp_nodelay(true).connect_timeout(DIAL).pool_idle_timeout(IDLE).redirect(within_the_origin());
     match reach.resolver() {
         Some(guard) => client.dns_resolver(guard).build(),
         None => client.build(),

@@ -20,6 +20,7 @@ pub(super) use verdict::{session_is_over, was_answered};
 use super::auth::{Access, Authorized};
 use super::headers::ToolHeaders;
 use super::settings::HttpSettings;
+use super::task_only::TaskOnly;
 use egress::{Reach, Refused};
 
 /// What is wrong with the settings of a server, found before it is dialled.
@@ -35,6 +36,9 @@ pub(in crate::mcp) enum SettingsError {
     Client(#[from] reqwest::Error),
 }
 
+/// How many requests may be under way besides calls: a list, and a stream of changes that is not acknowledged.
+const BESIDES_CALLS: usize = 2;
+
 /// An address without what it may carry in confidence. What cannot be read as one may be anything, a secret too.
 fn told(address: &str) -> String {
     let Ok(mut url) = reqwest::Url::parse(address) else { return "what is given".into() };
@@ -46,22 +50,25 @@ fn told(address: &str) -> String {
     format!("`{url}`")
 }
 
-/// A transport to the endpoint that sends at most that many requests at a time. Dials nothing yet.
+/// A transport to the endpoint that has room for that many calls at a time. Dials nothing yet.
 pub(super) fn transport(
     settings: &HttpSettings,
     max_concurrency: usize,
     tools: ToolHeaders,
+    task_only: TaskOnly,
 ) -> Result<StreamableHttpClientTransport<Authorized<Traced>>, SettingsError> {
     let url = reqwest::Url::parse(&settings.url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let url = url.ok_or_else(|| SettingsError::Url(settings.url.clone()))?;
     let reach = Reach::of_server(settings.egress);
     reach.check(&url)?;
     let config = StreamableHttpClientTransportConfig::with_uri(settings.url.as_str())
-        .max_concurrent_requests(max_concurrency)
+        .max_concurrent_requests(max_concurrency.saturating_add(BESIDES_CALLS))
+        // The SDK would end every call that is still answered in the old session. The supervisor dials again instead.
+        .reinit_on_expired_session(false)
         .max_sse_event_size(super::stdio::Overflow::MAX_LINE)
         .custom_headers(headers(settings)?);
     let access = settings.oauth.clone().map(|oauth| Access::new(oauth, url, settings.egress));
-    let client = Authorized::new(Traced::over(client::pooled(&reach)?, tools), access);
+    let client = Authorized::new(Traced::over(client::pooled(&reach)?, tools, task_only), access);
     Ok(StreamableHttpClientTransport::with_client(client, config))
 }
 

@@ -16,6 +16,7 @@ use serde_json::Value;
 use sse_stream::Sse;
 
 use crate::mcp::headers::ToolHeaders;
+use crate::mcp::task_only::TaskOnly;
 
 type Headers = HashMap<HeaderName, HeaderValue>;
 type Failure = StreamableHttpError<reqwest::Error>;
@@ -26,12 +27,13 @@ type Events = BoxStream<'static, Result<Sse, SseError>>;
 pub(in crate::mcp) struct Traced {
     client: Client,
     tools: ToolHeaders,
+    task_only: TaskOnly,
 }
 
 impl Traced {
-    /// On top of this client. What tools want repeated is looked up in `tools`.
-    pub(super) fn over(client: Client, tools: ToolHeaders) -> Self {
-        Self { client, tools }
+    /// On top of this client. What tools want repeated is looked up in `tools`; those that have to be tasks are noted.
+    pub(super) fn over(client: Client, tools: ToolHeaders, task_only: TaskOnly) -> Self {
+        Self { client, tools, task_only }
     }
 
     fn add_headers(&self, headers: &mut Headers, message: &ClientJsonRpcMessage) {
@@ -55,18 +57,23 @@ impl Traced {
     }
 
     /// Has a look at a list of tools on its way to the SDK.
-    fn inspected(&self, response: StreamableHttpPostResponse) -> StreamableHttpPostResponse {
+    fn inspected(&self, response: StreamableHttpPostResponse, is_modern: bool) -> StreamableHttpPostResponse {
         #[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK")]
         match response {
             StreamableHttpPostResponse::Json(message, session) => {
-                self.inspect(&message);
+                // What has to be a task cannot be seen here: the SDK reads such an answer by itself.
+                if is_modern {
+                    self.inspect(&message);
+                }
                 StreamableHttpPostResponse::Json(message, session)
             }
             StreamableHttpPostResponse::Sse(events, session) => {
                 let tools = self.clone();
                 let events = events.inspect(move |event| {
-                    let data = event.as_ref().ok().and_then(|event| event.data.as_deref());
-                    if let Some(Ok(message)) = data.map(serde_json::from_str) {
+                    let data = event.as_ref().ok().and_then(|event| event.data.as_deref()).unwrap_or_default();
+                    if !is_modern {
+                        tools.task_only.look_at(data);
+                    } else if let Ok(message) = serde_json::from_str(data) {
                         tools.inspect(&message);
                     }
                 });
@@ -89,9 +96,10 @@ fn is_modern(request: &ClientRequest) -> bool {
     request.get_meta().protocol_version().is_some_and(|version| version >= ProtocolVersion::STANDARD_HEADERS)
 }
 
-fn lists_tools(message: &ClientJsonRpcMessage) -> bool {
-    matches!(message, ClientJsonRpcMessage::Request(request)
-        if matches!(request.request, ClientRequest::ListToolsRequest(_)) && is_modern(&request.request))
+/// Whether a request for the tools is one of the modern era; nothing if it is no such request.
+fn lists_tools(message: &ClientJsonRpcMessage) -> Option<bool> {
+    let ClientJsonRpcMessage::Request(request) = message else { return None };
+    matches!(request.request, ClientRequest::ListToolsRequest(_)).then(|| is_modern(&request.request))
 }
 
 impl StreamableHttpClient for Traced {
@@ -108,7 +116,10 @@ impl StreamableHttpClient for Traced {
         self.add_headers(&mut headers, &message);
         let lists_tools = lists_tools(&message);
         let response = self.client.post_message(uri, message, session_id, auth_header, headers).await?;
-        Ok(if lists_tools { self.inspected(response) } else { response })
+        Ok(match lists_tools {
+            Some(is_modern) => self.inspected(response, is_modern),
+            None => response,
+        })
     }
 
     async fn post_message_with_max_sse_event_size(
@@ -125,7 +136,10 @@ impl StreamableHttpClient for Traced {
         let posted =
             self.client.post_message_with_max_sse_event_size(uri, message, session_id, auth_header, headers, max);
         let response = posted.await?;
-        Ok(if lists_tools { self.inspected(response) } else { response })
+        Ok(match lists_tools {
+            Some(is_modern) => self.inspected(response, is_modern),
+            None => response,
+        })
     }
 
     async fn delete_session(

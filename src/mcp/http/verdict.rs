@@ -19,11 +19,8 @@ pub(in crate::mcp) fn was_answered(error: &DynamicTransportError) -> bool {
     }
 }
 
-/// Whether the server refused to continue or to renew its session, so that a new handshake is due. Nothing that was
-/// sent over such a session was done.
+/// Whether the server turned a request away because it does not know the session, so that a new handshake is due and
+/// the request was certainly not carried out.
 pub(in crate::mcp) fn session_is_over(error: &DynamicTransportError) -> bool {
-    matches!(
-        error.error.downcast_ref::<Failure>(),
-        Some(StreamableHttpError::ReinitializationFailed(_) | StreamableHttpError::SessionExpired)
-    )
+    matches!(error.error.downcast_ref::<Failure>(), Some(StreamableHttpError::SessionExpired))
 }

@@ -5,6 +5,7 @@ mod envelope;
 mod environment;
 mod group;
 mod line_cap;
+mod line_tap;
 mod messages;
 mod noise;
 mod output;
@@ -14,5 +15,6 @@ mod watchdog;
 
 pub(super) use child::{Child, SpawnError, spawn};
 pub(super) use line_cap::{LineCap, Overflow};
+pub(super) use line_tap::LineTap;
 pub(super) use messages::Messages;
 pub(super) use output::Output;

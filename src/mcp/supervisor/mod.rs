@@ -171,14 +171,21 @@ impl<D: Dial> Supervisor<D> {
     }
 
     async fn ask_if_need_be(self: &Arc<Self>, begun: Instant, meta: Map<String, Value>) -> Result<(), String> {
-        let link = self.link(begun + self.budget).await?;
-        if self.shelf.is_current() {
-            return Ok(());
-        }
-        // The question belongs to the server, not to whoever asked first.
         let not_before = begun.checked_sub(CURRENT).unwrap_or(begun);
-        let asking = self.tasks.spawn(self.clone().ask(link, meta, not_before, self.budget));
-        asking.await.map_err(|_| format!("asking the MCP server `{}` for its tools panicked", self.server))
+        // A connection of which only the question shows that it is lost is replaced at once.
+        for _ in 0..2 {
+            let link = self.link(begun + self.budget).await?;
+            if self.shelf.is_current() {
+                break;
+            }
+            // The question belongs to the server, not to whoever asked first.
+            let asking = self.tasks.spawn(self.clone().ask(link.clone(), meta.clone(), not_before, self.budget));
+            asking.await.map_err(|_| format!("asking the MCP server `{}` for its tools panicked", self.server))?;
+            if !link.signals().lost.is_cancelled() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Asks for the tools, unless somebody did since `not_before`.
@@ -251,11 +258,7 @@ impl<D: Dial> Supervisor<D> {
                 "was not there again"
             }
         };
-        let before = match standing.reason() {
-            "" => String::new(),
-            reason => format!("; before that it {reason}"),
-        };
-        self.sentence(&format!("{doing} within {} s{before}", waited.as_secs_f64()))
+        self.sentence(&format!("{doing} within {} s{}", waited.as_secs_f64(), standing.before()))
     }
 }
 

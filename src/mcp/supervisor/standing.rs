@@ -76,6 +76,14 @@ impl<L: Link> Standing<L> {
         self.last_error.as_ref().map(|trouble| &*trouble.reason).unwrap_or_default()
     }
 
+    /// The newest failure behind what is said of it now, or nothing if there was none.
+    pub(in crate::mcp) fn before(&self) -> String {
+        match self.reason() {
+            "" => String::new(),
+            reason => format!("; before that it {reason}"),
+        }
+    }
+
     /// The connection, if it is of use.
     pub(in crate::mcp) fn link(&self) -> Option<Arc<L>> {
         match &self.state {

@@ -6,12 +6,16 @@ mod changes;
 mod eras;
 mod http;
 mod list;
+mod modern_http;
 mod neighbours;
 mod process;
 mod questions;
 mod runs;
+mod session_loss;
 mod start;
+mod stream_loss;
 mod tasks;
+mod unusable;
 mod wire;
 
 use std::path::PathBuf;

@@ -109,6 +109,22 @@ async fn a_call_that_is_turned_away_because_its_session_is_unknown_is_made_once_
 }
 
 #[tokio::test]
+async fn a_list_that_is_turned_away_with_its_session_is_that_of_a_new_one() {
+    let till = Shared::default();
+    let (address, _serving) = serve(&till, "127.0.0.1:0").await;
+    let servers = servers([("till", at(&address))]);
+    names(&servers, "till").await;
+    till.lock().unwrap().is_forgetful = true;
+    eventually("it is asked again", async || {
+        let listed = list(&servers, &["till"]).await.remove(0);
+        assert_eq!((listed.tools.len(), listed.stale), (1, None), "nobody has to know");
+        till.lock().unwrap().sessions == 2
+    })
+    .await;
+    servers.close().await;
+}
+
+#[tokio::test]
 async fn a_call_whose_answer_broke_off_with_its_session_is_not_made_again() {
     let till = Shared::default();
     till.lock().unwrap().breaks_off = true;

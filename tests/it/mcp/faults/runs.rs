@@ -14,13 +14,13 @@ use toolgate::validation::SchemaValidator;
 use super::*;
 
 /// A run that came to rest.
-struct Ran {
-    report: Report,
+pub(super) struct Ran {
+    pub(super) report: Report,
     journal: Vec<Event>,
 }
 
 /// Runs an agent that may use these servers, and whose model says these turns.
-async fn run(servers: &Arc<Servers>, ids: &[&str], turns: Value) -> Ran {
+pub(super) async fn run(servers: &Arc<Servers>, ids: &[&str], turns: Value) -> Ran {
     let script = Script::from_json(&json!({"turns": turns}).to_string()).expect("a script");
     let agent = Agent {
         policy: Arc::new(Policy::allow_always()),

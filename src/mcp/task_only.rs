@@ -1,0 +1,101 @@
+//! Tools that can be called as tasks only, in the way of the revision 2025-11-25 (`execution.taskSupport: required`).
+//! toolgate knows the tasks of the modern era, where a server decides by itself what becomes one; the older way it does not
+//! know, and such a server refuses any other call. The SDK forgets this part of a definition, so it is read from the wire
+//! while the list passes by.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::Deserialize;
+
+use crate::core::tool::McpTool;
+
+const REASON: &str = "it can only be called as a task of the revision 2025-11-25 (its `execution.taskSupport` is \
+                      `required`), which toolgate does not do; make that `optional`, or let the server speak 2026-07-28, \
+                      whose tasks toolgate knows";
+
+/// The names of such tools on one connection, in lists that nobody took up yet.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TaskOnly(Arc<Mutex<BTreeSet<String>>>);
+
+impl TaskOnly {
+    /// Looks whether a message lists such tools. Nearly none does, and those are not read.
+    pub(super) fn look_at(&self, message: &str) {
+        if !message.contains(r#""taskSupport""#) {
+            return;
+        }
+        if let Ok(Listed { result: Page { tools } }) = serde_json::from_str(message) {
+            let required = tools.into_iter().filter_map(|tool| match tool {
+                Tool { name: Some(name), execution: Some(Execution { task_support: Some(support) }) } => {
+                    (support == "required").then_some(name)
+                }
+                Tool { .. } => None,
+            });
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(required);
+        }
+    }
+
+    /// Leaves them out of what was listed.
+    pub(super) fn leave_out(&self, tools: &mut Vec<McpTool>, left_out: &mut Vec<(Option<String>, String)>) {
+        let names = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        tools.retain(|tool| !names.contains(&tool.name));
+        left_out.extend(names.into_iter().map(|name| (Some(name), REASON.to_owned())));
+    }
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    result: Page,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    tools: Vec<Tool>,
+}
+
+#[derive(Deserialize)]
+struct Tool {
+    name: Option<String>,
+    execution: Option<Execution>,
+}
+
+#[derive(Deserialize)]
+struct Execution {
+    #[serde(rename = "taskSupport")]
+    task_support: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::core::tool::Annotations;
+
+    fn tool(name: &str) -> McpTool {
+        McpTool {
+            name: name.into(),
+            description: String::new(),
+            input_schema: json!({}),
+            output_schema: None,
+            annotations: Annotations::default(),
+        }
+    }
+
+    #[test]
+    fn only_tools_that_have_to_be_tasks_are_left_out_of_the_list_they_were_in() {
+        let task_only = TaskOnly::default();
+        let with = |name: &str, support: Value| json!({"name": name, "inputSchema": {}, "execution": support});
+        let page = |tools: Value| json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}}).to_string();
+        task_only.look_at(&page(json!([with("a", json!({"taskSupport": "required"})), with("b", json!({}))])));
+        let others = [with("c", json!({"taskSupport": "optional"})), with("d", json!({"taskSupport": "required"}))];
+        task_only.look_at(&page(json!(others)));
+        task_only.look_at(r#"{"result": {"content": [{"text": "\"taskSupport\": required"}]}}"#);
+        let (mut tools, mut left_out) = (["a", "b", "c", "d"].map(tool).to_vec(), Vec::new());
+        task_only.leave_out(&mut tools, &mut left_out);
+        assert_eq!(tools, ["b", "c"].map(tool));
+        assert_eq!(left_out, ["a", "d"].map(|name| (Some(name.to_owned()), REASON.to_owned())));
+        task_only.leave_out(&mut tools, &mut left_out);
+        assert_eq!((tools.len(), left_out.len()), (2, 2), "the next list stands for itself");
+    }
+}

@@ -1,0 +1,57 @@
+//! What a server offers or answers that cannot be used, and why it is not there.
+
+use toolgate::core::tool::{FailureKind, LeftOut};
+
+use super::*;
+
+#[tokio::test]
+async fn a_tool_that_has_to_be_a_task_is_left_out_in_the_era_whose_tasks_toolgate_does_not_know() {
+    for (era, tools) in [("legacy", 6), ("modern", 7)] {
+        let (child, _wire) = of_era(era, &["task-only-tool"]);
+        // Two answers do not fit into JSON, so that these are a stream.
+        let endpoint = Endpoint::of_era(era, &["task-only-tool", "duplicate-replies"]).await;
+        for settings in [child, endpoint.settings()] {
+            let servers = servers([("bad", settings)]);
+            let listed = list(&servers, &["bad"]).await.remove(0);
+            assert_eq!((listed.tools.len(), listed.left_out.len()), (tools, 7 - tools), "{era}");
+            for LeftOut { tool, reason, .. } in listed.left_out {
+                assert_eq!(tool.as_deref(), Some("long"));
+                assert!(reason.starts_with("it can only be called as a task of the revision 2025-11-25"), "{reason}");
+            }
+            servers.close().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_start_that_runs_out_of_time_is_told_by_what_failed_before() {
+    let endpoint = Endpoint::of_era("dual", &["http-500=start", "hang-at-initialize"]).await;
+    let servers = servers([("bad", within(Duration::from_secs(1), endpoint.settings()))]);
+    let reason = missing(&servers, "bad").await;
+    let told = "the MCP server `bad` did not answer the handshake within 1 s; before that it could not be reached: ";
+    assert!(reason.starts_with(told) && reason.contains("HTTP 500"), "{reason}");
+    let outcome = call(&servers, "bad", "echo", json!({"text": "hello"})).await;
+    let (kind, message) = failed(outcome);
+    assert!(kind == FailureKind::Unavailable && message.contains("HTTP 500"), "{message}");
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_server_whose_connection_broke_at_the_first_question_is_reached_in_an_era_that_it_speaks() {
+    for (era, revision) in [("modern", "2026-07-28"), ("dual", "2025-11-25")] {
+        let endpoint = Endpoint::of_era(era, &["discover-breaks-once"]).await;
+        let servers = servers([("good", endpoint.settings())]);
+        assert_lists_its_tools(&servers, "good").await;
+        assert_eq!(status(&servers, "good").protocol_version.as_deref(), Some(revision));
+        servers.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_start_in_which_nothing_failed_yet_is_told_by_its_silence() {
+    let (settings, _wire) = of_era("legacy", &["hang-at-initialize"]);
+    let servers = servers([("bad", within(Duration::from_secs(1), settings))]);
+    let reason = missing(&servers, "bad").await;
+    assert!(reason.contains("did not answer the handshake within 1 s; is it still installing?"), "{reason}");
+    servers.close().await;
+}
