@@ -59,7 +59,7 @@ pub enum AppError {
     #[error("{0}")]
     Store(#[from] crate::ports::StoreError),
     /// A conversation file cannot be read.
-    #[error(transparent)]
+    #[error("{}", .0.plain())]
     Script(config::ConfigError),
     /// A model's settings cannot work.
     #[error("model `{model}`: {reason}")]

@@ -97,6 +97,14 @@ impl From<RunnerError> for CliError {
 
 impl From<AppError> for CliError {
     fn from(error: AppError) -> Self {
-        Self::told(error.code(), error.to_string())
+        match error {
+            // It has a place, which is shown.
+            AppError::Script(error) => error.into(),
+            AppError::Store(_)
+            | AppError::Model { .. }
+            | AppError::OutputSchema { .. }
+            | AppError::Telemetry(_)
+            | AppError::Runner(_) => Self::told(error.code(), error.to_string()),
+        }
     }
 }

@@ -64,6 +64,7 @@ pub(super) struct Tools {
 
 impl Tools {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        setup::log(super::mcp::QUIET_LOG)?;
         let mut settings = setup::settings(&self.config)?;
         let agent = setup::agent(&settings, self.agent.as_deref())?;
         self.changes.apply(&mut settings, Some(&agent))?;

@@ -78,6 +78,10 @@ pub(super) enum ConnectError {
     Unreachable(String),
     #[error("could not be reached: {0}")]
     NoAccess(String),
+    #[error("broke off the connection in the handshake: {0}")]
+    BrokeOff(String),
+    #[error("answered the handshake with {0}")]
+    NoMcp(String),
     #[error("refused the handshake: {0}")]
     Handshake(String),
 }
@@ -109,7 +113,7 @@ impl Connection {
                 let established = match agree(&terms, open).await {
                     Ok(established) => established,
                     Err(Failed::NoTransport(error)) => return Err(ConnectError::Http(error)),
-                    Err(Failed::Disagreed(why, ())) => return Err(refused_over_http(why)),
+                    Err(Failed::Disagreed(why, ())) => return Err(refused_over_http(why, &http.url)),
                 };
                 let begun = Self::begin(established.agreed, established.transport, settings, tasks);
                 Ok(Self {
@@ -130,7 +134,7 @@ impl Connection {
                 let established = match agree(&terms, open).await {
                     Ok(established) => established,
                     Err(Failed::NoTransport(never)) => match never {},
-                    Err(Failed::Disagreed(why, ())) => return Err(refused_over_http(why)),
+                    Err(Failed::Disagreed(why, ())) => return Err(refused_in_process(why)),
                 };
                 Ok(Self::begin(established.agreed, established.transport, settings, tasks).await)
             }
@@ -289,7 +293,7 @@ impl ConnectError {
     pub(super) fn may_pass(&self) -> bool {
         match self {
             Self::Spawn(_) | Self::Http(_) | Self::NoAccess(_) => false,
-            Self::Died(_) | Self::Unreachable(_) | Self::Handshake(_) => true,
+            Self::Died(_) | Self::Unreachable(_) | Self::BrokeOff(_) | Self::NoMcp(_) | Self::Handshake(_) => true,
         }
     }
 }
@@ -356,15 +360,37 @@ fn spawn(
     Ok((AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(usize::MAX), process))
 }
 
-fn refused_over_http(why: Disagreement) -> ConnectError {
+fn refused_in_process(why: Disagreement) -> ConnectError {
+    match why {
+        Disagreement::Refused(words) | Disagreement::NotLegacy(words) => ConnectError::Handshake(words),
+        Disagreement::Broken(_) => ConnectError::BrokeOff("it ended".into()),
+    }
+}
+
+fn refused_over_http(why: Disagreement, url: &str) -> ConnectError {
     match why {
         Disagreement::Refused(words) | Disagreement::NotLegacy(words) => ConnectError::Handshake(words),
         Disagreement::Broken(Broken::Unsendable(error)) if http::is_locked(&error) => {
             ConnectError::NoAccess(http::explain(&error))
         }
-        Disagreement::Broken(Broken::Unsendable(error)) => ConnectError::Unreachable(http::explain(&error)),
+        Disagreement::Broken(Broken::Unsendable(error)) => match http::answered_without_mcp(&error) {
+            Some(answer) => ConnectError::NoMcp(answer),
+            None if http::is_broken_off(&error) => {
+                ConnectError::BrokeOff(http::explain(&error) + remedy_for_plain(url))
+            }
+            None => ConnectError::Unreachable(http::explain(&error)),
+        },
         Disagreement::Broken(Broken::Ended) => {
-            ConnectError::Unreachable("the stream ended before the answer to the handshake".into())
+            ConnectError::NoMcp("no message at all; is it an MCP server, and is its `url` right?".into())
         }
+    }
+}
+
+/// A port that expects TLS hangs up on whoever speaks plain HTTP.
+fn remedy_for_plain(url: &str) -> &'static str {
+    if url.starts_with("http://") {
+        "; does it expect TLS, so that its `url` has to begin with `https://`?"
+    } else {
+        ""
     }
 }

@@ -25,6 +25,9 @@ pub(super) enum Fault {
         /// What else it says, for programs.
         data: Option<Value>,
     },
+    /// The server, or what it stands behind, refused the request without a word of MCP.
+    #[error("refused the request with {0}")]
+    Rejected(String),
     /// The server wants something of toolgate that it was never offered.
     #[error("{0}")]
     Demands(String),
@@ -45,21 +48,27 @@ pub(super) enum Fault {
     /// It was silent for too long.
     #[error(
         "gave neither an answer nor progress for {} s; the request was cancelled. Raise its `call_timeout_s` if it needs \
-         longer", .0.as_secs_f64()
+         longer", seconds(*.0)
     )]
     Silent(Duration),
     /// It took too long in all.
     #[error(
         "gave no answer within {} s; the request was cancelled. Raise its `total_timeout_s` if it needs longer",
-        .0.as_secs_f64()
+        seconds(*.0)
     )]
     Late(Duration),
+    /// It took longer than the caller has time, which is less than the server may take.
+    #[error("gave no answer within the {} s that were left for the call; the request was cancelled", seconds(*.0))]
+    OutOfTime(Duration),
     /// The connection broke.
     #[error("broke off the connection: {0}")]
     Disconnected(String),
     /// The answer is none.
     #[error("answered with something that is no MCP result: {0}")]
     Unreadable(String),
+    /// The answer is not even MCP.
+    #[error("answered with {0}")]
+    NoMcp(String),
 }
 
 impl Fault {
@@ -67,12 +76,39 @@ impl Fault {
     pub(super) fn into_outcome(self, server: &str) -> Outcome {
         let kind = match &self {
             Self::NotSent(_) | Self::SessionOver(_) => FailureKind::Unavailable,
-            Self::Refused { .. } | Self::Demands(_) => FailureKind::Refused,
+            Self::Refused { .. } | Self::Rejected(_) | Self::Demands(_) => FailureKind::Refused,
             Self::TakenBack => FailureKind::Cancelled,
-            Self::PutOff { .. } | Self::Silent(_) | Self::Late(_) => FailureKind::Timeout,
+            Self::PutOff { .. } | Self::Silent(_) | Self::Late(_) | Self::OutOfTime(_) => FailureKind::Timeout,
             Self::Disconnected(_) => FailureKind::Disconnected,
-            Self::Unreadable(_) => FailureKind::Unreadable,
+            Self::Unreadable(_) | Self::NoMcp(_) => FailureKind::Unreadable,
         };
         Outcome::failed(kind, format!("the MCP server `{server}` {self}"))
+    }
+}
+
+/// So many seconds as people say it: `120`, `1.5`, `0.05`.
+pub(super) fn seconds(duration: Duration) -> f64 {
+    let seconds = duration.as_secs_f64();
+    let unit = if seconds < 0.1 {
+        1000.0
+    } else if seconds < 1.0 {
+        100.0
+    } else {
+        10.0
+    };
+    (seconds * unit).round() / unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_is_told_without_the_digits_that_nobody_set() {
+        for (nanoseconds, told) in
+            [(591_069_682, "0.59"), (120_000_000_000, "120"), (1_499_999_999, "1.5"), (50_100_000, "0.05")]
+        {
+            assert_eq!(seconds(Duration::from_nanos(nanoseconds)).to_string(), told);
+        }
     }
 }

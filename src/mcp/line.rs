@@ -11,9 +11,9 @@ use tokio_util::task::TaskTracker;
 use super::connection::Connection;
 use super::era;
 use super::exchange::Limits;
-use super::fault::Fault;
+use super::fault::{Fault, seconds};
 use super::listing::{self, Listing};
-use super::settings::ServerSettings;
+use super::settings::{ServerSettings, Transport};
 use super::signals::Signals;
 use super::stdio::Output;
 use super::supervisor::{Dial, Link, NotOpened};
@@ -50,15 +50,20 @@ impl Dial for Line {
             Ok(Err(error)) => Err(NotOpened { reason: error.to_string(), may_pass: error.may_pass() }),
             Err(_) => {
                 let said = self.output().map(|output| output.quoted()).unwrap_or_default();
-                let seconds = budget.as_secs_f64();
+                let remedy = match &self.settings.transport {
+                    Transport::Stdio(_) => {
+                        "does it speak MCP on its stdin and stdout? If it is still installing, install it beforehand, or \
+                         raise its `start_timeout_s`"
+                    }
+                    Transport::Http(_) => "is its `url` right? Raise its `start_timeout_s` if it needs longer",
+                    Transport::InProcess(_) => "raise its `start_timeout_s` if it needs longer",
+                };
+                let waited = seconds(budget);
                 let reason = match self.eras.failure() {
                     Some(failure) => {
-                        format!("did not answer the handshake within {seconds} s; before that it {failure}{said}")
+                        format!("did not answer the handshake within {waited} s; before that it {failure}{said}")
                     }
-                    None => format!(
-                        "did not answer the handshake within {seconds} s; is it still installing? Install it beforehand, \
-                         or raise its `start_timeout_s`{said}"
-                    ),
+                    None => format!("did not answer the handshake within {waited} s; {remedy}{said}"),
                 };
                 Err(NotOpened { reason, may_pass: true })
             }
@@ -81,15 +86,20 @@ impl Link for Connection {
 
     async fn list(&self, meta: &Map<String, Value>, budget: Duration) -> Result<Listing, String> {
         let listed = listing::list(self, meta, Limits::new(budget, budget)).await;
-        listed.map_err(|fault| {
-            if matches!(fault, Fault::Silent(_) | Fault::Late(_)) {
-                let seconds = budget.as_secs_f64();
-                let said = self.said();
-                return format!(
-                    "did not list its tools within {seconds:.1} s; raise its `start_timeout_s` if it needs longer{said}"
-                );
+        listed.map_err(|fault| match fault {
+            Fault::Silent(_) | Fault::Late(_) | Fault::OutOfTime(_) => format!(
+                "did not list its tools within {} s; raise its `start_timeout_s`, which this is a part of, if it needs \
+                 longer{}",
+                seconds(budget),
+                self.said()
+            ),
+            Fault::Refused { code, message, .. } => {
+                format!("refused to list its tools: {message} (JSON-RPC error {code})")
             }
-            fault.to_string()
+            Fault::Rejected(answer) | Fault::NoMcp(answer) => format!("answered `tools/list` with {answer}"),
+            Fault::NotSent(_) | Fault::SessionOver(_) | Fault::Disconnected(_) => fault.to_string(),
+            Fault::Demands(_) | Fault::TakenBack | Fault::PutOff { .. } => fault.to_string(),
+            Fault::Unreadable(what) => format!("answered `tools/list` with something that is no list of tools: {what}"),
         })
     }
 

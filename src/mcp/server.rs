@@ -8,7 +8,7 @@ use tokio::time::timeout_at;
 use tokio_util::task::TaskTracker;
 
 use super::exchange::Limits;
-use super::fault::Fault;
+use super::fault::{Fault, seconds};
 use super::line::Line;
 use super::settings::{ServerSettings, Start};
 use super::status::ServerStatus;
@@ -67,7 +67,8 @@ impl Server {
         let limits = Limits::new(self.settings.call_timeout, total);
         let waiting = self.tally.wait();
         let Ok(_slot) = timeout_at(limits.deadline, self.slots.acquire()).await else {
-            return self.never_sent(limits, "was busy with other calls", "").into();
+            let remedy = ". A higher `max_concurrency` lets more run at a time";
+            return self.never_sent(limits, "was busy with other calls", "", remedy).into();
         };
         if let Ok(reply) = self.attempt(waiting, &call, limits, progress).await {
             return reply;
@@ -91,7 +92,7 @@ impl Server {
             Ok(Err(reason)) => return Ok(Outcome::failed(FailureKind::Unavailable, reason).into()),
             Err(_) => {
                 let before = self.supervisor.standing().before();
-                return Ok(self.never_sent(limits, "was still starting", &before).into());
+                return Ok(self.never_sent(limits, "was still starting", &before, "").into());
             }
         };
         let said = self.supervisor.dial().output().map(|output| (output.mark(), output));
@@ -128,12 +129,20 @@ impl Server {
     }
 
     fn failed(&self, fault: Fault) -> Outcome {
+        let mut fault = fault;
+        if let Fault::Late(total) = fault
+            && total < self.settings.total_timeout
+        {
+            // What ended the wait was no setting of the server.
+            fault = Fault::OutOfTime(total);
+        }
         let noise = match fault {
             // What a child wrote is part of these already, or has nothing to do with them.
             Fault::Disconnected(_) | Fault::NotSent(_) | Fault::SessionOver(_) => None,
-            Fault::Refused { .. } | Fault::Demands(_) | Fault::TakenBack | Fault::PutOff { .. } => None,
+            Fault::Refused { .. } | Fault::Rejected(_) | Fault::NoMcp(_) => None,
+            Fault::Demands(_) | Fault::TakenBack | Fault::PutOff { .. } => None,
             // The answer may have been among it.
-            Fault::Silent(_) | Fault::Late(_) | Fault::Unreadable(_) => {
+            Fault::Silent(_) | Fault::Late(_) | Fault::OutOfTime(_) | Fault::Unreadable(_) => {
                 self.supervisor.dial().output().and_then(|output| output.stdout_noise().told())
             }
         };
@@ -161,9 +170,9 @@ impl Server {
         self.supervisor.close().await;
     }
 
-    fn never_sent(&self, limits: Limits, why: &str, before: &str) -> Outcome {
-        let (id, total) = (&self.id, limits.total.as_secs_f64());
-        let message = format!("the MCP server `{id}` {why} for {total} s{before}; the call was not made");
+    fn never_sent(&self, limits: Limits, why: &str, before: &str, remedy: &str) -> Outcome {
+        let (id, total) = (&self.id, seconds(limits.total));
+        let message = format!("the MCP server `{id}` {why} for {total} s{before}; the call was not made{remedy}");
         Outcome::failed(FailureKind::Timeout, message)
     }
 }

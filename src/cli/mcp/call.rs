@@ -98,6 +98,9 @@ struct Words<'a> {
     arguments: Option<&'a str>,
 }
 
+/// Longer than anybody waits.
+const UNBOUNDED: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// Which call of which server is tried.
 struct Attempt<'a> {
     servers: &'a ToolServers,
@@ -114,8 +117,9 @@ impl Call {
         let arguments = arguments(words.arguments)?;
         let trace = self.trace.as_deref().map_or_else(|| Ok(new_trace()), continued)?;
         let mut target = self.reach.target(words.server)?;
-        if let Some(timeout) = self.timeout {
-            (target.settings.call_timeout, target.settings.total_timeout) = (timeout, timeout);
+        if self.timeout.is_some() {
+            // The flag alone bounds the call, and no setting is to be blamed.
+            (target.settings.call_timeout, target.settings.total_timeout) = (UNBOUNDED, UNBOUNDED);
         }
         let servers = target.open();
         let mut wait = Wait::new();
@@ -169,6 +173,7 @@ impl Call {
             took: Duration::ZERO,
             ending: Ending::Interrupted,
             stderr: Vec::new(),
+            starts_late: false,
         };
         let visit = match wait.until("starting", Visit::of(servers, &target.id, trace), out).await {
             Waited::Done(Some(visit)) => visit,
@@ -177,6 +182,7 @@ impl Call {
         trial.ready = visit.took;
         if let (Some(reason), false) = (visit.missing(), self.no_validate) {
             let message = reason.to_owned();
+            trial.starts_late = visit.took >= target.settings.start_timeout;
             trial.ending = Ending::Failed(CallFailure { kind: FailureKind::Unavailable, message });
             return Ok(trial);
         }
@@ -197,7 +203,7 @@ impl Call {
             tool: &trial.tool,
             arguments,
             trace,
-            total: target.settings.total_timeout,
+            total: self.timeout.unwrap_or(target.settings.total_timeout),
             prepared: Prepared::new(&self.answer, &self.decline),
             asks: !self.json && out.notes_are_seen(),
             stderr: Vec::new(),

@@ -1,12 +1,14 @@
 //! `toolgate mcp list`: what a server offers.
 
+use std::time::Duration;
+
 use clap::Args;
 
 use super::look::{self, Schemas};
 use super::reach::Reach;
 use super::visit::{Visit, era, milliseconds};
 use super::waiting::{Wait, Waited};
-use super::{QUIET_LOG, new_trace};
+use super::{LONGER_START, QUIET_LOG, new_trace};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
@@ -58,7 +60,7 @@ impl List {
         let trace = new_trace();
         let visited = wait.until("starting", Visit::of(&servers, &target.id, &trace), out).await;
         let exit = match &visited {
-            Waited::Done(Some(visit)) => self.tell(visit, out),
+            Waited::Done(Some(visit)) => self.tell(visit, target.settings.start_timeout, out),
             Waited::Done(None) => Exit::ServerFailed,
             Waited::Interrupted(_) => Exit::Cancelled,
         };
@@ -66,13 +68,17 @@ impl List {
         Ok(exit)
     }
 
-    fn tell(&self, visit: &Visit, out: &mut Output) -> Exit {
+    fn tell(&self, visit: &Visit, start_timeout: Duration, out: &mut Output) -> Exit {
         let missing = visit.missing();
         if self.json {
             out.pretty(&visit.to_json());
         }
         if let Some(reason) = missing {
-            out.note(format!("{} {}", out.note_paint().red("error:"), harmless(reason)));
+            let paint = out.note_paint();
+            out.note(format!("{} {}", paint.red("error:"), harmless(reason)));
+            if visit.took >= start_timeout {
+                out.note(format!("{} {LONGER_START}", paint.cyan(" help:")));
+            }
             return Exit::ServerFailed;
         }
         if !self.json {

@@ -63,6 +63,11 @@ impl LogIn {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let settings = setup::settings(&self.config)?;
         let server = ServerId::from(self.server.as_str());
+        if !settings.servers.contains_key(&server) {
+            let known = list(settings.servers.keys());
+            return Err(CliError::not_found(format!("there is no MCP server `{server}`; configured are: {known}"))
+                .with_remedy("add it under `servers`; what is granted is kept for a configured server"));
+        }
         let opens = !self.no_browser && !self.json && std::io::stderr().is_terminal();
         let show = move |page: &str| {
             Output::of_process().note(format!("Open this address in a browser of this machine:\n\n  {page}\n"));

@@ -76,7 +76,10 @@ impl Mcp {
 }
 
 /// What goes wrong is said by the commands; a log would say it twice.
-const QUIET_LOG: &str = "error,rmcp=off";
+pub(super) const QUIET_LOG: &str = "error,rmcp=off,rustls_platform_verifier=off";
+
+/// The remedy where a server was not ready in time.
+const LONGER_START: &str = "--start-timeout SECONDS gives it longer, this once";
 
 /// A trace that nobody continues.
 fn new_trace() -> SpanContext {

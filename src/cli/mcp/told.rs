@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::LONGER_START;
 use super::visit::milliseconds;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
@@ -42,6 +43,8 @@ pub(super) struct Trial {
     pub(super) ending: Ending,
     /// What the server wrote to stderr meanwhile, when the call failed.
     pub(super) stderr: Vec<String>,
+    /// Whether it was not ready within its start budget.
+    pub(super) starts_late: bool,
 }
 
 /// The same, as `--json` tells it.
@@ -131,11 +134,21 @@ impl Trial {
                 if failure.kind == FailureKind::Timeout {
                     out.note(format!("{help} --timeout SECONDS gives the call longer, this once"));
                 }
+                if self.starts_late {
+                    out.note(format!("{help} {LONGER_START}"));
+                }
             }
             Ending::Asked(questions) => asked(&tool, questions, out),
             Ending::Interrupted => out.note("interrupted"),
         }
-        self.stderr.iter().for_each(|line| out.note(paint.dim(format!("  stderr │ {}", harmless(line)))));
+        for line in self.stderr.iter().filter(|line| !self.is_told(line)) {
+            out.note(paint.dim(format!("  stderr │ {}", harmless(line))));
+        }
+    }
+
+    /// Whether the message has that line of stderr already.
+    fn is_told(&self, line: &str) -> bool {
+        matches!(&self.ending, Ending::Failed(failure) if failure.message.contains(line))
     }
 
     fn answered(&self, tool: &str, is_error: bool, out: &mut Output) {

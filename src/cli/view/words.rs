@@ -27,6 +27,10 @@ struct Findings {
 /// Something that is not offered, in a line.
 pub(in crate::cli) fn left_out_line(left: &LeftOut) -> String {
     let what = match (&left.server, &left.tool) {
+        // Most reasons of a whole server begin with its name.
+        (Some(server), None) if left.reason.contains(&format!("`{server}`")) => {
+            return format!("left out: {}", left.reason);
+        }
         (Some(server), Some(tool)) => format!("{server}/{tool}"),
         (Some(server), None) => format!("server {server}"),
         (None, Some(tool)) => tool.clone(),

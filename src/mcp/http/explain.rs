@@ -1,86 +1,136 @@
 //! What went wrong on the way to an HTTP server, in words. Addresses are left out: they may hold credentials.
 
 use std::error::Error;
+use std::io::ErrorKind;
 
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::auth::AuthError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
+use super::answered::{self, NoMcp};
 use super::egress;
 use crate::mcp::fault::Fault;
 
+/// What an error of the transport comes down to. The words say it, with a remedy where there is one.
+enum Trouble {
+    /// Nobody took the connection.
+    Unreachable(String),
+    /// It lets nobody in until somebody does something about it.
+    Locked(String),
+    /// Access could not be had just now.
+    NoAccess(String),
+    /// There was an answer, which is no MCP.
+    NoMcp(NoMcp),
+    /// There was no answer, or not a whole one.
+    Broken(String),
+}
+
 /// The cause, for a sentence about a server that could not be reached.
 pub(in crate::mcp) fn explain(error: &DynamicTransportError) -> String {
-    let Some(error) = error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() else {
-        return root_cause(error.error.as_ref());
-    };
-    #[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK; the others explain themselves")]
-    match error {
-        StreamableHttpError::Client(client) if client.is_connect() => {
-            if let Some(refused) = egress::refusal(client) {
-                return refused.to_string();
-            }
-            format!("{}; is it running, and is the server's `url` right?", root_cause(client))
+    match trouble(error) {
+        Trouble::Unreachable(cause) | Trouble::Locked(cause) | Trouble::NoAccess(cause) | Trouble::Broken(cause) => {
+            cause
         }
-        StreamableHttpError::Client(client) => root_cause(client),
-        StreamableHttpError::HttpStatus(status) => {
-            let retry = status.retry_after.as_deref().map(|after| format!(", retry after {after}"));
-            format!("it answered HTTP {}{}", status.status, retry.unwrap_or_default())
-        }
-        StreamableHttpError::AuthRequired(_) => {
-            "it answered HTTP 401 and wants credentials; give them in the server's `headers`".into()
-        }
-        StreamableHttpError::InsufficientScope(_) => {
-            "it answered HTTP 403, the credentials in the server's `headers` do not suffice".into()
-        }
-        StreamableHttpError::Auth(AuthError::AuthorizationFailed(why) | AuthError::OAuthError(why)) => why.clone(),
-        other => other.to_string(),
+        Trouble::NoMcp(answer) => format!("it answered with {answer}"),
+    }
+}
+
+/// What it answered instead of MCP, if it answered at all, for a sentence "it answered with ...".
+pub(in crate::mcp) fn answered_without_mcp(error: &DynamicTransportError) -> Option<String> {
+    match trouble(error) {
+        Trouble::NoMcp(answer) => Some(answer.to_string()),
+        Trouble::Unreachable(_) | Trouble::Locked(_) | Trouble::NoAccess(_) | Trouble::Broken(_) => None,
     }
 }
 
 /// Whether the server lets nobody in until somebody does something about it, so that trying again by itself is of no use.
 pub(in crate::mcp) fn is_locked(error: &DynamicTransportError) -> bool {
-    matches!(
-        error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>(),
-        Some(
-            StreamableHttpError::AuthRequired(_)
-                | StreamableHttpError::InsufficientScope(_)
-                | StreamableHttpError::Auth(AuthError::AuthorizationFailed(_))
-        )
-    )
-}
-
-/// The fault of a request that could not be sent. Only where no connection came about is it certain that the server
-/// never saw it.
-pub(in crate::mcp) fn send_fault(error: &DynamicTransportError) -> Fault {
-    let cause = explain(error);
-    if is_unreachable(error) {
-        return Fault::NotSent(format!("could not be reached: {cause}"));
-    }
-    // What is refused for want of access is not done.
-    if lacks_access(error) {
-        return Fault::NotSent(format!("could not be used: {cause}"));
-    }
-    Fault::Disconnected(cause)
+    matches!(trouble(error), Trouble::Locked(_))
 }
 
 /// Whether nobody is there to be dialled.
 pub(in crate::mcp) fn is_unreachable(error: &DynamicTransportError) -> bool {
-    let error = error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>();
-    matches!(error, Some(StreamableHttpError::Client(client)) if client.is_connect())
+    matches!(trouble(error), Trouble::Unreachable(_))
 }
 
-/// Whether it is access that is missing, which somebody has to give.
-fn lacks_access(error: &DynamicTransportError) -> bool {
-    let error = error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>();
-    matches!(
-        error,
-        Some(
-            StreamableHttpError::Auth(_)
-                | StreamableHttpError::AuthRequired(_)
-                | StreamableHttpError::InsufficientScope(_)
-        )
-    )
+/// Whether a connection came about and ended before the answer.
+pub(in crate::mcp) fn is_broken_off(error: &DynamicTransportError) -> bool {
+    matches!(trouble(error), Trouble::Broken(_))
+}
+
+/// The fault of a request that could not be sent, or was not answered as it has to be. Only where no connection came
+/// about, and where access was refused, is it certain that the server did nothing.
+pub(in crate::mcp) fn send_fault(error: &DynamicTransportError) -> Fault {
+    match trouble(error) {
+        Trouble::Unreachable(cause) => Fault::NotSent(format!("could not be reached: {cause}")),
+        Trouble::Locked(cause) | Trouble::NoAccess(cause) => Fault::NotSent(format!("could not be used: {cause}")),
+        Trouble::NoMcp(NoMcp::Error { code, message }) => Fault::Refused { code, message, data: None },
+        Trouble::NoMcp(answer) if answer.is_a_refusal() => Fault::Rejected(answer.to_string()),
+        Trouble::NoMcp(answer) => Fault::NoMcp(answer.to_string()),
+        Trouble::Broken(cause) => Fault::Disconnected(cause),
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK; the others explain themselves")]
+fn trouble(error: &DynamicTransportError) -> Trouble {
+    let Some(error) = error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() else {
+        return Trouble::Broken(root_cause(error.error.as_ref()));
+    };
+    match error {
+        StreamableHttpError::Client(client) if client.is_connect() => Trouble::Unreachable(undialled(client)),
+        StreamableHttpError::Client(client) => Trouble::Broken(broken(client)),
+        StreamableHttpError::HttpStatus(error) => {
+            Trouble::NoMcp(NoMcp::status(error.status, "", error.retry_after.as_deref()))
+        }
+        StreamableHttpError::AuthRequired(_) => Trouble::Locked(answered::UNAUTHORIZED.into()),
+        StreamableHttpError::InsufficientScope(_) => Trouble::Locked(answered::FORBIDDEN.into()),
+        StreamableHttpError::Auth(AuthError::AuthorizationFailed(why)) => Trouble::Locked(why.clone()),
+        StreamableHttpError::Auth(AuthError::OAuthError(why)) => Trouble::NoAccess(why.clone()),
+        StreamableHttpError::Auth(other) => Trouble::NoAccess(other.to_string()),
+        StreamableHttpError::UnexpectedContentType(kind) => Trouble::NoMcp(NoMcp::content(kind.as_deref())),
+        StreamableHttpError::UnexpectedServerResponse(text) => match NoMcp::read(text) {
+            NoMcp::Status { status: 401, .. } => Trouble::Locked(answered::UNAUTHORIZED.into()),
+            answer => Trouble::NoMcp(answer),
+        },
+        StreamableHttpError::SessionExpired => {
+            Trouble::Broken("it does not know the session any more (HTTP 404)".into())
+        }
+        StreamableHttpError::ReinitializationFailed(error) => {
+            Trouble::Broken(format!("it refused a new one: {} (JSON-RPC error {})", error.message, error.code.0))
+        }
+        other => Trouble::Broken(other.to_string()),
+    }
+}
+
+/// Why no connection came about. The words of the libraries below name neither the setting nor the likely mistake.
+fn undialled(client: &reqwest::Error) -> String {
+    if let Some(refused) = egress::refusal(client) {
+        return refused.to_string();
+    }
+    let cause = root_cause(client);
+    if cause.contains("InvalidContentType") {
+        return "what listens there does not speak TLS; does the server's `url` begin with `http://`?".into();
+    }
+    if let Some(why) = cause.strip_prefix("invalid peer certificate: ") {
+        // `Other(OtherError(X))` is the library's way to say X.
+        let why =
+            if why.starts_with("Other(") { why.rsplit('(').next().unwrap_or(why).trim_end_matches(')') } else { why };
+        let remedy = "correct it, or have this machine trust whoever issued it";
+        return format!("its TLS certificate is not accepted ({why}); {remedy}");
+    }
+    if let Some((_, why)) = cause.split_once("failed to lookup address information: ") {
+        return format!("the name of its host cannot be resolved ({why}); is the server's `url` right?");
+    }
+    format!("{cause}; is it running, and is the server's `url` right?")
+}
+
+/// How a connection that had come about ended.
+fn broken(client: &reqwest::Error) -> String {
+    let cause = root_cause(client);
+    match cause.as_str() {
+        "connection closed before message completed" => "it was closed before the answer was complete".into(),
+        _ => cause,
+    }
 }
 
 fn root_cause(error: &(dyn Error + 'static)) -> String {
@@ -88,5 +138,13 @@ fn root_cause(error: &(dyn Error + 'static)) -> String {
     while let Some(deeper) = cause.source() {
         cause = deeper;
     }
-    cause.to_string()
+    let text = cause.to_string();
+    let kind = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+    match kind {
+        Some(ErrorKind::ConnectionRefused) => "nobody listens there (connection refused)".into(),
+        Some(ErrorKind::ConnectionReset) => "it was reset by the other side".into(),
+        // Its number is of no use to anybody who reads the words.
+        Some(_) => text.split(" (os error ").next().unwrap_or(&text).to_owned(),
+        None => text,
+    }
 }

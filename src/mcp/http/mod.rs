@@ -1,6 +1,8 @@
 //! Servers that are dialled: the transport, and what its errors mean.
 
+mod answered;
 mod client;
+mod confidential;
 pub(in crate::mcp) mod egress;
 mod explain;
 mod traced;
@@ -13,7 +15,7 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use secrecy::ExposeSecret;
 
-pub(super) use explain::{explain, is_locked, is_unreachable, send_fault};
+pub(super) use explain::{answered_without_mcp, explain, is_broken_off, is_locked, is_unreachable, send_fault};
 use traced::Traced;
 pub(super) use verdict::{session_is_over, was_answered};
 

@@ -15,11 +15,12 @@ use rmcp::transport::streamable_http_client::{
 use serde_json::Value;
 use sse_stream::Sse;
 
+use super::confidential::Confidential;
 use crate::mcp::headers::ToolHeaders;
 use crate::mcp::task_only::TaskOnly;
 
-type Headers = HashMap<HeaderName, HeaderValue>;
-type Failure = StreamableHttpError<reqwest::Error>;
+pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
+pub(super) type Failure = StreamableHttpError<reqwest::Error>;
 type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 /// An HTTP client that adds `traceparent`, `tracestate` and `mcp-param-*` to what it posts.
@@ -115,7 +116,9 @@ impl StreamableHttpClient for Traced {
     ) -> Result<StreamableHttpPostResponse, Failure> {
         self.add_headers(&mut headers, &message);
         let lists_tools = lists_tools(&message);
-        let response = self.client.post_message(uri, message, session_id, auth_header, headers).await?;
+        let confidential = Confidential::of(&headers, auth_header.as_ref());
+        let response = self.client.post_message(uri, message, session_id, auth_header, headers).await;
+        let response = response.map_err(|failure| confidential.kept_out_of(failure))?;
         Ok(match lists_tools {
             Some(is_modern) => self.inspected(response, is_modern),
             None => response,
@@ -133,9 +136,10 @@ impl StreamableHttpClient for Traced {
     ) -> Result<StreamableHttpPostResponse, Failure> {
         self.add_headers(&mut headers, &message);
         let lists_tools = lists_tools(&message);
+        let confidential = Confidential::of(&headers, auth_header.as_ref());
         let posted =
             self.client.post_message_with_max_sse_event_size(uri, message, session_id, auth_header, headers, max);
-        let response = posted.await?;
+        let response = posted.await.map_err(|failure| confidential.kept_out_of(failure))?;
         Ok(match lists_tools {
             Some(is_modern) => self.inspected(response, is_modern),
             None => response,

@@ -63,14 +63,20 @@ fn with_error(id: Option<&RawValue>, error: &RawValue) -> Line {
         return Line::Message;
     }
     let given: Value = serde_json::from_str(error.get()).unwrap_or_default();
-    let code = given.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
-    let message = match given.as_str().or_else(|| given.get("message")?.as_str()) {
-        Some(message) => message.to_owned(),
-        None => format!("no message, only {given}"),
-    };
-    let error = json!({"code": code.unwrap_or(INTERNAL_ERROR), "message": message});
+    let (code, message) = loosely(&given);
+    let error = json!({"code": code, "message": message});
     let id = id.map(|id| format!("\"id\":{},", id.get())).unwrap_or_default();
     Line::Mended(format!("{{\"jsonrpc\":\"2.0\",{id}\"error\":{error}}}\n"))
+}
+
+/// The code and the message of an error that is none to the letter.
+pub(in crate::mcp) fn loosely(error: &Value) -> (i32, String) {
+    let code = error.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
+    let message = match error.as_str().or_else(|| error.get("message")?.as_str()) {
+        Some(message) => message.to_owned(),
+        None => format!("no message, only {error}"),
+    };
+    (code.unwrap_or(INTERNAL_ERROR), message)
 }
 
 /// Whether the member is there, be it as `null`.

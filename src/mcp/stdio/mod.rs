@@ -14,6 +14,7 @@ mod stderr;
 mod watchdog;
 
 pub(super) use child::{Child, SpawnError, spawn};
+pub(super) use envelope::loosely;
 pub(super) use line_cap::{LineCap, Overflow};
 pub(super) use line_tap::LineTap;
 pub(super) use messages::Messages;

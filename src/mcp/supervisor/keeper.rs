@@ -30,7 +30,7 @@ impl<D: Dial> Supervisor<D> {
             let entered = match opened {
                 Ok(link) => self.hold(Arc::new(link), begun).await,
                 Err(not_opened) => {
-                    tracing::warn!(server = %self.server, reason = not_opened.reason, "MCP server is not available");
+                    self.log(&not_opened.reason);
                     self.fail(&not_opened.reason, not_opened.may_pass, Fate::Failed)
                 }
             };
@@ -92,6 +92,15 @@ impl<D: Dial> Supervisor<D> {
                     asking.spawn(self.clone().ask(link.clone(), Default::default(), now, self.budget));
                 }
             }
+        }
+    }
+
+    /// Says once why the server is not there, however often that is tried in vain.
+    fn log(&self, reason: &str) {
+        if self.standing.borrow().reason() == reason {
+            tracing::debug!(server = %self.server, reason, "MCP server is still not available");
+        } else {
+            tracing::warn!(server = %self.server, reason, "MCP server is not available");
         }
     }
 

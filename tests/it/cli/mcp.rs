@@ -182,7 +182,34 @@ fn a_server_that_breaks_off_refuses_or_is_silent_is_told_apart() {
     let refused = call(&["refuse"], "worker.py").expect(5);
     assert!(refused.err.contains("error: refused: ") && refused.err.contains("the till is closed"), "{}", refused.err);
     let silent = call(&["silent", "--timeout", "0.3"], "worker.py").expect(6);
-    assert!(silent.err.contains("error: timeout: ") && silent.err.contains("--timeout SECONDS"), "{}", silent.err);
+    assert_eq!(
+        silent.err,
+        "error: timeout: the MCP server `server` gave no answer within the 0.3 s that were left for the call; the request \
+         was cancelled\n help: --timeout SECONDS gives the call longer, this once\n"
+    );
+    assert_eq!(died.err.matches("the roof is on fire").count(), 1, "quoted once: {}", died.err);
+}
+
+#[test]
+fn a_server_that_is_not_ready_in_time_is_told_with_the_flag_that_gives_it_longer() {
+    let program = super::put_aside::fault_server();
+    for (words, fault, told) in [
+        (&["list"][..], "hang-at-start", "did not answer the handshake within 0.5 s; does it speak MCP on its stdin"),
+        (&["list"], "hang-at-list", "raise its `start_timeout_s`, which this is a part of, if it needs longer"),
+        (&["call", "echo"], "hang-at-list", "raise its `start_timeout_s`, which this is a part of"),
+    ] {
+        let server = ["--start-timeout", "0.5", "--", program.to_str().unwrap(), "--stdio", "--fault", fault];
+        let ended = Desk::empty().toolgate(&[&["mcp"], words, &server[..]].concat()).expect(5);
+        assert!(ended.err.contains(told), "{fault}: {}", ended.err);
+        let help = " help: --start-timeout SECONDS gives it longer, this once\n";
+        assert!(ended.err.ends_with(help), "{fault}: {}", ended.err);
+    }
+}
+
+#[test]
+fn a_login_to_a_server_that_is_not_there_is_told_with_those_that_are() {
+    let ended = desk().toolgate(&["mcp", "login", "shpo"]).expect(2);
+    assert!(ended.err.contains("there is no MCP server `shpo`; configured are: shop"), "{}", ended.err);
 }
 
 #[test]

@@ -14,8 +14,26 @@ fn a_server_that_does_not_start_is_left_out_with_the_reason_and_the_exit_code_sa
     desk.write("mcp.json", r#"{"mcpServers": {"ghost": {"command": "no-such-program"}}}"#);
     let ended = desk.toolgate(&["tools", "--mcp-config", "mcp.json"]).expect(5);
     assert!(ended.out.contains("mcp_shop_add_note"), "{}", ended.out);
-    assert!(ended.err.contains("left out: server ghost: "), "{}", ended.err);
+    assert!(ended.err.contains("left out: the MCP server `ghost` could not be started: "), "{}", ended.err);
     assert!(ended.err.contains("no-such-program"), "{}", ended.err);
+    assert_eq!(
+        ended.err.matches("could not be started").count(),
+        1,
+        "told once, and not logged as well: {}",
+        ended.err
+    );
+}
+
+#[test]
+fn a_conversation_file_of_the_wrong_shape_is_told_with_its_name_and_place() {
+    for (conversation, told) in [
+        ("turns:\n  - sya: hello\n", ["conversation.yaml:2:5", "unknown key `sya`", "did you mean `say`?"]),
+        ("- say: hello\n", ["conversation.yaml:1:1", "expected a mapping", "write `key: value`"]),
+        ("turns: [\n", ["conversation.yaml:1:8", "unclosed bracket", "turns: ["]),
+    ] {
+        let ended = Desk::playing(conversation).toolgate(&["run", "hello"]).expect(2);
+        told.iter().for_each(|told| assert!(ended.err.contains(told), "{told}: {}", ended.err));
+    }
 }
 
 #[test]

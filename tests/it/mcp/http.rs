@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::IntoResponse;
 use rmcp::model::{CallToolResult, ContentBlock, ServerCapabilities, ServerConfig};
 use rmcp::service::RequestContext;
@@ -124,28 +124,120 @@ async fn an_http_server_that_is_not_there_or_refuses_is_a_reason() {
     let nobody = format!("http://{}/mcp", free.local_addr().expect("an address"));
     drop(free);
     let answering = async |status: StatusCode, headers: &'static [(&'static str, &'static str)]| {
-        let answer = move || async move { (status, axum::response::AppendHeaders(headers.iter().copied()), "sorry") };
+        let headers = headers.iter().map(|(name, value)| {
+            let name = HeaderName::from_static(name);
+            (name, HeaderValue::from_static(value))
+        });
+        let headers: HeaderMap = headers.collect();
+        let answer = move || async move { (status, headers, "sorry") };
         ServerSettings::http(serve_router(Router::new().fallback(answer)).await)
     };
+    let html = &[("content-type", "text/html")];
     let servers = servers([
-        ("nobody", ServerSettings::http(nobody)),
-        ("missing", answering(StatusCode::NOT_FOUND, &[]).await),
+        ("nobody", ServerSettings::http(nobody.clone())),
+        ("nameless", ServerSettings::http("http://no-such-host.invalid/mcp")),
+        ("missing", answering(StatusCode::NOT_FOUND, html).await),
+        ("older", answering(StatusCode::METHOD_NOT_ALLOWED, &[]).await),
+        ("strict", answering(StatusCode::BAD_REQUEST, &[]).await),
+        ("page", answering(StatusCode::OK, html).await),
+        ("rest", answering(StatusCode::OK, &[("content-type", "application/json")]).await),
+        ("mute", answering(StatusCode::ACCEPTED, &[]).await),
+        ("moved", answering(StatusCode::FOUND, &[("location", "https://example.com/")]).await),
         ("locked", answering(StatusCode::UNAUTHORIZED, &[("www-authenticate", "Bearer")]).await),
-        ("busy", answering(StatusCode::SERVICE_UNAVAILABLE, &[("retry-after", "7")]).await),
+        ("silently", answering(StatusCode::UNAUTHORIZED, &[]).await),
+        ("forbidden", answering(StatusCode::FORBIDDEN, &[]).await),
+        ("busy", answering(StatusCode::TOO_MANY_REQUESTS, &[("retry-after", "7")]).await),
         ("elsewhere", ServerSettings::http("ftp://example.com/mcp")),
     ]);
+    let credentials = "could not be reached: it answered HTTP 401 and wants credentials; give them in the server's \
+                       `headers`, or set its `auth`";
     for (id, expected) in [
-        ("nobody", "Connection refused (os error 111); is it running, and is the server's `url` right?"),
-        ("missing", "404"),
-        ("locked", "it answered HTTP 401 and wants credentials; give them in the server's `headers`"),
-        ("busy", "it answered HTTP 503, retry after 7"),
-        ("elsewhere", "`ftp://example.com/mcp` is no http or https address; correct the server's `url`"),
+        (
+            "nobody",
+            "could not be reached: nobody listens there (connection refused); is it running, and is the server's `url` \
+             right?",
+        ),
+        (
+            "missing",
+            "answered the handshake with HTTP 404 Not Found (sorry); is the path in the server's `url` right? Many \
+             servers answer at `/mcp`",
+        ),
+        (
+            "older",
+            "answered the handshake with HTTP 405 Method Not Allowed (sorry); is the path in the server's `url` right? \
+             The older transport HTTP+SSE is not spoken here: look for the streamable HTTP endpoint",
+        ),
+        ("strict", "answered the handshake with HTTP 400 Bad Request (sorry)"),
+        ("page", "answered the handshake with a web page (text/html); is the server's `url` right?"),
+        (
+            "rest",
+            "answered the handshake with what it calls JSON and is none: expected value at line 1 column 1: sorry; is \
+             the server's `url` right?",
+        ),
+        ("mute", "answered the handshake with no message at all; is it an MCP server, and is its `url` right?"),
+        (
+            "moved",
+            "answered the handshake with HTTP 302 Found (sorry); it wants to be asked elsewhere: give the address where \
+             it ends up as the server's `url`",
+        ),
+        ("locked", credentials),
+        ("silently", credentials),
+        (
+            "forbidden",
+            "answered the handshake with HTTP 403 Forbidden (sorry); are the credentials in the server's `headers` \
+             right, and may this machine use it?",
+        ),
+        (
+            "busy",
+            "answered the handshake with HTTP 429 Too Many Requests, and wants to be left alone for 7 s; call it less \
+             often, or lower its `max_concurrency`",
+        ),
+        (
+            "elsewhere",
+            "could not be reached: `ftp://example.com/mcp` is no http or https address; correct the server's `url`",
+        ),
     ] {
-        let reason = missing(&servers, id).await;
-        assert!(reason.starts_with(&format!("the MCP server `{id}` could not be reached: ")), "{reason}");
-        assert!(reason.contains(expected), "{reason}");
+        assert_eq!(missing(&servers, id).await, format!("the MCP server `{id}` {expected}"));
     }
+    let nameless = missing(&servers, "nameless").await;
+    assert!(nameless.starts_with("the MCP server `nameless` could not be reached: the name of its host"), "{nameless}");
     assert_eq!(failed(call(&servers, "nobody", "headers", json!({})).await).0, FailureKind::Unavailable);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn tls_towards_a_plain_port_and_a_port_that_hangs_up_are_told_apart() {
+    let plain = serve_router(Router::new()).await.replace("http://", "https://");
+    let hanging_up = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}/mcp", hanging_up.local_addr().expect("an address"));
+    tokio::spawn(async move {
+        while let Ok((connection, _)) = hanging_up.accept().await {
+            let _ = connection.readable().await;
+        }
+    });
+    let servers = servers([("plain", ServerSettings::http(plain)), ("hangs-up", ServerSettings::http(url))]);
+    assert_eq!(
+        missing(&servers, "plain").await,
+        "the MCP server `plain` could not be reached: what listens there does not speak TLS; does the server's `url` \
+         begin with `http://`?"
+    );
+    let reason = missing(&servers, "hangs-up").await;
+    let told =
+        ["broke off the connection in the handshake: it was ", "so that its `url` has to begin with `https://`?"];
+    assert!(reason.contains(told[0]) && reason.ends_with(told[1]), "{reason}");
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn an_endpoint_that_repeats_what_it_was_sent_is_quoted_without_the_credentials() {
+    let repeat = async |headers: HeaderMap| (StatusCode::BAD_REQUEST, format!("you sent {headers:?}"));
+    let mut settings = ServerSettings::http(serve_router(Router::new().fallback(repeat)).await);
+    let Transport::Http(http) = &mut settings.transport else { panic!("it is dialled") };
+    http.headers.insert("authorization".into(), "Bearer sk-very-secret".into());
+    let servers = servers([("echo", settings)]);
+    let reason = missing(&servers, "echo").await;
+    assert!(reason.contains("HTTP 400 Bad Request (you sent {"), "{reason}");
+    assert!(!reason.contains("very-secret"), "{reason}");
     servers.close().await;
 }
 
@@ -200,6 +292,6 @@ async fn a_call_to_an_http_server_that_went_away_was_not_made() {
     serving.await.expect("it ends").expect("in order");
     let (kind, message) = failed(call(&servers, "till", "headers", json!({})).await);
     assert_eq!(kind, FailureKind::Unavailable, "{message}");
-    assert!(message.contains("could not be reached: Connection refused"), "{message}");
+    assert!(message.contains("could not be reached: nobody listens there (connection refused)"), "{message}");
     servers.close().await;
 }

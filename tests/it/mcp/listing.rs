@@ -60,9 +60,12 @@ async fn a_list_that_is_none_and_a_refused_list_are_reasons() {
     let servers =
         servers([("broken", python("lister.py", &["broken"])), ("refusing", python("lister.py", &["refusing"]))]);
     let broken = missing(&servers, "broken").await;
-    assert!(broken.contains(r#"no MCP result: `tools` is no list in {"items":[]}"#), "{broken}");
+    assert!(
+        broken.contains(r#"`tools/list` with something that is no list of tools: `tools` is no list in {"items":[]}"#),
+        "{broken}"
+    );
     let refusing = missing(&servers, "refusing").await;
-    assert!(refusing.contains("refused the request: Method not found (JSON-RPC error -32601)"), "{refusing}");
+    assert!(refusing.contains("refused to list its tools: Method not found (JSON-RPC error -32601)"), "{refusing}");
     servers.close().await;
 }
 
@@ -140,7 +143,9 @@ async fn a_server_that_never_answers_costs_its_own_start_budget_and_nobody_elses
     assert!((700..1500).contains(&list_took.as_millis()), "the list took {list_took:?}");
     assert_eq!((listed[0].tools.len(), listed[1].tools.len()), (0, 8));
     let reason = &listed[0].left_out[0].reason;
-    assert!(reason.contains("did not answer the handshake within 0.7 s; is it still installing?"), "{reason}");
+    let expected = "did not answer the handshake within 0.7 s; does it speak MCP on its stdin and stdout? If it is still \
+                    installing, install it beforehand";
+    assert!(reason.contains(expected), "{reason}");
     assert!(reason.ends_with("last on its stderr:\n  installing 212 packages"), "{reason}");
     servers.close().await;
 }

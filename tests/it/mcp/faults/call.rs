@@ -25,6 +25,30 @@ async fn a_call_that_hangs_is_cancelled_after_its_silence_and_the_server_stays_u
 }
 
 #[tokio::test]
+async fn a_wait_that_the_caller_ends_blames_no_setting_of_the_server() {
+    let servers = servers([("bad", fault(&["hang-at-call"]))]);
+    list(&servers, &["bad"]).await;
+    let deadline = Some(Duration::from_nanos(411_069_682));
+    let outcome = call_with(&servers, "bad", "echo", json!({"text": "hello"}), deadline, &|_| {}).await;
+    let expected =
+        "the MCP server `bad` gave no answer within the 0.41 s that were left for the call; the request was cancelled";
+    assert_eq!(failed(outcome), (FailureKind::Timeout, expected.into()));
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_call_that_takes_too_long_in_all_is_told_with_the_bound_that_it_hit() {
+    let mut settings = fault(&["slow-call=5", "progress-every=50"]);
+    settings.total_timeout = Duration::from_millis(400);
+    let servers = servers([("bad", settings)]);
+    let outcome = call(&servers, "bad", "echo", json!({"text": "hello"})).await;
+    let expected = "the MCP server `bad` gave no answer within 0.4 s; the request was cancelled. Raise its \
+                    `total_timeout_s` if it needs longer";
+    assert_eq!(failed(outcome), (FailureKind::Timeout, expected.into()));
+    servers.close().await;
+}
+
+#[tokio::test]
 async fn progress_keeps_a_slow_call_alive_and_silence_ends_it() {
     let servers = servers([
         ("talking", impatient(fault(&["slow-call=0.7", "progress-every=100"]))),

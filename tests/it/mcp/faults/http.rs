@@ -38,20 +38,23 @@ async fn a_connection_that_breaks_in_a_call_is_disconnected_and_the_call_is_not_
     servers.close().await;
 }
 
+const PAGE: &str = "a web page (text/html; charset=utf-8); is the server's `url` right?";
+const PLAIN: &str = "`text/plain`, which is neither JSON nor an event stream; is the server's `url` right? If it is, its \
+                     author has to correct the content type";
+const BROKEN: &str = "HTTP 500 Internal Server Error; its own log says why";
+const BUSY: &str = "HTTP 503 Service Unavailable, and wants to be left alone for 7 s; what stands in front of it cannot reach \
+                    it, or it is overloaded";
+
 #[tokio::test]
 async fn an_http_answer_that_is_no_mcp_ends_the_call_with_what_it_was() {
-    for (fault, kind, expected) in [
-        ("http-500", FailureKind::Disconnected, "500"),
-        ("http-503-retry-after", FailureKind::Disconnected, "it answered HTTP 503, retry after 7"),
-        ("http-html", FailureKind::Disconnected, "text/html"),
-        ("not-json-content-type", FailureKind::Disconnected, "text/plain"),
-        ("error-without-message", FailureKind::Disconnected, r#""error":{"code":-32000}"#),
-    ] {
+    for (fault, expected) in
+        [("http-500", BROKEN), ("http-503-retry-after", BUSY), ("http-html", PAGE), ("not-json-content-type", PLAIN)]
+    {
         let endpoint = Endpoint::with(&[fault]).await;
         let servers = servers([("bad", impatient(endpoint.settings()))]);
-        let (failed, message) = failed(call(&servers, "bad", "echo", json!({"text": "hello"})).await);
-        assert_eq!(failed, kind, "{fault}: {message}");
-        assert!(message.contains(expected), "{fault}: {message}");
+        let outcome = call(&servers, "bad", "echo", json!({"text": "hello"})).await;
+        let told = format!("the MCP server `bad` answered with {expected}");
+        assert_eq!(failed(outcome), (FailureKind::Unreadable, told), "{fault}");
         assert_eq!(executed(&servers, "bad").await, 1, "{fault}");
         assert_eq!(endpoint.wire.calls(), ["echo", "count"], "{fault}: made once");
         servers.close().await;
@@ -59,19 +62,42 @@ async fn an_http_answer_that_is_no_mcp_ends_the_call_with_what_it_was() {
 }
 
 #[tokio::test]
+async fn an_error_without_a_message_is_a_refusal_over_http_too() {
+    let endpoint = Endpoint::with(&["error-without-message"]).await;
+    let servers = servers([("bad", impatient(endpoint.settings()))]);
+    let outcome = call(&servers, "bad", "echo", json!({"text": "hello"})).await;
+    let expected =
+        "the MCP server `bad` refused the request: no message, only {\"code\":-32000} (JSON-RPC error -32000)";
+    assert_eq!(failed(outcome), (FailureKind::Refused, expected.into()));
+    assert_eq!(executed(&servers, "bad").await, 1);
+    servers.close().await;
+}
+
+#[tokio::test]
 async fn an_http_answer_that_is_no_mcp_is_why_a_server_is_missing() {
-    for (fault, expected) in [
-        ("http-500=start", "500"),
-        ("http-503-retry-after=start", "it answered HTTP 503, retry after 7"),
-        ("http-html=start", "text/html"),
-        ("not-json-content-type=start", "text/plain"),
-        ("http-500=list", "500"),
-        ("http-html=list", "text/html"),
+    for (fault, what, expected) in [
+        ("http-500=start", "the handshake", BROKEN),
+        ("http-503-retry-after=start", "the handshake", BUSY),
+        ("http-html=start", "the handshake", PAGE),
+        ("not-json-content-type=start", "the handshake", PLAIN),
+        ("http-500=list", "`tools/list`", BROKEN),
+        ("http-html=list", "`tools/list`", PAGE),
+        ("not-json-content-type=list", "`tools/list`", PLAIN),
     ] {
         let endpoint = Endpoint::with(&[fault]).await;
         let servers = servers([("bad", within(Duration::from_secs(10), endpoint.settings()))]);
-        let reason = missing(&servers, "bad").await;
-        assert!(reason.contains(expected), "{fault}: {reason}");
+        let told = format!("the MCP server `bad` answered {what} with {expected}");
+        assert_eq!(missing(&servers, "bad").await, told, "{fault}");
         servers.close().await;
     }
+}
+
+#[tokio::test]
+async fn an_endpoint_that_hangs_is_told_with_the_setting_that_gives_it_longer() {
+    let endpoint = Endpoint::with(&["hang-at-start"]).await;
+    let servers = servers([("bad", within(Duration::from_millis(500), endpoint.settings()))]);
+    let expected = "the MCP server `bad` did not answer the handshake within 0.5 s; is its `url` right? Raise its \
+                    `start_timeout_s` if it needs longer";
+    assert_eq!(missing(&servers, "bad").await, expected);
+    servers.close().await;
 }

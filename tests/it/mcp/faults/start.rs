@@ -12,8 +12,8 @@ async fn a_server_that_hangs_at_start_is_given_up_after_its_start_budget_with_a_
     let servers = servers([("bad", within(Duration::from_millis(500), fault(&["hang-at-start"])))]);
     assert_eq!(
         missing(&servers, "bad").await,
-        "the MCP server `bad` did not answer the handshake within 0.5 s; is it still installing? Install it beforehand, \
-         or raise its `start_timeout_s`; it wrote nothing to stderr"
+        "the MCP server `bad` did not answer the handshake within 0.5 s; does it speak MCP on its stdin and stdout? \
+         If it is still installing, install it beforehand, or raise its `start_timeout_s`; it wrote nothing to stderr"
     );
     let bad = status(&servers, "bad").state;
     assert!(matches!(bad, ServerState::BackingOff { failures: 1.., .. } | ServerState::Starting), "{bad:?}");

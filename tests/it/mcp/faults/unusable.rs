@@ -52,6 +52,6 @@ async fn a_start_in_which_nothing_failed_yet_is_told_by_its_silence() {
     let (settings, _wire) = of_era("legacy", &["hang-at-initialize"]);
     let servers = servers([("bad", within(Duration::from_secs(1), settings))]);
     let reason = missing(&servers, "bad").await;
-    assert!(reason.contains("did not answer the handshake within 1 s; is it still installing?"), "{reason}");
+    assert!(reason.contains("did not answer the handshake within 1 s; does it speak MCP on its stdin and stdout?"), "{reason}");
     servers.close().await;
 }

@@ -1,0 +1,212 @@
+//! An HTTP answer that is no MCP: what it is, for people who wonder whether the address is right or the server broken.
+//! The SDK tells some of it in a text only. What is read from there makes the words better, and decides whether the
+//! server refused or failed; nothing is sent again because of it.
+
+use std::fmt;
+
+use http::StatusCode;
+use serde_json::Value;
+
+use crate::mcp::answer::excerpt;
+use crate::mcp::stdio::loosely;
+
+/// What is missing after an HTTP 401.
+pub(super) const UNAUTHORIZED: &str =
+    "it answered HTTP 401 and wants credentials; give them in the server's `headers`, or set its `auth`";
+/// What is missing after an HTTP 403 with a challenge.
+pub(super) const FORBIDDEN: &str = "it answered HTTP 403, the credentials in the server's `headers` do not suffice";
+
+/// The longest words of a stranger that are repeated.
+const LONGEST: usize = 160;
+
+/// An answer that is no MCP. Shown, it follows "it answered with ", and ends with a remedy where one is known.
+#[derive(Debug, PartialEq)]
+pub(super) enum NoMcp {
+    /// A status that is no success, and what else it says.
+    Status { status: u16, said: String, retry_after: Option<String> },
+    /// A success of another type.
+    Content(Option<String>),
+    /// JSON that is no JSON-RPC.
+    Json(Value),
+    /// A JSON-RPC error that is none to the letter.
+    Error { code: i32, message: String },
+    /// What is called JSON and is none.
+    NotJson(String),
+    /// Something the SDK has words for.
+    Other(String),
+}
+
+impl NoMcp {
+    /// A status, with the body of the answer as far as it is known.
+    pub(super) fn status(status: u16, body: &str, retry_after: Option<&str>) -> Self {
+        Self::Status { status, said: told(body), retry_after: retry_after.map(str::to_owned) }
+    }
+
+    /// A content type that is not spoken.
+    pub(super) fn content(kind: Option<&str>) -> Self {
+        Self::Content(kind.map(told))
+    }
+
+    /// What the SDK tells in a text.
+    pub(super) fn read(text: &str) -> Self {
+        if let Some((status, body)) = text.strip_prefix("HTTP ").and_then(|rest| rest.split_once(": "))
+            && let Some(Ok(status)) = status.get(..3).map(str::parse)
+        {
+            return Self::loose_error(body).unwrap_or_else(|| Self::status(status, body, None));
+        }
+        let Some(body) = text.strip_prefix("could not parse JSON response as ServerJsonRpcMessage: ") else {
+            return Self::Other(told(text));
+        };
+        match body.strip_prefix("unrecognized JSON-RPC message: ").and_then(first_value) {
+            Some(json) => Self::loose_error(&json.to_string()).unwrap_or(Self::Json(json)),
+            None => Self::NotJson(told(body)),
+        }
+    }
+
+    /// Whether the server says that it does not do what it was asked, rather than that it failed.
+    pub(super) fn is_a_refusal(&self) -> bool {
+        matches!(self, Self::Status { status: 400..=499, .. })
+    }
+
+    fn loose_error(body: &str) -> Option<Self> {
+        let json: Value = serde_json::from_str(body).ok()?;
+        let error = json.get("error").filter(|_| json.get("jsonrpc").is_some())?;
+        let (code, message) = loosely(error);
+        Some(Self::Error { code, message })
+    }
+}
+
+impl fmt::Display for NoMcp {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Status { status, said, retry_after } => {
+                let known = StatusCode::from_u16(*status).ok();
+                let reason = known.and_then(|status| status.canonical_reason()).unwrap_or_default();
+                write!(to, "{}", format!("HTTP {status} {reason}").trim_end())?;
+                if !said.is_empty() && said != reason {
+                    write!(to, " ({said})")?;
+                }
+                match retry_after.as_deref().map(|after| (after, after.parse::<u64>())) {
+                    Some((_, Ok(seconds))) => write!(to, ", and wants to be left alone for {seconds} s")?,
+                    Some((date, Err(_))) => write!(to, ", and wants to be left alone until {}", told(date))?,
+                    None => {}
+                }
+                write!(to, "{}", remedy(*status))
+            }
+            Self::Content(Some(kind)) if kind.starts_with("text/html") => {
+                write!(to, "a web page ({kind}); is the server's `url` right?")
+            }
+            Self::Content(Some(kind)) => write!(
+                to,
+                "`{kind}`, which is neither JSON nor an event stream; is the server's `url` right? If it is, its author \
+                 has to correct the content type"
+            ),
+            Self::Content(None) => write!(to, "something without a content type; is the server's `url` right?"),
+            Self::Json(json) => {
+                write!(to, "JSON that is no JSON-RPC message: {}; is the server's `url` right?", excerpt(json))
+            }
+            Self::Error { code, message } => write!(to, "an error: {message} (JSON-RPC error {code})"),
+            Self::NotJson(why) => write!(to, "what it calls JSON and is none: {why}; is the server's `url` right?"),
+            Self::Other(text) => to.write_str(text),
+        }
+    }
+}
+
+/// What can be done about a status, as the end of a sentence.
+fn remedy(status: u16) -> &'static str {
+    match status {
+        300..=399 => "; it wants to be asked elsewhere: give the address where it ends up as the server's `url`",
+        401 | 403 => "; are the credentials in the server's `headers` right, and may this machine use it?",
+        404 | 410 => "; is the path in the server's `url` right? Many servers answer at `/mcp`",
+        405 => {
+            "; is the path in the server's `url` right? The older transport HTTP+SSE is not spoken here: look for the \
+             streamable HTTP endpoint"
+        }
+        429 => "; call it less often, or lower its `max_concurrency`",
+        502..=504 => "; what stands in front of it cannot reach it, or it is overloaded",
+        500..=599 => "; its own log says why",
+        _ => "",
+    }
+}
+
+/// The words of a stranger in one line. A web page is none.
+fn told(words: &str) -> String {
+    let words = words.trim();
+    if words.starts_with('<') && words.ends_with('>') && words != "<empty>" {
+        return String::new();
+    }
+    let spaced: String = words.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    let line = spaced.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}...", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
+}
+
+fn first_value(text: &str) -> Option<Value> {
+    serde_json::Deserializer::from_str(text).into_iter::<Value>().next()?.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_is_no_mcp_is_told_with_what_it_is_and_what_to_look_at() {
+        for (answer, told) in [
+            (
+                NoMcp::content(Some("text/html; charset=utf-8")),
+                "a web page (text/html; charset=utf-8); is the server's `url` right?",
+            ),
+            (NoMcp::content(None), "something without a content type; is the server's `url` right?"),
+            (
+                NoMcp::read("HTTP 404 Not Found: <!doctype html>\n<h1>nope</h1>\n"),
+                "HTTP 404 Not Found; is the path in the server's `url` right? Many servers answer at `/mcp`",
+            ),
+            (NoMcp::read("HTTP 400 Bad Request: Invalid Host header"), "HTTP 400 Bad Request (Invalid Host header)"),
+            (
+                NoMcp::status(429, "", Some("12")),
+                "HTTP 429 Too Many Requests, and wants to be left alone for 12 s; call it less often, or lower its \
+                 `max_concurrency`",
+            ),
+            (NoMcp::status(599, "", None), "HTTP 599; its own log says why"),
+            (
+                NoMcp::read(
+                    "could not parse JSON response as ServerJsonRpcMessage: unrecognized JSON-RPC message: {\"a\":1}: \
+                     {\"a\":1}",
+                ),
+                "JSON that is no JSON-RPC message: {\"a\":1}; is the server's `url` right?",
+            ),
+            (
+                NoMcp::read(
+                    "could not parse JSON response as ServerJsonRpcMessage: EOF while parsing a value at line 1 column \
+                     0: <empty>",
+                ),
+                "what it calls JSON and is none: EOF while parsing a value at line 1 column 0: <empty>; is the server's \
+                 `url` right?",
+            ),
+        ] {
+            assert_eq!(answer.to_string(), told);
+        }
+    }
+
+    #[test]
+    fn an_error_that_is_none_to_the_letter_is_an_error_whatever_the_status() {
+        let expected = NoMcp::Error { code: -32000, message: "no message, only {\"code\":-32000}".into() };
+        let body = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000}}"#;
+        for text in [
+            format!(
+                "could not parse JSON response as ServerJsonRpcMessage: unrecognized JSON-RPC message: {body}: {body}"
+            ),
+            format!("HTTP 400 Bad Request: {body}"),
+        ] {
+            assert_eq!(NoMcp::read(&text), expected);
+        }
+    }
+
+    #[test]
+    fn the_words_of_a_stranger_stay_in_a_line() {
+        assert_eq!(told(" one\n\u{1b}[31mtwo "), "one [31mtwo");
+        assert_eq!(told(&"x".repeat(500)).len(), LONGEST + "...".len());
+    }
+}

@@ -1,0 +1,66 @@
+//! What a request carries in confidence, taken out of the words that come back. Endpoints that show what they received are
+//! common, among them whatever somebody reaches under a wrong address.
+
+use http::HeaderValue;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+
+use super::traced::{Failure, Headers};
+
+/// Values shorter than this are no secrets, and are shown.
+const SHORTEST: usize = 8;
+
+/// The sensitive values of one request.
+pub(super) struct Confidential {
+    headers: Vec<HeaderValue>,
+    token: Option<String>,
+}
+
+impl Confidential {
+    /// Those among its headers, and its token.
+    pub(super) fn of(headers: &Headers, token: Option<&String>) -> Self {
+        let headers = headers.values().filter(|value| value.is_sensitive()).cloned().collect();
+        Self { headers, token: token.cloned() }
+    }
+
+    /// The failure without them. Only one variant repeats what a server said.
+    pub(super) fn kept_out_of(&self, failure: Failure) -> Failure {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK; no other repeats a body")]
+        match failure {
+            StreamableHttpError::UnexpectedServerResponse(text) => {
+                StreamableHttpError::UnexpectedServerResponse(self.redacted(text.into_owned()).into())
+            }
+            other => other,
+        }
+    }
+
+    fn redacted(&self, text: String) -> String {
+        let headers = self.headers.iter().filter_map(|value| value.to_str().ok());
+        // `Bearer abc` may come back as `abc`.
+        let words = headers.flat_map(str::split_whitespace).chain(self.token.as_deref());
+        let secrets = words.filter(|word| word.len() >= SHORTEST);
+        secrets.fold(text, |text, secret| text.replace(secret, "[redacted]"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderName;
+
+    use super::*;
+
+    #[test]
+    fn an_endpoint_that_repeats_what_it_received_is_quoted_without_the_credentials() {
+        let mut key = HeaderValue::from_static("Bearer sk-very-secret");
+        key.set_sensitive(true);
+        let headers = Headers::from([
+            (HeaderName::from_static("authorization"), key),
+            (HeaderName::from_static("x-shop"), HeaderValue::from_static("north-branch")),
+        ]);
+        let token = "granted-token".to_owned();
+        let said =
+            "HTTP 400 Bad Request: {\"got\":\"sk-very-secret\",\"or\":\"granted-token\",\"at\":\"north-branch\"}";
+        let failure = StreamableHttpError::UnexpectedServerResponse(said.into());
+        let told = Confidential::of(&headers, Some(&token)).kept_out_of(failure).to_string();
+        assert!(told.ends_with("{\"got\":\"[redacted]\",\"or\":\"[redacted]\",\"at\":\"north-branch\"}"), "{told}");
+    }
+}
