@@ -1,5 +1,8 @@
 //! A configuration file as it may be shown. Keys belong into the environment, but some are written out, and an excerpt
-//! around a mistake must not carry them into a terminal's history or a build's log.
+//! around a mistake must not carry them into a terminal's history or a build's log. Addresses carry some as well, before
+//! their host and in their query.
+
+use std::ops::Range;
 
 /// What the name of a secret contains, unless it ends with `token`.
 const TELLING: [&str; 7] = ["api_key", "apikey", "api-key", "secret", "password", "authorization", "bearer"];
@@ -12,6 +15,78 @@ pub(super) fn masked(text: &str) -> String {
 }
 
 fn masked_line(line: &str) -> String {
+    masked_values(&masked_addresses(line))
+}
+
+fn masked_addresses(line: &str) -> String {
+    let mut shown = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("://") {
+        let (address, tail) = after.split_at(address_length(before, after));
+        shown.extend([before, "://", &masked_address(address)]);
+        rest = tail;
+    }
+    shown + rest
+}
+
+/// An address ends with its quote, or else where the word does.
+fn address_length(before: &str, after: &str) -> usize {
+    let before = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+    let end = match before.chars().next_back() {
+        Some(quote @ ('"' | '\'')) => after.find([quote, '\n', '\r']),
+        _ => after.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'')),
+    };
+    end.unwrap_or(after.len())
+}
+
+/// What follows `://`, without its user and password and without the values of its query.
+fn masked_address(address: &str) -> String {
+    let references = references(address);
+    let is_reference = |at: usize| references.iter().any(|place| place.contains(&at));
+    // Byte for byte the same, and where a reference stands only digits, so that nothing in one is taken for a mark.
+    let shape = address.bytes().enumerate().map(|(at, byte)| match byte.is_ascii() && !is_reference(at) {
+        true => char::from(byte),
+        false => '0',
+    });
+    let shape: String = shape.collect();
+    let mut secrets = values_of_query(&shape);
+    secrets.push(0..length_of_user(&shape));
+    let is_secret = |at: usize| secrets.iter().any(|place| place.contains(&at)) && !is_reference(at);
+    let shown = address.char_indices().map(|(at, character)| match is_secret(at) && character != ':' {
+        true => "*".repeat(character.len_utf8()),
+        false => character.into(),
+    });
+    shown.collect()
+}
+
+/// A password with a mark in it that does not belong there ends only at the last `@`.
+fn length_of_user(address: &str) -> usize {
+    let authority = address.find(['/', '?', '#']).and_then(|end| address.get(..end)).unwrap_or(address);
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_host = authority.starts_with('[') || authority.rsplit_once(':').is_none_or(|(_, port)| is_port(port));
+    match authority.rfind('@') {
+        Some(at) => at,
+        None if is_host => 0,
+        None => address.rfind('@').unwrap_or(authority.len()),
+    }
+}
+
+fn values_of_query(address: &str) -> Vec<Range<usize>> {
+    let Some(begin) = address.find('?') else { return Vec::new() };
+    let end = address.find('#').filter(|end| *end > begin).unwrap_or(address.len());
+    let query = address.get(begin..end).unwrap_or_default();
+    let marks = query.match_indices('=').map(|(at, _)| begin + at + 1);
+    let value = |from: usize| from..address.get(from..end).and_then(|rest| rest.find('&')).map_or(end, |at| from + at);
+    marks.map(value).collect()
+}
+
+/// Where variables are named.
+fn references(text: &str) -> Vec<Range<usize>> {
+    let begins = text.match_indices("${").map(|(at, _)| at);
+    begins.filter_map(|at| Some(at..at + text.get(at..)?.find('}')? + 1)).collect()
+}
+
+fn masked_values(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     let mut rest = line;
     while let Some((before, after)) = rest.split_once(':') {
@@ -75,6 +150,27 @@ mod tests {
             ("auth: { bearer: abc }", "auth: { bearer: *** }"),
             ("max_tokens: many", "max_tokens: many"),
             ("# a comment: with colons\n", "# a comment: with colons\n"),
+        ] {
+            assert_eq!(masked(line), expected);
+            assert_eq!(masked(line).len(), line.len());
+        }
+    }
+
+    #[test]
+    fn what_an_address_carries_before_its_host_and_in_its_query_is_masked() {
+        for (line, expected) in [
+            ("url: \"http://ann:hunter2@h:80/mcp\"\n", "url: \"http://***:*******@h:80/mcp\"\n"),
+            ("url: htp://ghp_abc@h/@scope/x", "url: htp://*******@h/@scope/x"),
+            ("url: http://ann:p@ss@h/mcp", "url: http://***:****@h/mcp"),
+            ("url: http://ann:p/ss@h/mcp", "url: http://***:****@h/mcp"),
+            ("{ url: 'http://ann:p\"s s@h/', x: y }", "{ url: 'http://***:*****@h/', x: y }"),
+            ("url: http://ann:é-unclosed", "url: http://***:***********"),
+            ("url: http://ann:${PW:-x:/y}@h/mcp", "url: http://***:${PW:-x:/y}@h/mcp"),
+            ("url: http://${HOST:-localhost:80}:8080/a@b", "url: http://${HOST:-localhost:80}:8080/a@b"),
+            ("url: http://[::1]:80/a@b", "url: http://[::1]:80/a@b"),
+            ("url: https://h/mcp?key=a/b&of=${OF}#x=y", "url: https://h/mcp?key=***&of=${OF}#x=y"),
+            ("a: http://u@h b: http://w@h", "a: http://*@h b: http://*@h"),
+            ("# see https://example.com/a@b: nothing", "# see https://example.com/a@b: nothing"),
         ] {
             assert_eq!(masked(line), expected);
             assert_eq!(masked(line).len(), line.len());

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::error::{ConfigError, Fault, Source};
 use super::expand::{self, Env, ExpandError};
+use super::mask::masked;
 use super::placed::{Place, Placed, Text};
 use super::suggest;
 use crate::core::tool::result::MIN_RESULT_BYTES;
@@ -142,8 +143,8 @@ impl<'a> Scope<'a> {
         let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
         let has_host = rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '['));
         if !has_host || url.contains(char::is_whitespace) {
-            // The expanded text may be a secret: show what was written.
-            let fault = Fault::new(format!("`{}` is not a URL", text.value()));
+            // The expanded text may be a secret: show what was written, without what may be one there.
+            let fault = Fault::new(format!("`{}` is not a URL", masked(text.value())));
             self.fault(
                 fault.with_remedy("write it with its scheme, for example `https://example.com/mcp`"),
                 text.place(),

@@ -9,6 +9,7 @@ use crate::core::blob::BlobHandle;
 use crate::core::run::Run;
 use crate::core::tool::result::{Reading, read};
 use crate::core::tool::{Builtin, FailureKind, Outcome, ToolOutput, Toolset};
+use crate::ports::Blob;
 
 impl Driver<'_> {
     /// The live toolset with the tools of toolgate's own that the run has come to have a use for. The same allocation as
@@ -51,11 +52,12 @@ impl Ports {
     pub(super) async fn run_errand(&self, errand: &Errand) -> Outcome {
         let (reading, limit) = match errand {
             Errand::Refuse(complaint) => return Outcome::Returned(ToolOutput::error(complaint)),
-            Errand::Read { reading, limit } => (reading, *limit),
+            Errand::Read { reading, limit } => (reading.clone(), *limit),
         };
-        let handle = &reading.handle;
+        let turn = self.reads.clone().acquire_owned().await;
+        let handle = reading.handle;
         let found = match &self.blobs {
-            Some(blobs) => blobs.get(handle).await,
+            Some(blobs) => blobs.get(&handle).await,
             None => Ok(None),
         };
         let blob = match found {
@@ -69,13 +71,23 @@ impl Ports {
                 return Outcome::failed(FailureKind::Unavailable, "The store could not be used just now. Try again.");
             }
         };
-        let size = blob.bytes.len();
-        Outcome::Returned(match String::from_utf8(blob.bytes) {
-            Ok(text) => read(&text, reading, limit),
-            Err(_) => {
-                ToolOutput::error(format!("{handle} is {} of {size} bytes, and no text to be read.", blob.media_type))
-            }
-        })
+        // Megabytes of JSON take their time, in which other runs go on. The turn lasts as long as the memory is held.
+        let reading = tokio::task::spawn_blocking(move || (piece(blob, &reading, limit), drop(turn)).0);
+        match reading.await {
+            Ok(piece) => Outcome::Returned(piece),
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(_) => Outcome::failed(FailureKind::Unavailable, "Not read: the program is being ended."),
+        }
+    }
+}
+
+fn piece(blob: Blob, reading: &Reading, limit: usize) -> ToolOutput {
+    let (handle, size) = (&reading.handle, blob.bytes.len());
+    match String::from_utf8(blob.bytes) {
+        Ok(text) => read(&text, reading, limit),
+        Err(_) => {
+            ToolOutput::error(format!("{handle} is {} of {size} bytes, and no text to be read.", blob.media_type))
+        }
     }
 }
 

@@ -7,7 +7,6 @@ use std::time::Duration;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use serde_json::{Map, Value};
-use tokio::sync::Semaphore;
 
 use super::builtin::Errand;
 use super::interrupt::Waited;
@@ -18,9 +17,6 @@ use crate::core::run::{Answered, Event, Limits, Run};
 use crate::core::tool::{Builtin, CallReply, FailureKind, Origin, Outcome, Tool, Toolset};
 use crate::core::trace::SpanContext;
 use crate::ports::{Delta, McpCall, Update};
-
-/// A read holds a whole result in memory, and a model may ask for many.
-const READS_AT_ONCE: usize = 1;
 
 /// A call with everything it needs, so that it borrows nothing from the run.
 struct Outgoing {
@@ -47,14 +43,19 @@ impl Driver<'_> {
         let deadline = self.time_left(journal);
         let outgoing: Vec<Outgoing> = calls.iter().filter_map(|id| outgoing(journal.run(), id, deadline)).collect();
         let run = journal.id().clone();
-        let reads = Semaphore::new(READS_AT_ONCE);
         let mut flight: FuturesUnordered<_> =
-            outgoing.into_iter().map(|call| make(self.ports, &run, &live, &reads, call)).collect();
+            outgoing.into_iter().map(|call| make(self.ports, &run, &live, call)).collect();
         while !flight.is_empty() {
             let landed = match self.unless_ended(journal, flight.next()).await {
                 Waited::Done(Some(landed)) => landed,
                 Waited::Done(None) => break,
-                Waited::Interrupted => return journal.catch_up().await,
+                Waited::Interrupted => {
+                    // What has landed by now may be a task, which would go on for nobody.
+                    while let Some(Some(landed)) = flight.next().now_or_never() {
+                        record(journal, landed)?;
+                    }
+                    return journal.catch_up().await;
+                }
             };
             record(journal, landed)?;
             while let Some(Some(landed)) = flight.next().now_or_never() {
@@ -85,23 +86,24 @@ fn record(journal: &mut Journal, (call, reply): (CallId, CallReply)) -> Result<(
     if journal.run().admit(&event).is_ok() { journal.stage(event) } else { Ok(()) }
 }
 
-async fn make(ports: &Ports, run: &RunId, live: &Toolset, reads: &Semaphore, call: Outgoing) -> (CallId, CallReply) {
+async fn make(ports: &Ports, run: &RunId, live: &Toolset, call: Outgoing) -> (CallId, CallReply) {
     let reply = match (drift(&call.tool, live), &call.errand) {
         (Some(drifted), _) => drifted.into(),
-        (None, Some(errand)) => {
-            let _turn = reads.acquire().await;
-            ports.run_errand(errand).await.into()
-        }
+        (None, Some(errand)) => caught(async { ports.run_errand(errand).await.into() }).await,
         (None, None) => {
-            let sent = AssertUnwindSafe(send(ports, run, &call)).catch_unwind();
-            let reply = sent.await.unwrap_or_else(|_panic| {
-                let message = "the code that made this call panicked; this is a fault of toolgate";
-                Outcome::failed(FailureKind::Panicked, message).into()
-            });
-            ports.fit(run, &call.limits, &call.tool, reply).await
+            let sent = async { ports.fit(run, &call.limits, &call.tool, send(ports, run, &call).await).await };
+            caught(sent).await
         }
     };
     (call.id, reply)
+}
+
+/// A panic ends one call, and not its run.
+async fn caught(call: impl Future<Output = CallReply>) -> CallReply {
+    AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_panic| {
+        let message = "the code that made this call panicked; this is a fault of toolgate";
+        Outcome::failed(FailureKind::Panicked, message).into()
+    })
 }
 
 async fn send(ports: &Ports, run: &RunId, call: &Outgoing) -> CallReply {

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use tokio::sync::Notify;
 
 use super::{Driver, Journal};
@@ -17,6 +18,13 @@ impl Hint {
     /// Something was written.
     pub fn wake(&self) {
         self.0.notify_one();
+    }
+
+    /// Waits until somebody writes from now on.
+    pub(crate) async fn woken(&self) {
+        // What was written before is known by now.
+        let _ = self.0.notified().now_or_never();
+        self.0.notified().await;
     }
 }
 

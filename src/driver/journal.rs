@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::core::id::{NodeId, RunId};
-use crate::core::run::{Event, Impossible, Recorded, Run};
+use crate::core::run::{Event, Impossible, OpenTask, Recorded, Run};
 use crate::ports::{Append, AppendError, Clock, EventSink, RunRow, RunStore, StoreError, Update};
 
 /// How many characters of the user's message a listing shows.
@@ -65,6 +65,8 @@ pub struct Journal {
     created_at: Timestamp,
     committed: u64,
     staged: Vec<Recorded>,
+    /// The tasks that were under way when the run ended.
+    orphans: Vec<OpenTask>,
     store: Store,
     clock: Arc<dyn Clock>,
     sinks: Arc<[Arc<dyn EventSink>]>,
@@ -82,7 +84,18 @@ impl Journal {
         let first = Recorded { seq: 0, at: clock.now(), event: first };
         let run = fold(&id, std::slice::from_ref(&first))?;
         let (title, created_at) = (title(&run), first.at);
-        Ok(Self { id, run, title, created_at, committed: 0, staged: vec![first], store, clock, sinks })
+        Ok(Self {
+            id,
+            run,
+            title,
+            created_at,
+            committed: 0,
+            staged: vec![first],
+            orphans: Vec::new(),
+            store,
+            clock,
+            sinks,
+        })
     }
 
     /// Opens an existing journal; `None` if there is no such run. `history` is handed back for whoever wants to see it.
@@ -96,7 +109,8 @@ impl Journal {
         let Some(first) = history.first() else { return Ok(None) };
         let run = fold(id, &history)?;
         let (id, title, created_at, committed) = (id.clone(), title(&run), first.at, run.length());
-        Ok(Some((Self { id, run, title, created_at, committed, staged: Vec::new(), store, clock, sinks }, history)))
+        let (staged, orphans) = (Vec::new(), Vec::new());
+        Ok(Some((Self { id, run, title, created_at, committed, staged, orphans, store, clock, sinks }, history)))
     }
 
     /// The run's id.
@@ -114,6 +128,12 @@ impl Journal {
         self.created_at
     }
 
+    /// The tasks that nobody waits for any more since the run ended, as far as they are known here: servers go on with
+    /// them until they are told.
+    pub fn orphans(&self) -> &[OpenTask] {
+        &self.orphans
+    }
+
     /// Leaves it to somebody else to tell the watchers.
     pub fn mute(&mut self) {
         self.sinks = Arc::from([]);
@@ -127,6 +147,9 @@ impl Journal {
     /// Folds a fact and keeps it for the next commit.
     pub fn stage(&mut self, event: Event) -> Result<(), DriveError> {
         let seq = self.run.length();
+        if matches!(event, Event::Ended { .. }) {
+            self.orphans = self.run.open_tasks();
+        }
         self.run.apply(&event).map_err(|reason| DriveError::Corrupt { run: self.id.clone(), reason })?;
         self.staged.push(Recorded { seq, at: self.clock.now(), event });
         Ok(())
@@ -227,7 +250,9 @@ impl Journal {
     /// overtaken, and what is intended is decided anew).
     pub async fn catch_up(&mut self) -> Result<(), DriveError> {
         let history = self.store.runs.load(&self.id, 0).await?;
-        self.run = fold(&self.id, &history)?;
+        let ours = std::mem::replace(&mut self.run, fold(&self.id, &history)?);
+        let open = if ours.ending().is_some() { std::mem::take(&mut self.orphans) } else { ours.open_tasks() };
+        self.orphans = if self.run.ending().is_some() { open } else { Vec::new() };
         let before = std::mem::replace(&mut self.committed, self.run.length());
         self.announce(history.into_iter().filter(|recorded| recorded.seq >= before).collect());
         for mut recorded in std::mem::take(&mut self.staged) {

@@ -22,6 +22,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
+
 pub use agent::{Agent, Fallback};
 pub use interrupt::Hint;
 pub(crate) use journal::fold;
@@ -64,6 +66,8 @@ pub struct Ports {
     pub clock: Arc<dyn Clock>,
     /// How often a running step looks whether somebody ended the run elsewhere.
     pub poll: Duration,
+    /// The turn to read what is kept: a read holds a whole result in memory, and models may ask for many.
+    pub reads: Arc<Semaphore>,
 }
 
 /// Drives one run until it rests.

@@ -4,15 +4,23 @@
 use super::Ports;
 use crate::core::chat::Part;
 use crate::core::id::RunId;
+use crate::core::json;
 use crate::core::run::Limits;
 use crate::core::tool::result::{Keeping, ResultCheck, Whole, bounded, bounded_message, shortened};
-use crate::core::tool::{CallFailure, CallReply, Outcome, Problem, Tool, ToolOutput};
+use crate::core::tool::{
+    CallFailure, CallReply, FailureKind, InputNeeded, Outcome, Problem, Question, TaskHandle, Tool, ToolOutput,
+};
 use crate::ports::{Blob, BlobError, InputFindings, MAX_BLOB_BYTES};
 
 /// So much of a place or of a message in a finding is told.
 const PROBLEM_BYTES: usize = 400;
 /// What is said about findings takes no more than this part of a result's room.
 const NOTE_PART: usize = 4;
+
+/// What a server wants to know has no more than this, as it is recorded.
+const QUESTIONS_BYTES: usize = 1 << 20;
+/// The name of a task has no more than this; of what is said about one no more is kept.
+const TASK_BYTES: usize = 4096;
 
 /// How the results of one server are taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,7 +38,17 @@ impl Ports {
             CallReply::Ended { outcome, stderr } => {
                 CallReply::Ended { outcome: self.fit_outcome(run, limits, tool, outcome).await, stderr }
             }
-            reply @ (CallReply::NeedsInput(_) | CallReply::Task(_)) => reply,
+            CallReply::NeedsInput(needed) => match burden(&needed) {
+                None => CallReply::NeedsInput(needed),
+                Some(why) => given_up(&why),
+            },
+            CallReply::Task(task) if task.id.len() > TASK_BYTES => {
+                given_up(&format!("the name of its task has {} bytes, and {TASK_BYTES} are taken", task.id.len()))
+            }
+            CallReply::Task(task) => {
+                let message = task.message.map(|message| shortened(&message, TASK_BYTES));
+                CallReply::Task(TaskHandle { message, ..task })
+            }
         }
     }
 
@@ -77,7 +95,7 @@ impl Ports {
             Ok(()) => fit,
             Err(error) => {
                 tracing::warn!(%run, %error, "a large result could not be kept whole");
-                bounded(output, limit, Keeping::Nowhere("the store could not be used")).0
+                bounded(output, limit, Keeping::Failed("the store could not be used")).0
             }
         }
     }
@@ -116,6 +134,28 @@ impl Ports {
         }
         Ok(())
     }
+}
+
+/// Why what a server wants to know cannot be recorded, if it cannot: a fact that could be written and not read again would
+/// end its run.
+fn burden(needed: &InputNeeded) -> Option<String> {
+    let is_too_deep = |question: &Question| match question {
+        Question::Form { schema, .. } => json::is_deeper_than(schema, json::MAX_DEPTH),
+        Question::Url { .. } => false,
+    };
+    if needed.questions.values().any(is_too_deep) {
+        return Some(format!("a form in it is nested deeper than {} levels", json::MAX_DEPTH));
+    }
+    let bytes = serde_json::to_string(needed).map_or(usize::MAX, |json| json.len());
+    (bytes > QUESTIONS_BYTES).then(|| format!("it has {bytes} bytes, and {QUESTIONS_BYTES} are taken"))
+}
+
+fn given_up(why: &str) -> CallReply {
+    let message = format!(
+        "The server put this call aside with something that cannot be recorded: {why}. The call is given up. It may or may \
+         not have taken effect; its server has to ask for less."
+    );
+    Outcome::failed(FailureKind::Unreadable, message).into()
 }
 
 fn note(problems: &[Problem], most: usize) -> Option<String> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use super::context::Transcript;
@@ -23,6 +24,9 @@ use crate::ports::{
     ApprovalCache, ApprovalKey, BlobStore, Clock, ContextBuilder, EventSink, Grant, Ids, InputFindings, McpCall,
     McpServers, OutputValidator, Progress, RunStore, StoreError, ToolInputValidator,
 };
+
+/// How many kept results are read at a time.
+const READS_AT_ONCE: usize = 1;
 
 /// Collects ports and agents.
 #[derive(Default)]
@@ -164,6 +168,7 @@ impl Builder {
             sinks: sinks.into(),
             clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock)),
             poll: self.poll.unwrap_or(Duration::from_millis(500)),
+            reads: Arc::new(Semaphore::new(READS_AT_ONCE)),
         };
         let sampler = self.sampler.unwrap_or_else(|| Arc::new(|_, parent| parent.unwrap_or(true)));
         let inner = Inner {

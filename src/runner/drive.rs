@@ -13,11 +13,11 @@ use super::given::{gives, grants, require_servers};
 use super::watch::Hub;
 use super::{AgentRunner, Report, Request, RunnerError, Watch};
 use crate::core::blob::BlobHandle;
-use crate::core::id::{RunId, SessionId};
+use crate::core::id::{CallId, RunId, SessionId};
 use crate::core::run::{Event, Input, Recorded, Resume, Started, Status, Trigger};
 use crate::core::trace::Trace;
 use crate::driver::{Agent, DriveError, Driver, Journal, Progress};
-use crate::ports::Claim;
+use crate::ports::{Claim, Grant};
 
 /// How many runs are claimed together after a crash.
 const RECOVERED_AT_ONCE: usize = 64;
@@ -57,8 +57,13 @@ impl AgentRunner {
         let ports = &self.inner.ports;
         let first = Event::Started(started.into());
         self.inject(&id, request.injected);
-        let journal = Journal::begin(id, first, ports.store.clone(), ports.clock.clone(), ports.sinks.clone())?;
-        self.launch(journal, &[], agent).await
+        let begun = Journal::begin(id.clone(), first, ports.store.clone(), ports.clock.clone(), ports.sinks.clone());
+        let launched = match begun {
+            Ok(journal) => self.launch(journal, &[], agent).await,
+            Err(error) => Err(error.into()),
+        };
+        // Nobody was told of the run, so nobody can take it up.
+        launched.inspect_err(|_| self.inner.injections.forget(&id))
     }
 
     /// Gives a run what it is owed and drives it on. With nothing owed or given, a run that was left behind by a
@@ -87,25 +92,25 @@ impl AgentRunner {
             let events = journal.run().accept(&input).map_err(RunnerError::Refused)?;
             let grants = grants(&journal, &events);
             let waits = !journal.run().pending().is_empty() || journal.run().ending().is_some();
-            let news = match known.take() {
-                Some(news) => news,
-                None => self.news_of_tasks(&journal).await.events,
-            };
-            let news: Vec<Event> = news.into_iter().filter(|event| journal.run().admit(event).is_ok()).collect();
+            // What is given or to be done does not wait for servers that may not answer: they are asked afterwards.
+            if known.is_none() && events.is_empty() && waits {
+                known = Some(self.news_of_tasks(&journal, |_| true).await.events);
+            }
+            let news = known.iter().flatten().filter(|event| journal.run().admit(event).is_ok());
+            let news: Vec<Event> = news.cloned().collect();
             if events.is_empty() && news.is_empty() && waits {
+                self.forget_if_over(&journal);
                 return Ok(at_rest(&journal));
             }
             require_servers(&journal, &agent, &self.inner.injections.of(run))?;
             self.keep(run, wholes).await?;
             let seat = match self.sit(run)? {
                 Ok(seat) => seat,
-                Err(driven) => match self.hand_in(run, &input, true).await? {
-                    Some(_) => {
-                        self.remember(&grants).await;
-                        return Ok(self.join(run, &driven));
-                    }
+                Err(driven) => match self.leave_to(Some(&driven), run, &input, &grants).await? {
+                    Some(execution) => return Ok(execution),
                     None => {
-                        // It is being laid down, or being taken up by somebody who was quicker.
+                        // It is being laid down, asks about its tasks, or is being taken up by somebody who was quicker.
+                        driven.hint.wake();
                         let _ = tokio::time::timeout(self.inner.ports.poll, driven.rest).await;
                         continue;
                     }
@@ -113,8 +118,7 @@ impl AgentRunner {
             };
             journal.stage(self.resumed(trace.clone()))?;
             journal.stage_all(events)?;
-            journal.stage_all(news.clone())?;
-            known = Some(news);
+            journal.stage_all(news)?;
             let updates = self.watch(run);
             match journal.take(&history).await {
                 Ok(Progress::Committed) => {}
@@ -122,18 +126,35 @@ impl AgentRunner {
                 Err(DriveError::Owned(node)) if !gives(&input) => {
                     return Err(RunnerError::DrivenElsewhere { run: run.clone(), node });
                 }
-                Err(DriveError::Owned(_)) => match self.hand_in(run, &input, false).await? {
-                    Some(_) => {
-                        self.remember(&grants).await;
-                        return Ok(self.follow_elsewhere(run));
-                    }
+                Err(DriveError::Owned(_)) => match self.leave_to(None, run, &input, &grants).await? {
+                    Some(execution) => return Ok(execution),
                     None => continue,
                 },
                 Err(error) => return Err(error.into()),
             }
             self.remember(&grants).await;
-            return Ok(self.spawn(seat, journal, agent, updates));
+            let tasks = journal.run().tasks().filter(|_| known.is_none());
+            let unheard = tasks.map(|(call, ..)| call.clone()).collect();
+            return Ok(self.spawn(seat, journal, agent, updates, unheard));
         }
+    }
+
+    /// Leaves the input to whoever drives the run, here or in another process. `None` if nobody does any more.
+    async fn leave_to(
+        &self,
+        driven: Option<&Driven>,
+        run: &RunId,
+        input: &Input,
+        grants: &[Grant],
+    ) -> Result<Option<Execution>, RunnerError> {
+        if self.hand_in(run, input, driven.is_some()).await?.is_none() {
+            return Ok(None);
+        }
+        self.remember(grants).await;
+        Ok(Some(match driven {
+            Some(driven) => self.join(run, driven),
+            None => self.follow_elsewhere(run),
+        }))
     }
 
     /// An execution of another process, whose rest is waited for. If that process dies, the run is taken up here.
@@ -237,7 +258,7 @@ impl AgentRunner {
         let updates = self.watch(&run);
         self.share_blobs(&journal).await?;
         match journal.take(history).await? {
-            Progress::Committed => Ok(self.spawn(seat, journal, agent, updates)),
+            Progress::Committed => Ok(self.spawn(seat, journal, agent, updates, BTreeSet::new())),
             Progress::CaughtUp => Err(RunnerError::Lost(run)),
         }
     }
@@ -255,19 +276,32 @@ impl AgentRunner {
         Ok(blobs.share(journal.id(), &named).await.map_err(DriveError::from)?)
     }
 
-    /// Drives the run in a task until it rests.
-    fn spawn(&self, seat: Seat, mut journal: Journal, agent: Arc<Agent>, updates: Watch) -> Execution {
+    /// Drives the run in a task until it rests. Before it does, the servers of the tasks of `unheard` are asked.
+    fn spawn(
+        &self,
+        seat: Seat,
+        mut journal: Journal,
+        agent: Arc<Agent>,
+        updates: Watch,
+        unheard: BTreeSet<CallId>,
+    ) -> Execution {
         let (run, rest) = (journal.id().clone(), seat.driven.rest.clone());
         let runner = self.clone();
         self.inner.tasks.spawn(async move {
             let ports = &runner.ports_of(journal.id());
             let mut driver = Driver::new(ports, &agent, &seat.driven.hint);
-            let driven = AssertUnwindSafe(driver.drive(&mut journal)).catch_unwind().await;
+            let drive = async {
+                driver.drive(&mut journal).await?;
+                if runner.hear_of_tasks(&mut journal, &unheard, &seat.driven.hint).await? {
+                    driver.drive(&mut journal).await?;
+                }
+                Ok(())
+            };
+            let driven = AssertUnwindSafe(drive).catch_unwind().await;
             let run = journal.id().clone();
+            runner.stop_tasks(&run, &ports.servers, journal.orphans().to_vec());
             ports.servers.release(&run).await;
-            if journal.run().ending().is_some() {
-                runner.inner.injections.forget(&run);
-            }
+            runner.forget_if_over(&journal);
             let now = ports.clock.now();
             ports.sinks.iter().for_each(|sink| sink.laid_down(&run, now));
             seat.leave(match driven {

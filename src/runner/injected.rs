@@ -12,7 +12,7 @@ use super::{AgentRunner, RunnerError};
 use crate::core::id::{RunId, ServerId};
 use crate::core::tool::{CallReply, ServerTools};
 use crate::core::trace::SpanContext;
-use crate::driver::Ports;
+use crate::driver::{Journal, Ports};
 use crate::ports::{McpCall, McpServers, McpTask, Progress};
 
 /// Servers beside the configured ones, by the ids under which the run knows them.
@@ -53,6 +53,13 @@ impl AgentRunner {
     /// is over here.
     pub fn inject(&self, run: &RunId, servers: Injected) {
         self.inner.injections.bring(run, servers);
+    }
+
+    /// Lets go of the servers of a run that is over.
+    pub(super) fn forget_if_over(&self, journal: &Journal) {
+        if journal.run().ending().is_some() {
+            self.inner.injections.forget(journal.id());
+        }
     }
 
     /// The servers as this run sees them.

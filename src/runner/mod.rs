@@ -39,14 +39,13 @@ pub use crate::core::tool::result::ResultCheck;
 pub use crate::driver::{Agent, Fallback, ServerResults};
 
 use crate::core::id::{AgentName, RunId};
-use crate::core::run::{Ending, Event, Input, Recorded, Run, Status};
+use crate::core::run::{Event, Input, Recorded, Run, Status};
 use crate::core::tool::{Pins, Toolset};
 use crate::core::trace::Trace;
 use crate::driver::{DriveError, Journal, Ports, Progress};
 use crate::ports::{BlobStore, EventSink, Ids, RunFilter, RunRow};
 use driving::Driving;
 use injected::Injections;
-use tasks::UnderWay;
 use watch::Hub;
 
 /// Runs agents. Cheap to clone; clones share everything.
@@ -166,26 +165,23 @@ impl AgentRunner {
         loop {
             let mut journal = self.open(run).await?.0;
             let events = journal.run().accept(input).map_err(RunnerError::Refused)?;
-            let tasks = UnderWay::of(journal.run());
             // A driver that is at work tells the watchers, in order; one that is about to rest looks no more.
-            let is_running = journal.run().status() == Status::Running;
-            let driven_here = self.inner.driving.driven(run).filter(|_| is_running);
-            if driven_here.is_some() {
+            let driven = self.inner.driving.driven(run);
+            let is_at_work = driven.is_some() && journal.run().status() == Status::Running;
+            if is_at_work {
                 journal.mute();
             }
             journal.stage_all(events)?;
             if journal.post().await? == Progress::CaughtUp {
                 continue;
             }
-            if let Some(Ending::Cancelled { .. }) = journal.run().ending() {
-                self.stop_tasks(run, tasks);
+            if let Some(driven) = driven {
+                driven.hint.wake();
             }
-            match driven_here {
-                Some(driven) => driven.hint.wake(),
-                None if journal.run().ending().is_some() => {
-                    self.inner.hub.laid_down(run, self.inner.ports.clock.now());
-                }
-                None => {}
+            if !is_at_work && journal.run().ending().is_some() {
+                self.stop_tasks(run, &self.servers_of(run), journal.orphans().to_vec());
+                self.forget_if_over(&journal);
+                self.inner.hub.laid_down(run, self.inner.ports.clock.now());
             }
             return Ok(Report::of(run.clone(), journal.run()));
         }

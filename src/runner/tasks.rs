@@ -1,16 +1,17 @@
 //! Calls that became tasks at their servers: the run waits, no connection does, and the servers are asked now and then.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
 
 use super::{AgentRunner, Execution, Report, RunnerError};
 use crate::core::id::{CallId, RunId};
-use crate::core::run::{Event, Input, Resume, Run};
+use crate::core::run::{Event, Input, OpenTask, Resume};
 use crate::core::tool::{CallReply, Origin, TaskHandle};
-use crate::core::trace::SpanContext;
-use crate::driver::Journal;
-use crate::ports::{McpTask, TaskWish};
+use crate::driver::{DriveError, Hint, Journal};
+use crate::ports::{McpServers, McpTask, TaskWish};
 
 /// How long to wait before a server that does not say is asked again.
 const POLL: Duration = Duration::from_secs(2);
@@ -42,14 +43,6 @@ pub struct TaskSaid {
     pub message: Option<String>,
 }
 
-/// A task that may outlive its run.
-pub(super) struct UnderWay {
-    call: CallId,
-    origin: Origin,
-    task: TaskHandle,
-    trace: SpanContext,
-}
-
 /// What the servers of a run's tasks say.
 #[derive(Debug, Default)]
 pub(super) struct TaskNews {
@@ -67,7 +60,7 @@ impl AgentRunner {
         if journal.run().tasks().next().is_none() {
             return Ok(Polled::NoTasks(Report::of(run.clone(), journal.run()).into()));
         }
-        let news = self.news_of_tasks(&journal).await;
+        let news = self.news_of_tasks(&journal, |_| true).await;
         if news.events.is_empty() {
             return Ok(Polled::StillWaits { said: news.said, again_in: news.again_in.unwrap_or(POLL) });
         }
@@ -76,10 +69,10 @@ impl AgentRunner {
     }
 
     /// What the servers say. Those that cannot be asked now are asked again later: the task may be fine.
-    pub(super) async fn news_of_tasks(&self, journal: &Journal) -> TaskNews {
+    pub(super) async fn news_of_tasks(&self, journal: &Journal, of: impl Fn(&CallId) -> bool) -> TaskNews {
         let run = journal.run();
         let servers = self.servers_of(journal.id());
-        let asked = run.tasks().map(|(call, origin, task)| {
+        let asked = run.tasks().filter(|(call, ..)| of(call)).map(|(call, origin, task)| {
             let (servers, trace) = (&servers, run.call_context(call));
             async move {
                 let Origin::Mcp { server, tool } = origin else { return None };
@@ -101,36 +94,41 @@ impl AgentRunner {
         news
     }
 
-    /// Tells the servers of tasks that nobody waits for any more to stop. Nobody waits for that either, and it may fail.
-    pub(super) fn stop_tasks(&self, id: &RunId, tasks: Vec<UnderWay>) {
-        if tasks.is_empty() {
-            return;
+    /// Asks the servers of these tasks once the run waits for nothing else, and keeps what they say for the next commit.
+    /// Whoever has something for the run meanwhile comes first. Says whether there was news.
+    pub(super) async fn hear_of_tasks(
+        &self,
+        journal: &mut Journal,
+        calls: &BTreeSet<CallId>,
+        hint: &Hint,
+    ) -> Result<bool, DriveError> {
+        if !journal.run().tasks().any(|(call, ..)| calls.contains(call)) {
+            return Ok(false);
         }
-        let servers = self.servers_of(id);
-        for UnderWay { call, origin, task, trace } in tasks {
+        let news = tokio::select! {
+            biased;
+            () = hint.woken() => return Ok(false),
+            news = self.news_of_tasks(journal, |call| calls.contains(call)) => news.events,
+        };
+        let news: Vec<Event> = news.into_iter().filter(|event| journal.run().admit(event).is_ok()).collect();
+        let is_any = !news.is_empty();
+        journal.stage_all(news)?;
+        Ok(is_any)
+    }
+
+    /// Tells the servers of tasks that nobody waits for any more to stop. Nobody waits for that either, and it may fail.
+    pub(super) fn stop_tasks(&self, id: &RunId, servers: &Arc<dyn McpServers>, tasks: Vec<OpenTask>) {
+        for OpenTask { call, origin, task, trace } in tasks {
             let (servers, id) = (servers.clone(), id.clone());
             self.inner.tasks.spawn(async move {
                 let Origin::Mcp { server, tool } = &origin else { return };
                 let wish =
                     McpTask { run: &id, call: &call, server, tool, task: &task, trace: &trace, wish: TaskWish::Stop };
                 if let Err(reason) = servers.task(wish).await {
-                    tracing::info!(run = %id, %call, %reason, "a task of a cancelled run could not be stopped");
+                    tracing::info!(run = %id, %call, %reason, "a task of a run that is over could not be stopped");
                 }
             });
         }
-    }
-}
-
-impl UnderWay {
-    /// The tasks of a run as it is now.
-    pub(super) fn of(run: &Run) -> Vec<Self> {
-        let each = run.tasks().map(|(call, origin, task)| Self {
-            call: call.clone(),
-            origin: origin.clone(),
-            task: task.clone(),
-            trace: run.call_context(call),
-        });
-        each.collect()
     }
 }
 

@@ -19,6 +19,7 @@ mod racing;
 mod refusing;
 mod results;
 mod showing;
+mod tasks;
 mod tiers;
 mod watching;
 mod world;

@@ -16,6 +16,7 @@ mod next;
 mod pending;
 mod spec;
 mod state;
+mod tasks;
 mod turn;
 
 pub use chain::Candidate;
@@ -30,4 +31,5 @@ pub use next::Step;
 pub use pending::Debt;
 pub use spec::{DEFAULT_COOLDOWN_S, InDoubt, OnDeny, Spec, Started, Trigger};
 pub use state::Run;
+pub use tasks::OpenTask;
 pub use turn::{Answered, Call, CallState, Settlement};

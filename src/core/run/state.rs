@@ -197,7 +197,7 @@ impl Run {
         self.has_cut_results
     }
 
-    /// The calls of the open turn that their servers go on with by themselves.
+    /// The calls of the open turn that their servers go on with by themselves, and that wait for nothing else.
     pub fn tasks(&self) -> impl Iterator<Item = (&CallId, &Origin, &TaskHandle)> {
         let calls = match &self.phase {
             Phase::Working { turn, .. } => turn.calls.as_slice(),

@@ -28,7 +28,7 @@ use egress::{Reach, Refused};
 /// What is wrong with the settings of a server, found before it is dialled.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::mcp) enum SettingsError {
-    #[error("`{0}` is no http or https address; correct the server's `url`")]
+    #[error("{} is no http or https address; correct the server's `url`", told(.0))]
     Url(String),
     #[error("the header `{0}` has a name or value that HTTP does not allow; correct the server's `headers`")]
     Header(String),
@@ -40,6 +40,17 @@ pub(in crate::mcp) enum SettingsError {
 
 /// How many requests may be under way besides calls: a list, and a stream of changes that is not acknowledged.
 const BESIDES_CALLS: usize = 2;
+
+/// An address without what it may carry in confidence. What cannot be read as one may be anything, a secret too.
+fn told(address: &str) -> String {
+    let Ok(mut url) = reqwest::Url::parse(address) else { return "what is given".into() };
+    if url.cannot_be_a_base() || url.set_username("").is_err() || url.set_password(None).is_err() {
+        return format!("an address that begins with `{}:`", url.scheme());
+    }
+    url.set_query(None);
+    url.set_fragment(None);
+    format!("`{url}`")
+}
 
 /// A transport to the endpoint that has room for that many calls at a time. Dials nothing yet.
 pub(super) fn transport(
@@ -73,4 +84,22 @@ fn headers(settings: &HttpSettings) -> Result<HashMap<HeaderName, HeaderValue>, 
         headers.insert(key, value);
     }
     Ok(headers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SettingsError;
+
+    #[test]
+    fn an_address_that_is_none_is_told_without_what_it_carries_in_confidence() {
+        for (address, expected) in [
+            ("ftp://ann:hunter2@example.com/mcp?key=hunter3#hunter4", "`ftp://example.com/mcp` is no"),
+            ("ann:hunter2@example.com", "an address that begins with `ann:` is no"),
+            ("file:///ann:hunter2@example.com", "an address that begins with `file:` is no"),
+            ("hunter2", "what is given is no"),
+        ] {
+            let told = SettingsError::Url(address.into()).to_string();
+            assert!(told.starts_with(expected) && !told.contains("hunter"), "{told}");
+        }
+    }
 }

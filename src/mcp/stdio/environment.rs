@@ -1,14 +1,18 @@
 //! The environment of a child. What it was not given it cannot leak: only a few harmless variables are passed on unless
 //! the operator says otherwise. Proxies are not among them, their addresses hold credentials.
 
-use tokio::process::Command;
+use std::ffi::OsString;
 
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
+use tokio::process::Command;
 
 use crate::mcp::settings::StdioSettings;
 
 /// What every program may know.
 const HARMLESS: &[&str] = &["PATH", "HOME", "LANG", "TERM", "TMPDIR", "USER", "SHELL"];
+
+/// What the name of a secret contains.
+const TELLING: &[&str] = &["KEY", "TOKEN", "SECRET", "PASS", "AUTH", "CREDENTIAL", "PRIVATE", "COOKIE", "BEARER"];
 
 /// Gives the command the environment its settings ask for.
 pub(super) fn apply(command: &mut Command, settings: &StdioSettings) {
@@ -21,13 +25,34 @@ pub(super) fn apply(command: &mut Command, settings: &StdioSettings) {
     }
 }
 
+/// The values among these variables that are nobody's business. Which ones are secrets nobody says, so all are that are
+/// not plainly something else.
+pub(super) fn confidential(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<SecretString> {
+    let lossy = |text: OsString| text.to_string_lossy().into_owned();
+    let variables: Vec<(String, String)> =
+        variables.into_iter().map(|(name, value)| (lossy(name), lossy(value))).collect();
+    let is_known = |value: &str| variables.iter().any(|(name, harmless)| is_harmless(name) && harmless == value);
+    let secrets = variables.iter().filter(|(name, value)| !is_known(value) && (is_telling(name) || !is_plain(value)));
+    secrets.map(|(_, value)| SecretString::from(value.as_str())).collect()
+}
+
 fn is_harmless(name: &str) -> bool {
     HARMLESS.contains(&name) || name.starts_with("LC_")
 }
 
+fn is_telling(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    TELLING.iter().any(|telling| name.contains(telling))
+}
+
+/// Whether a value is a path, a list of them, or a word. To take these out would leave little of what a child writes.
+fn is_plain(value: &str) -> bool {
+    value.starts_with('/') || value.chars().all(char::is_alphabetic)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::is_harmless;
+    use super::*;
 
     #[test]
     fn only_what_every_program_needs_is_passed_on() {
@@ -37,5 +62,23 @@ mod tests {
         for name in ["OPENAI_API_KEY", "HTTPS_PROXY", "AWS_SECRET_ACCESS_KEY", "LD_PRELOAD", "PATHEXTRA", "path"] {
             assert!(!is_harmless(name), "{name}");
         }
+    }
+
+    #[test]
+    fn whatever_is_inherited_is_a_secret_unless_it_is_plainly_none() {
+        let variables = [
+            ("HOME", "/home/j.doe1"),
+            ("USER", "j.doe1-from-sales"),
+            ("LOGNAME", "j.doe1-from-sales"),
+            ("PWD", "/srv/shop"),
+            ("NODE_ENV", "production"),
+            ("AWS_SECRET_ACCESS_KEY", "/wJalrXUtnFEMI"),
+            ("DB_PASSWORD", "correcthorse"),
+            ("DATABASE_URL", "postgres://u:p@db/shop"),
+            ("SLACK", "xoxb-0123456789"),
+        ];
+        let secrets = confidential(variables.map(|(name, value)| (name.into(), value.into())));
+        let secrets: Vec<&str> = secrets.iter().map(ExposeSecret::expose_secret).collect();
+        assert_eq!(secrets, ["/wJalrXUtnFEMI", "correcthorse", "postgres://u:p@db/shop", "xoxb-0123456789"]);
     }
 }

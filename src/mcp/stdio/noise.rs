@@ -29,7 +29,7 @@ impl Noise {
         heard.lines += 1;
         if heard.first.len() < KEPT_LINES {
             // Redacted before it is cut: half a secret is one too.
-            let line = self.secrets.redacted(String::from_utf8_lossy(line).trim().to_owned());
+            let line = self.secrets.redacted_so_far(String::from_utf8_lossy(line).trim());
             heard.first.push(match line.char_indices().nth(KEPT_CHARS) {
                 Some((end, _)) => format!("{}...", line.get(..end).unwrap_or_default()),
                 None => line,

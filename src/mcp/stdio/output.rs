@@ -28,7 +28,7 @@ pub(in crate::mcp) struct Mark(u64);
 impl Output {
     /// Of a child with these settings that said nothing yet.
     pub(super) fn of(settings: &StdioSettings) -> Self {
-        let secrets = Secrets::among(settings.env.values());
+        let secrets = Secrets::of(settings, std::env::vars_os());
         Self { stderr: StderrTail::without(secrets.clone()), noise: Noise::without(secrets) }
     }
 

@@ -1,25 +1,171 @@
-//! The values a child was given in confidence, to be taken out of what it writes.
+//! The values a child was given in confidence, to be taken out of what it writes. A child writes them in its own way, so
+//! each line of a value counts for itself: whoever prints a key that has several lines prints it line by line.
 
+use std::ffi::OsString;
+use std::ops::Range;
 use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
 
+use super::environment;
+use crate::mcp::settings::StdioSettings;
+
 /// Values shorter than this (`1`, `debug`) are no secrets, and are shown.
 const SHORTEST: usize = 8;
+/// The beginning of a secret at the end of a text is taken for one from so many bytes on.
+const TELLING_START: usize = 4;
 
 /// What must not be repeated.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Secrets(Arc<[SecretString]>);
 
 impl Secrets {
+    /// What a child with these settings is given, of our own variables what it inherits.
+    pub(super) fn of(settings: &StdioSettings, own: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let inherited = if settings.inherit_env { environment::confidential(own) } else { Vec::new() };
+        Self::among(settings.env.values().chain(&inherited))
+    }
+
     /// Those among the values that can be secrets.
     pub(super) fn among<'a>(values: impl IntoIterator<Item = &'a SecretString>) -> Self {
-        let is_secret = |value: &&SecretString| value.expose_secret().len() >= SHORTEST;
-        Self(values.into_iter().filter(is_secret).cloned().collect())
+        // In a value that is written on one line, the ends of its lines are escaped.
+        let lines = values.into_iter().flat_map(|value| value.expose_secret().split(['\n', '\r']));
+        let pieces = lines.flat_map(|line| [line].into_iter().chain(line.split("\\n"))).map(str::trim);
+        let mut secrets: Vec<&str> = pieces.filter(|piece| piece.len() >= SHORTEST).collect();
+        secrets.sort_unstable();
+        secrets.dedup();
+        Self(secrets.into_iter().map(SecretString::from).collect())
     }
 
     /// The line without them.
-    pub(super) fn redacted(&self, line: String) -> String {
-        self.0.iter().fold(line, |line, secret| line.replace(secret.expose_secret(), "[redacted]"))
+    pub(super) fn redacted(&self, line: &str) -> String {
+        without(line, self.places(line.as_bytes()))
+    }
+
+    /// The same of a line that goes on: what may become a secret is taken out as well.
+    pub(super) fn redacted_so_far(&self, line: &str) -> String {
+        let mut places = self.places(line.as_bytes());
+        places.extend(self.begun(line));
+        without(line, merged(places))
+    }
+
+    /// Where a text can be cut, at this byte or behind it, so that no secret is cut in two.
+    pub(super) fn cut(&self, text: &[u8], at: usize) -> usize {
+        let across = self.places(text).into_iter().find(|place| place.start < at && at < place.end);
+        across.map_or(at, |place| place.end)
+    }
+
+    /// The length of the longest.
+    pub(super) fn longest(&self) -> usize {
+        self.0.iter().map(|secret| secret.expose_secret().len()).max().unwrap_or(0)
+    }
+
+    /// Where they stand, in order. Those that overlap are one: what is left of the longer one is still a secret.
+    fn places(&self, text: &[u8]) -> Vec<Range<usize>> {
+        let of = |secret: &SecretString| {
+            let secret = secret.expose_secret().as_bytes();
+            let at = text.windows(secret.len()).enumerate().filter(move |(_, window)| *window == secret);
+            at.map(|(start, _)| start..start + secret.len()).collect::<Vec<_>>()
+        };
+        merged(self.0.iter().flat_map(of).collect())
+    }
+
+    /// The longest beginning of a secret with which the text ends.
+    fn begun(&self, text: &str) -> Option<Range<usize>> {
+        let of = |secret: &SecretString| {
+            let secret = secret.expose_secret();
+            let ends = secret.char_indices().map(|(at, _)| at).filter(|at| *at >= TELLING_START);
+            ends.rev().find(|end| secret.get(..*end).is_some_and(|beginning| text.ends_with(beginning)))
+        };
+        let length = self.0.iter().filter_map(of).max()?;
+        Some(text.len() - length..text.len())
+    }
+}
+
+fn merged(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    places.sort_unstable_by_key(|place| (place.start, place.end));
+    let mut merged: Vec<Range<usize>> = Vec::new();
+    for place in places {
+        match merged.last_mut() {
+            Some(last) if place.start < last.end => last.end = last.end.max(place.end),
+            _ => merged.push(place),
+        }
+    }
+    merged
+}
+
+fn without(line: &str, places: Vec<Range<usize>>) -> String {
+    let (mut shown, mut from) = (String::with_capacity(line.len()), 0);
+    for place in places {
+        shown.push_str(line.get(from..place.start).unwrap_or_default());
+        shown.push_str("[redacted]");
+        from = place.end;
+    }
+    shown + line.get(from..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secrets<const N: usize>(values: [&str; N]) -> Secrets {
+        let values = values.map(SecretString::from);
+        Secrets::among(&values)
+    }
+
+    #[test]
+    fn what_a_child_inherits_is_as_secret_as_what_it_is_given() {
+        let settings = |inherit_env| StdioSettings {
+            env: [("A".to_owned(), SecretString::from("given-0123456789"))].into(),
+            inherit_env,
+            ..StdioSettings::default()
+        };
+        let shown = |inherit_env| {
+            let own = [("SLACK_TOKEN".into(), "own-0123456789".into())];
+            Secrets::of(&settings(inherit_env), own).redacted("given-0123456789 own-0123456789")
+        };
+        assert_eq!(shown(true), "[redacted] [redacted]");
+        assert_eq!(shown(false), "[redacted] own-0123456789", "it does not know it");
+    }
+
+    #[test]
+    fn each_line_of_a_value_is_a_secret() {
+        let key = "-----BEGIN KEY-----\nMIIEvQIBADANBg\r\nkqhkiG9w0BAQEF==\n-----END KEY-----\n";
+        let printed_at_once = key.replace('\n', "\\n");
+        for secrets in [secrets([key]), secrets([&printed_at_once])] {
+            for line in ["MIIEvQIBADANBg", "kqhkiG9w0BAQEF=="] {
+                assert_eq!(secrets.redacted(&format!("key: {line}.")), "key: [redacted].");
+            }
+            assert!(!secrets.redacted(&printed_at_once).contains("MIIEvQ"));
+        }
+    }
+
+    #[test]
+    fn a_secret_that_begins_with_another_or_overlaps_it_is_taken_out_whole() {
+        let secrets = secrets(["sk-01234", "sk-0123456789", "6789-and-on"]);
+        for (line, expected) in [
+            ("a sk-0123456789 b", "a [redacted] b"),
+            ("a sk-01234 b", "a [redacted] b"),
+            ("a sk-0123456789-and-on b", "a [redacted] b"),
+            ("sk-01234sk-01234", "[redacted][redacted]"),
+        ] {
+            assert_eq!(secrets.redacted(line), expected);
+        }
+    }
+
+    #[test]
+    fn of_a_line_that_goes_on_the_beginning_of_a_secret_is_taken_out() {
+        let secrets = secrets(["sk-0123456789"]);
+        assert_eq!(secrets.redacted_so_far("KEY=sk-01234"), "KEY=[redacted]");
+        assert_eq!(secrets.redacted_so_far("a mask-"), "a mask-", "too little to tell");
+        assert_eq!(secrets.redacted_so_far("sk-0123456789 sk-0123"), "[redacted] [redacted]");
+    }
+
+    #[test]
+    fn no_cut_goes_through_a_secret() {
+        let secrets = secrets(["sk-0123456789"]);
+        let text = b"1234567 sk-0123456789 890";
+        let cuts: Vec<usize> = [8, 9, 20, 21, 22].into_iter().map(|at| secrets.cut(text, at)).collect();
+        assert_eq!(cuts, [8, 21, 21, 21, 22]);
     }
 }

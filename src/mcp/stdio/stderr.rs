@@ -38,7 +38,7 @@ impl StderrTail {
     pub(super) async fn fill_from(self, mut stderr: impl AsyncRead + Unpin) {
         let mut chunk = [0u8; 2048];
         while let Ok(read @ 1..) = stderr.read(&mut chunk).await {
-            self.with(|tail| tail.push(chunk.get(..read).unwrap_or_default()));
+            self.with(|tail| tail.push(chunk.get(..read).unwrap_or_default(), &self.secrets));
         }
     }
 
@@ -57,8 +57,9 @@ impl StderrTail {
         self.with(|tail| {
             let newer = usize::try_from(tail.finished.saturating_sub(finished)).unwrap_or(usize::MAX);
             let unfinished = (!tail.unfinished.is_empty()).then(|| text(&tail.unfinished));
-            let lines = tail.lines.iter().skip(tail.lines.len().saturating_sub(newer)).cloned();
-            lines.chain(unfinished).map(|line| self.secrets.redacted(line)).collect()
+            let lines = tail.lines.iter().skip(tail.lines.len().saturating_sub(newer));
+            let lines = lines.map(|line| self.secrets.redacted(line));
+            lines.chain(unfinished.map(|line| self.secrets.redacted_so_far(&line))).collect()
         })
     }
 
@@ -68,12 +69,16 @@ impl StderrTail {
 }
 
 impl Tail {
-    fn push(&mut self, chunk: &[u8]) {
+    fn push(&mut self, chunk: &[u8], secrets: &Secrets) {
+        // A secret that begins within the bound is seen to its end before the line is cut.
+        let most = MAX_BYTES + secrets.longest();
         for byte in chunk {
             match byte {
                 b'\n' => self.finish_line(),
-                _ if self.unfinished.len() == MAX_BYTES => {
+                _ if self.unfinished.len() == most => {
+                    let rest = self.unfinished.split_off(secrets.cut(&self.unfinished, MAX_BYTES));
                     self.finish_line();
+                    self.unfinished = rest;
                     self.unfinished.push(*byte);
                 }
                 _ => self.unfinished.push(*byte),
@@ -119,6 +124,18 @@ mod tests {
         let tail = StderrTail::without(Secrets::among(&given));
         tail.clone().fill_from(&b"KEY=sk-0123456789 LEVEL=debug\nunfinished sk-0123456789"[..]).await;
         assert_eq!(tail.lines(), ["KEY=[redacted] LEVEL=debug", "unfinished [redacted]"]);
+    }
+
+    #[tokio::test]
+    async fn a_line_without_end_is_not_cut_through_a_secret() {
+        let secrets = Secrets::among(&[SecretString::from("sk-0123456789")]);
+        for before in MAX_BYTES - 14..MAX_BYTES + 2 {
+            let tail = StderrTail::without(secrets.clone());
+            let line = format!("{}sk-0123456789{}", "x".repeat(before), "y".repeat(99));
+            tail.clone().fill_from(line.as_bytes()).await;
+            let shown = tail.lines().concat();
+            assert_eq!(shown.replace(['x', 'y'], ""), "[redacted]", "{before} bytes before it");
+        }
     }
 
     #[tokio::test]

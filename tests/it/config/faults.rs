@@ -44,6 +44,10 @@ const CASES: &[(&str, &str)] = &[
         "servers:\n  git: { stdio: { command: a }, max_result_bytes: 100 }\nagents:\n  a: { limits: { max_result_bytes: 2047 } }\n",
     ),
     ("a URL without a scheme", "servers:\n  web: { http: { url: example.com/mcp } }\n"),
+    (
+        "addresses with passwords",
+        "servers:\n  a: { http: { url: \"htp://ann:hunter2@a/mcp?key=hunter3\" } }\n  b: { http: { url: \"http://ann:hunter2@b/mcp?key=hunter3\" } }\n",
+    ),
     ("bad names", "servers:\n  my server: { stdio: { command: a } }\nagents:\n  \"ä\": {}\n"),
     ("bad patterns", "agents:\n  a: { tools: { allow: [\"mcp_[git\"], deny: [\"{a\"] }, priorities: { \"x{\": 1 } }\n"),
     ("an unknown word", "agents:\n  a: { tiers: later }\n"),

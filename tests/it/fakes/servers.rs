@@ -35,6 +35,8 @@ struct World {
     tasks: BTreeMap<String, VecDeque<Result<CallReply, String>>>,
     told: Vec<Answered>,
     stopped_tasks: Vec<String>,
+    /// Tasks of which nothing is ever said, and how often they were asked about.
+    mute_tasks: BTreeMap<String, usize>,
     /// Calls that were put aside, and may be sent again with the answers.
     put_aside: BTreeSet<(RunId, CallId)>,
     generation: u64,
@@ -124,6 +126,16 @@ impl FakeServers {
     /// What calls were told of what their server had asked, in order of arrival.
     pub(crate) fn told(&self) -> Vec<Answered> {
         self.world().told.clone()
+    }
+
+    /// Nothing is ever answered to a question about this task.
+    pub(crate) fn hang_in_task(&self, task: &str) {
+        self.world().mute_tasks.insert(task.into(), 0);
+    }
+
+    /// How often a task was asked about of which nothing is ever said.
+    pub(crate) fn asked_in_vain(&self, task: &str) -> usize {
+        self.world().mute_tasks.get(task).copied().unwrap_or_default()
     }
 
     /// The tasks that were to be stopped.
@@ -270,6 +282,11 @@ impl McpServers for FakeServers {
     }
 
     async fn task(&self, task: McpTask<'_>) -> Result<CallReply, String> {
+        let is_mute = task.wish == TaskWish::News
+            && self.world().mute_tasks.get_mut(&task.task.id).map(|asked| *asked += 1).is_some();
+        if is_mute {
+            std::future::pending::<()>().await;
+        }
         let mut world = self.world();
         match task.wish {
             TaskWish::News => {

@@ -44,6 +44,9 @@ struct Plan {
     renews_no_more: bool,
     refuses_blobs: usize,
     refuses_reads: usize,
+    panics_in_reads: bool,
+    reads: usize,
+    most_reads: usize,
     shared: Vec<(RunId, Vec<BlobHandle>)>,
 }
 
@@ -77,6 +80,16 @@ impl FailingStore {
     /// The next so many questions about blobs are refused.
     pub(crate) fn refuse_reads(&self, count: usize) {
         self.plan.lock().unwrap().refuses_reads = count;
+    }
+
+    /// From now on whoever reads a blob brings the store's code down.
+    pub(crate) fn panic_in_reads(&self) {
+        self.plan.lock().unwrap().panics_in_reads = true;
+    }
+
+    /// The most blobs that were being read at one time.
+    pub(crate) fn most_reads_at_once(&self) -> usize {
+        self.plan.lock().unwrap().most_reads
     }
 
     fn refuses_a_read(&self) -> Result<(), StoreError> {
@@ -191,7 +204,18 @@ impl BlobStore for FailingStore {
 
     async fn get(&self, handle: &BlobHandle) -> Result<Option<Blob>, StoreError> {
         self.refuses_a_read()?;
-        self.kept_blobs().get(handle).await
+        let panics = {
+            let mut plan = self.plan.lock().unwrap();
+            plan.reads += 1;
+            plan.most_reads = plan.most_reads.max(plan.reads);
+            plan.panics_in_reads
+        };
+        assert!(!panics, "the store panics on demand");
+        // Long enough for another one to come in between.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let blob = self.kept_blobs().get(handle).await;
+        self.plan.lock().unwrap().reads -= 1;
+        blob
     }
 
     async fn describe(&self, handle: &BlobHandle) -> Result<Option<BlobInfo>, StoreError> {

@@ -9,7 +9,7 @@ use toolgate::core::tool::{McpTool, ToolFilter};
 use toolgate::runner::{Injected, Request, Resume, RunnerError};
 
 use super::world::{Given, Kept, World, decisions, given_an_agent, on_every_store, results, say, yes};
-use crate::fakes::{FakeServers, tool};
+use crate::fakes::{FakeServers, Fault, tool};
 
 fn a_clerk_who_reads_twice() -> Given {
     let read = |call: &str| json!({"calls": [{"name": "mcp_files_read", "id": call}]});
@@ -128,6 +128,26 @@ on_every_store! {
         let report = other.resume(&waiting.run_id, Resume { partial: false, ..waits() }).await.unwrap();
         assert_eq!((report.status, own.calls().len()), (Status::Completed, 1));
         assert_eq!(own.released().len(), 2, "at the end of each execution");
+    }
+
+    async fn a_server_of_one_run_is_let_go_when_the_run_is_cancelled_or_never_begins(kept: Kept) {
+        let own = an_own_server();
+        let turns = json!([{"calls": [{"name": "ext_wait"}]}, say("Done.")]);
+        let world = given_an_agent().whose_model_says(turns).with_an_external_tool("wait").kept(kept).await;
+        let bringing = || world.request().inject("desk", own.clone());
+
+        let waiting = world.runner.execute(bringing()).await.unwrap();
+        assert_eq!(Arc::strong_count(&own), 2, "the run may go on with it");
+        world.runner.cancel(&waiting.run_id, None).await.unwrap();
+        assert_eq!(Arc::strong_count(&own), 1, "cancelled");
+
+        world.runner.inject(&waiting.run_id, Injected::new().and("desk", own.clone()));
+        world.resume(&waiting.run_id, Resume::default()).await.unwrap();
+        assert_eq!(Arc::strong_count(&own), 1, "brought to a run that is over");
+
+        world.store.fail_next(Fault::Refused);
+        world.runner.execute(bringing()).await.unwrap_err();
+        assert_eq!(Arc::strong_count(&own), 1, "never begun");
     }
 
     async fn a_server_cannot_be_brought_along_under_a_name_that_is_taken(kept: Kept) {

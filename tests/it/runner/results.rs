@@ -266,6 +266,46 @@ async fn twenty_megabytes_that_came_twice_are_kept_once_and_read_to_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_picture_that_the_store_could_not_keep_is_left_out_of_the_journal_and_said_to_be() {
+    let content = vec![Part::text("the cat:"), Part::Image(Media::inline("image/png", &[7; 9000]))];
+    let world = reader(ToolOutput { content, ..ToolOutput::default() }, &[]).ready().await;
+    world.store.refuse_blobs(4);
+
+    let report = world.run().await;
+
+    let shown = answer_to(&report, "call_1_1");
+    assert!(
+        shown.ends_with("image/png of 9000 bytes came here and is not kept: the store could not be used."),
+        "{shown}"
+    );
+    assert!(journal(&world, &report.run_id).await.len() < 9000, "nor are its bytes journaled");
+}
+
+#[tokio::test(start_paused = true)]
+async fn code_that_panics_while_something_is_read_ends_the_call_and_not_its_run() {
+    let reads = call("result_read", json!({"handle": handle_of(&log())}));
+    let world = reader(ToolOutput::text(log()), &[reads]).ready().await;
+    world.store.panic_in_reads();
+
+    let report = world.run().await;
+
+    assert_eq!(report.status, Status::Completed);
+    let told = answer_to(&report, "call_2_1");
+    assert_eq!(told, "the code that made this call panicked; this is a fault of toolgate");
+}
+
+#[tokio::test]
+async fn what_is_kept_is_read_one_at_a_time_however_many_runs_ask() {
+    let reads = call("result_read", json!({"handle": handle_of(&log())}));
+    let world = reader(ToolOutput::text(log()), &[reads]).ready().await;
+
+    let reports = futures::future::join_all((0..4).map(|_| world.run())).await;
+
+    assert!(reports.iter().all(|report| report.status == Status::Completed));
+    assert_eq!(world.store.most_reads_at_once(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_limit_is_the_agent_s_unless_the_server_has_its_own() {
     let agents = Limits { max_result_bytes: 4096, ..Limits::default() };
     let length = async |given: Given| answer_to(&given.ready().await.run().await, "call_1_1").len();

@@ -9,6 +9,7 @@ use super::document::{document, media_type, text_mut, text_of, weight};
 use super::{Kept, KeptForm};
 use crate::core::blob::BlobHandle;
 use crate::core::chat::{Media, Part};
+use crate::core::json;
 use crate::core::tool::ToolOutput;
 
 /// The smallest limit there is: less would not hold the lines that say what is missing.
@@ -24,8 +25,11 @@ const MIN_ROOM: usize = 512;
 pub enum Keeping<'a> {
     /// It is kept elsewhere, up to so many bytes each.
     UpTo(usize),
-    /// It is not: why.
+    /// There is no other place: why. Texts are cut, media stay where they are.
     Nowhere(&'a str),
+    /// The other place could not be used: why. What was to be kept there is left out, media as well: the journal is no
+    /// place for what was never meant to be in it.
+    Failed(&'a str),
 }
 
 /// Content that has to be kept before the result that names it is recorded.
@@ -40,7 +44,8 @@ pub struct Whole {
 }
 
 /// The result with at most `limit` bytes of text in its content, and as many in its structured form, and what has to be
-/// kept for that. The same result becomes the same. A limit of less than half of [`MIN_RESULT_BYTES`] counts as that.
+/// kept for that. A structured form that is nested too deep to be recorded has no room at all. The same result becomes the
+/// same. A limit of less than half of [`MIN_RESULT_BYTES`] counts as that.
 pub fn bounded(mut output: ToolOutput, limit: usize, keeping: Keeping<'_>) -> (ToolOutput, Vec<Whole>) {
     // Whatever was said about it, it was not we who kept anything.
     output.kept.clear();
@@ -48,7 +53,7 @@ pub fn bounded(mut output: ToolOutput, limit: usize, keeping: Keeping<'_>) -> (T
     output.content.iter_mut().for_each(|part| bounding.media(part));
     let limit = limit.max(MIN_RESULT_BYTES / 2);
     let structured = output.structured.take().and_then(|value| match value.to_string() {
-        json if json.len() <= limit => {
+        json if json.len() <= limit && !json::is_deeper_than(&value, json::MAX_DEPTH) => {
             output.structured = Some(value);
             None
         }
@@ -71,7 +76,11 @@ struct Bounding<'a> {
 impl<'a> Bounding<'a> {
     /// Puts a handle in the place of bytes.
     fn media(&mut self, part: &mut Part) {
-        let Keeping::UpTo(most) = self.keeping else { return };
+        let most = match self.keeping {
+            Keeping::UpTo(most) => most,
+            Keeping::Failed(_) => usize::MAX,
+            Keeping::Nowhere(_) => return,
+        };
         let Some((media_type, data)) = part.take_data() else { return };
         let Some(bytes) = Media::decode(&data) else {
             let note = match self.keep("text/plain".into(), data.into_bytes(), KeptForm::Text) {
@@ -88,8 +97,13 @@ impl<'a> Bounding<'a> {
             ));
             return;
         }
-        if let Rest::Kept(handle) = self.keep(media_type, bytes, KeptForm::Media) {
-            part.refer(handle);
+        let size = bytes.len();
+        match self.keep(media_type.clone(), bytes, KeptForm::Media) {
+            Rest::Kept(handle) => part.refer(handle),
+            Rest::Lost(why) => {
+                *part =
+                    Part::text(format!("[toolgate] {media_type} of {size} bytes came here and is not kept: {why}."));
+            }
         }
     }
 
@@ -159,7 +173,7 @@ impl<'a> Bounding<'a> {
     /// Notes what is to be kept, if it can be.
     fn keep(&mut self, media_type: String, bytes: Vec<u8>, form: KeptForm) -> Rest<'a> {
         match self.keeping {
-            Keeping::Nowhere(why) => Rest::Lost(why),
+            Keeping::Nowhere(why) | Keeping::Failed(why) => Rest::Lost(why),
             Keeping::UpTo(most) if bytes.len() > most => Rest::Lost("it is more than a store keeps, which is 64 MiB"),
             Keeping::UpTo(_) => {
                 let handle = BlobHandle::of(&bytes);

@@ -49,6 +49,35 @@ fn pictures_leave_the_result_and_what_is_none_is_said_to_be() {
 }
 
 #[test]
+fn where_the_place_could_not_be_used_media_are_left_out_and_said_to_be() {
+    let picture = Part::Image(Media::inline("image/png", b"a picture"));
+    let broken = Part::Image(Media { media_type: "image/png".into(), data: Some("<html>".into()), url: None });
+    let output = ToolOutput { content: vec![picture, broken], ..ToolOutput::default() };
+    let (fit, wholes) = bounded(output, 4096, Keeping::Failed("the store is away"));
+    assert_eq!(
+        texts(&fit),
+        [
+            "[toolgate] image/png of 9 bytes came here and is not kept: the store is away.",
+            "[toolgate] image/png came here that is not base64; what came instead is not kept: the store is away.",
+        ]
+    );
+    assert_eq!((wholes, fit.kept, fit.content.len()), (Vec::new(), Vec::new(), 2));
+}
+
+#[test]
+fn a_structured_form_that_is_nested_too_deep_to_be_recorded_is_kept_elsewhere() {
+    let deep = |levels: usize| (0..levels).fold(json!(7), |inner, _| json!([inner]));
+    let bound = |levels| {
+        let output = ToolOutput { structured: Some(deep(levels)), ..ToolOutput::text("deep") };
+        bounded(output, 4096, KEPT)
+    };
+    let (fit, wholes) = bound(json::MAX_DEPTH);
+    assert_eq!((fit.structured, wholes), (Some(deep(json::MAX_DEPTH)), Vec::new()));
+    let (fit, wholes) = bound(json::MAX_DEPTH + 1);
+    assert_eq!((&fit.structured, wholes.len(), fit.kept[0].form), (&None, 1, KeptForm::Structured));
+}
+
+#[test]
 fn a_large_structured_form_beside_a_short_text_is_named_in_the_text() {
     let structured = json!({"rows": vec!["row"; 2000]});
     let output = ToolOutput { structured: Some(structured.clone()), ..ToolOutput::text("2000 rows") };

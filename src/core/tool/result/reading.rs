@@ -136,7 +136,9 @@ fn piece(text: &str, place: &str, piece: &Piece, room: usize) -> ToolOutput {
         Piece::Lines { first, count } => match line_start(text, *first) {
             None => beyond(format!("Line {first}")),
             Some(start) => {
-                let end = count.and_then(|count| line_start(text.get(start..)?, count + 1)).map(|end| end + start);
+                let end = count
+                    .and_then(|count| line_start(text.get(start..)?, count.saturating_add(1)))
+                    .map(|end| end + start);
                 let length = end.unwrap_or(all) - start;
                 bytes(text, place, start, Some(length), room)
             }

@@ -38,6 +38,17 @@ fn an_answer_says_what_it_shows_and_where_it_goes_on() {
 }
 
 #[test]
+fn as_many_lines_as_there_are_numbers_are_as_many_as_there_are() {
+    for arguments in [json!({"line": 2, "lines": usize::MAX}), json!({"offset": 4, "length": usize::MAX})] {
+        assert_eq!(answer("one\ntwo\n", arguments)[1], "two\n");
+    }
+    assert_eq!(
+        answer("one", json!({"line": usize::MAX, "lines": usize::MAX})),
+        [format!("Line {} is beyond the end: it has 3 bytes in 1 line.", usize::MAX), "(error)".into()]
+    );
+}
+
+#[test]
 fn a_range_beyond_the_end_is_told_how_much_there_is() {
     assert_eq!(
         answer("one\ntwo\n", json!({"line": 3})),

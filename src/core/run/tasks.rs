@@ -1,0 +1,51 @@
+//! The tasks that a run has at servers, as somebody sees them who has to end them: whatever the calls themselves wait for,
+//! servers go on with them.
+
+use super::state::{Phase, Run};
+use super::turn::{Call, CallState};
+use crate::core::id::CallId;
+use crate::core::tool::{Origin, TaskHandle};
+use crate::core::trace::SpanContext;
+
+/// A task that may outlive its run.
+#[derive(Clone, Debug)]
+pub struct OpenTask {
+    /// The call that became the task.
+    pub call: CallId,
+    /// Where its tool is.
+    pub origin: Origin,
+    /// The task.
+    pub task: TaskHandle,
+    /// The trace context of the call.
+    pub trace: SpanContext,
+}
+
+impl Run {
+    /// The tasks of the open turn, those included that wait for an answer or are just being told one. None once the run
+    /// is over: they are to be asked for before.
+    pub fn open_tasks(&self) -> Vec<OpenTask> {
+        let Phase::Working { turn, .. } = &self.phase else { return Vec::new() };
+        let open = turn.calls.iter().filter_map(|call| {
+            let (task, tool) = (call.task()?, call.tool.as_ref()?);
+            let (call, origin) = (call.asked.id.clone(), tool.origin.clone());
+            Some(OpenTask { trace: self.call_context(&call), call, origin, task: task.clone() })
+        });
+        open.collect()
+    }
+}
+
+impl Call {
+    /// The task at its server that the call has become, as long as it has no end.
+    fn task(&self) -> Option<&TaskHandle> {
+        match &self.state {
+            CallState::Task(task) => Some(task),
+            CallState::NeedsInput(needed) => needed.task.as_ref(),
+            CallState::New
+            | CallState::Selected
+            | CallState::Asked { .. }
+            | CallState::Cleared
+            | CallState::Started => self.answered.as_ref()?.needed.task.as_ref(),
+            CallState::Settled(_) => None,
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Tasks at servers while the run has something else to do, and when it is over: nobody waits for a server longer than
+//! needed, and no server works for nobody.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolgate::core::run::{Debt, Input, InputGiven, Limits, Resume, Status};
+use toolgate::core::tool::{CallReply, InputNeeded, Outcome, Question, Reaction, TaskHandle, ToolOutput};
+use toolgate::runner::{Execution, Report};
+
+use super::world::{Given, Kept, World, answer_to, given_an_agent, on_every_store, partly, results, say};
+
+const TASK: &str = "task_7";
+const PRINT: &str = "call_1_1";
+
+fn handle() -> TaskHandle {
+    TaskHandle { id: TASK.into(), message: None, poll_ms: None, ttl_ms: None }
+}
+
+fn task() -> CallReply {
+    CallReply::Task(handle())
+}
+
+fn done(text: &str) -> CallReply {
+    Outcome::Returned(ToolOutput::text(text)).into()
+}
+
+fn asks(schema: Value) -> CallReply {
+    let questions = BTreeMap::from([("size".to_owned(), Question::Form { message: "Which size?".into(), schema })]);
+    CallReply::NeedsInput(InputNeeded { questions, state: None, task: Some(handle()), restarts: false })
+}
+
+fn a_form() -> CallReply {
+    asks(json!({"type": "object", "properties": {"size": {"type": "number"}}}))
+}
+
+/// A model that prints, and calls two tools of the application beside it.
+fn printing(replies: impl IntoIterator<Item = CallReply>) -> Given {
+    let calls = ["mcp_shop_print", "ext_order", "ext_order"].map(|name| json!({"name": name}));
+    given_an_agent()
+        .with_tools("shop", &["print"])
+        .with_an_external_tool("order")
+        .where_servers(|servers| servers.reply("print", replies))
+        .that_polls_every(Duration::from_millis(20))
+        .whose_model_says(json!([{"calls": calls}, say("It says: {{last_result}}.")]))
+}
+
+/// A model that prints and does nothing else.
+fn printing_only(replies: impl IntoIterator<Item = CallReply>) -> Given {
+    let turns = json!([{"calls": [{"name": "mcp_shop_print"}]}, say("It says: {{last_result}}.")]);
+    printing(replies).whose_model_says(turns)
+}
+
+fn given(call: &str) -> Resume {
+    partly(results([(call, json!("ordered"))]))
+}
+
+async fn until(mut is_so: impl AsyncFnMut() -> bool) {
+    let waits = async {
+        while !is_so().await {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), waits).await.expect("it comes about");
+}
+
+/// Takes the run up with what is given. If that hangs it is a failure.
+async fn take_up(world: &World, report: &Report, resume: Resume) -> Execution {
+    let taken_up = world.runner.take_up(&report.run_id, Input::Resume(resume), None);
+    tokio::time::timeout(Duration::from_secs(20), taken_up).await.expect("it is taken up").unwrap()
+}
+
+async fn completed(world: &World, report: &Report) -> usize {
+    world.journal(&report.run_id).await.iter().filter(|fact| **fact == "tool.completed").count()
+}
+
+async fn stopped(world: &World) -> Vec<String> {
+    world.runner.close().await;
+    world.servers.stopped_tasks()
+}
+
+on_every_store! {
+    async fn what_is_given_is_journaled_although_the_server_of_a_task_does_not_answer(kept: Kept) {
+        let world = printing([task()]).where_servers(|servers| servers.hang_in_task(TASK)).kept(kept).await;
+        let waiting = world.run().await;
+        assert_eq!(waiting.pending.len(), 3);
+
+        let first = take_up(&world, &waiting, given("call_1_2")).await;
+        until(async || world.servers.asked_in_vain(TASK) == 1).await;
+        assert_eq!(completed(&world, &waiting).await, 1);
+
+        let second = take_up(&world, &waiting, given("call_1_3")).await;
+        assert_eq!(first.rest().await.unwrap().status, Status::Pending, "it made room for the second one");
+        until(async || world.servers.asked_in_vain(TASK) == 2).await;
+        assert_eq!(completed(&world, &waiting).await, 2);
+
+        world.runner.cancel(&waiting.run_id, None).await.unwrap();
+        second.rest().await.unwrap();
+    }
+
+    async fn what_the_server_of_a_task_says_after_something_was_given_is_heard_in_the_same_execution(kept: Kept) {
+        let world = printing([task()])
+            .where_servers(|servers| servers.say_of_task(TASK, [Ok(done("printed"))]))
+            .kept(kept)
+            .await;
+        let waiting = world.run().await;
+
+        let both = results([("call_1_2", json!("ordered")), ("call_1_3", json!("ordered"))]);
+        let report = world.resume(&waiting.run_id, Resume { partial: true, ..both }).await.unwrap();
+
+        assert_eq!(report.status, Status::Completed);
+        assert_eq!(answer_to(&report, PRINT), "printed");
+        let resumed = world.journal(&report.run_id).await.iter().filter(|fact| **fact == "execution.resumed").count();
+        assert_eq!(resumed, 1);
+    }
+
+    async fn a_task_that_waits_for_an_answer_is_stopped_when_its_run_is_cancelled(kept: Kept) {
+        let world = printing_only([a_form()]).kept(kept).await;
+        let waiting = world.run().await;
+        assert!(matches!(&waiting.pending[..], [Debt::Input { .. }]), "{:?}", waiting.pending);
+
+        world.runner.cancel(&waiting.run_id, None).await.unwrap();
+
+        assert_eq!(stopped(&world).await, [TASK]);
+    }
+
+    async fn a_task_that_is_being_told_its_answer_is_stopped_when_its_run_is_cancelled(kept: Kept) {
+        let world = printing_only([a_form()]).kept(kept).await;
+        let waiting = world.run().await;
+        world.servers.hang_in("print");
+        let reactions = BTreeMap::from([("size".to_owned(), Reaction::decline())]);
+        let inputs = vec![(PRINT.into(), InputGiven { reactions, by: "ann".into() })];
+        let execution = take_up(&world, &waiting, Resume { inputs, ..Resume::default() }).await;
+        until(async || !world.servers.told().is_empty()).await;
+
+        world.runner.cancel(&waiting.run_id, None).await.unwrap();
+        assert_eq!(execution.rest().await.unwrap().status, Status::Cancelled);
+
+        assert_eq!(stopped(&world).await, [TASK]);
+    }
+
+    async fn a_task_whose_name_comes_after_its_run_was_cancelled_is_stopped(kept: Kept) {
+        let world = printing_only([task()])
+            .where_servers(|servers| servers.take_ms("print", 300))
+            .that_polls_every(Duration::from_secs(60))
+            .kept(kept)
+            .await;
+        let execution = world.start().await;
+        until(async || !world.servers.calls().is_empty()).await;
+
+        world.another_process().await.cancel(&execution.run, None).await.unwrap();
+        assert_eq!(execution.rest().await.unwrap().status, Status::Cancelled);
+
+        assert_eq!(stopped(&world).await, [TASK]);
+    }
+
+    async fn a_call_that_is_put_aside_with_more_than_a_journal_can_give_back_fails_and_its_run_goes_on(kept: Kept) {
+        let deep = (0..120).fold(json!({}), |inner, _| json!([inner]));
+        for (reply, why) in [
+            (asks(deep), "a form in it is nested deeper than 100 levels"),
+            (asks(json!({"title": "x".repeat(2 << 20)})), "bytes, and 1048576 are taken"),
+            (CallReply::Task(TaskHandle { id: "x".repeat(5000), ..handle() }), "has 5000 bytes, and 4096 are taken"),
+        ] {
+            let world = printing_only([reply]).kept(kept).await;
+
+            let report = world.run().await;
+
+            assert_eq!(report.status, Status::Completed);
+            assert!(answer_to(&report, PRINT).contains(why), "{}", answer_to(&report, PRINT));
+        }
+    }
+
+    async fn of_what_is_said_about_a_task_only_the_beginning_is_kept(kept: Kept) {
+        let message = Some("x".repeat(10_000));
+        let world = printing_only([CallReply::Task(TaskHandle { message, ..handle() })]).kept(kept).await;
+        let report = world.run().await;
+        let [Debt::Task { task, .. }] = &report.pending[..] else { panic!("{:?}", report.pending) };
+        assert_eq!(task.message.as_ref().map(String::len), Some(4096));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_is_stopped_when_its_run_comes_to_its_deadline() {
+    let world = printing([task()])
+        .within(Limits { deadline_s: Some(1), ..Limits::default() })
+        .where_servers(|servers| servers.say_of_task(TASK, [Ok(task())]))
+        .ready()
+        .await;
+    let waiting = world.run().await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+
+    let report = world.resume(&waiting.run_id, given("call_1_2")).await.unwrap();
+
+    assert_eq!(report.status, Status::Failed);
+    assert_eq!(stopped(&world).await, [TASK]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_task_is_stopped_that_was_done_before_its_run_was_over() {
+    let world =
+        printing_only([task()]).where_servers(|servers| servers.say_of_task(TASK, [Ok(done("printed"))])).ready().await;
+    let waiting = world.run().await;
+    assert_eq!(world.resume(&waiting.run_id, Resume::default()).await.unwrap().status, Status::Completed);
+    world.runner.cancel(&waiting.run_id, None).await.unwrap_err();
+    assert_eq!(stopped(&world).await, [""; 0]);
+}
