@@ -6,11 +6,14 @@ use serde_json::json;
 use toolgate::core::chat::{Message, Reply, Role};
 use toolgate::core::id::CallId;
 use toolgate::core::run::{
-    Answer, Decision, Ending, Event, Input, Limit, Limits, Offer, Refusal, Resume, Scope, Spec, Status, Step,
+    Answer, CallVerdict, Decision, Ending, Event, Input, InputGiven, Limit, Limits, Offer, Refusal, Resume, Right,
+    Scope, Spec, Status, Step,
 };
-use toolgate::core::tool::{Arguments, Outcome, Problem, TierMode, ToolCall, ToolName, ToolOutput};
+use toolgate::core::tool::{
+    Arguments, InputNeeded, Outcome, Problem, Question, Reaction, TaskHandle, TierMode, ToolCall, ToolName, ToolOutput,
+};
 
-use crate::fixtures::{call, problem, smaller_toolset, spec};
+use crate::fixtures::{call, noon, problem, smaller_toolset, spec};
 use crate::hand::{Hand, lines};
 use crate::world::decision;
 
@@ -300,4 +303,40 @@ fn unusable_calls_end_the_run_when_the_corrections_are_used_up() {
     let hand =
         Hand::with(validated(limits)).model_says(Reply::text("bad")).finds_the_answer(&[Problem::whole("x", "y")]);
     assert_eq!(hand.run.ending().and_then(Ending::failure).unwrap().code.as_str(), "validation");
+}
+
+#[test]
+fn a_task_that_was_being_told_something_when_the_process_died_is_asked_about_again_and_not_in_doubt() {
+    let task = TaskHandle { id: "t1".into(), message: None, poll_ms: None, ttl_ms: None };
+    let question = Question::Url { message: "sign here".into(), url: "https://sign.example/1".into() };
+    let needed = InputNeeded {
+        questions: [("a".to_owned(), question)].into(),
+        state: None,
+        task: Some(task.clone()),
+        restarts: false,
+    };
+    // Both a call that may be repeated and one that may not.
+    for tool in ["mcp_files_write", "mcp_files_read"] {
+        let mut hand = Hand::with(plain());
+        let model = hand.run.candidate(noon()).clone();
+        hand.record(Event::ModelCalled { model, attempt: 1, offer: Offer::Tools });
+        hand.record(Event::ModelReplied { reply: Reply::calling([call("a", tool)]).into() });
+        let Step::Record(events) = hand.run.next() else { panic!("{:?}", hand.run.next()) };
+        events.into_iter().for_each(|event| hand.record(event));
+        let by = Right::Policy { rule: None };
+        hand.record(Event::CallChecked { call: "a".into(), verdict: CallVerdict::Run { by } });
+        hand.record(Event::CallsStarted { calls: vec!["a".into()] });
+        hand.record(Event::InputRequired { call: "a".into(), needed: needed.clone().into() });
+        let given = InputGiven { reactions: [("a".to_owned(), Reaction::done())].into(), by: "ada".into() };
+        hand.record(Event::InputGiven { call: "a".into(), given });
+        hand.record(Event::CallsStarted { calls: vec!["a".into()] });
+
+        // Here the process dies.
+        assert_eq!(
+            hand.run.next(),
+            Step::Record(vec![Event::TaskStarted { call: "a".into(), task: task.clone().into() }]),
+            "{tool}"
+        );
+        assert_eq!(hand.settled().owed(), ["task a"]);
+    }
 }

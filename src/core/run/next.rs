@@ -210,17 +210,20 @@ impl Run {
         events
     }
 
-    /// Law 4: a call that was started and never settled is not silently repeated.
+    /// Law 4: a call that was started and never settled is not silently repeated. One that is a task at its server is in
+    /// no doubt: the server is asked what became of it.
     fn settle_doubts(&self, turn: &Turn) -> Vec<Event> {
-        let doubtful = turn.calls.iter().filter(|call| call.is_in_doubt() && !call.is_repeatable());
+        let started = turn.calls.iter().filter(|call| call.is_in_doubt());
+        let doubtful = started.filter(|call| !call.is_repeatable() || call.task().is_some());
         doubtful
-            .map(|call| match self.started.spec.in_doubt {
-                InDoubt::Tell => Event::CallCompleted {
+            .map(|call| match (call.task(), self.started.spec.in_doubt) {
+                (Some(task), _) => Event::TaskStarted { call: call.asked.id.clone(), task: task.clone().into() },
+                (None, InDoubt::Tell) => Event::CallCompleted {
                     call: call.asked.id.clone(),
                     outcome: Outcome::Unknown.into(),
                     stderr: Vec::new(),
                 },
-                InDoubt::Ask => Event::CallChecked {
+                (None, InDoubt::Ask) => Event::CallChecked {
                     call: call.asked.id.clone(),
                     verdict: CallVerdict::Ask {
                         rule: None,
