@@ -22,6 +22,7 @@ fn started() -> Arc<Started> {
     Arc::new(Started {
         spec: Spec {
             agent: "bench".into(),
+            principal: None,
             model: "scripted".into(),
             fallback: Vec::new(),
             cooldown_s: 0,
@@ -31,6 +32,7 @@ fn started() -> Arc<Started> {
             external_tools: Vec::new(),
             tools: Default::default(),
             tiers: Default::default(),
+            ask_human: None,
             on_deny: Default::default(),
             in_doubt: Default::default(),
             output_schema: None,
@@ -55,7 +57,8 @@ fn toolset() -> Arc<Toolset> {
         annotations: Default::default(),
     };
     let tools = vec![tool("read"), tool("search")];
-    let server = ServerTools { server: "files".into(), trusted: true, tools, left_out: Vec::new(), stale: None };
+    let server =
+        ServerTools { server: "files".into(), trusted: true, endpoint: None, tools, left_out: Vec::new(), stale: None };
     let rules = ToolsetRules { policy: Arc::new(Policy::allow_always()), ..ToolsetRules::default() };
     Arc::new(Toolset::assemble(&[], &[server], &rules))
 }
@@ -85,7 +88,7 @@ fn journal() -> Vec<Event> {
                 vec![Event::ModelCalled { model, attempt, offer }, Event::ModelReplied { reply }]
             }
             Step::CheckCalls(calls) => {
-                let verdict = CallVerdict::Run { by: Right::Policy { rule: None } };
+                let verdict = CallVerdict::Run { by: Right::Policy { rule: None, policy: None } };
                 calls.into_iter().map(|call| Event::CallChecked { call, verdict: verdict.clone() }).collect()
             }
             Step::RunTier(calls) => {

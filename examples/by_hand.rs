@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 vec![asked, Event::ModelReplied { reply: Arc::new(model(&run)) }]
             }
             Step::CheckCalls(calls) => {
-                let run = CallVerdict::Run { by: Right::Policy { rule: None } };
+                let run = CallVerdict::Run { by: Right::Policy { rule: None, policy: None } };
                 calls.into_iter().map(|call| Event::CallChecked { call, verdict: run.clone() }).collect()
             }
             Step::RunTier(calls) => {
@@ -86,8 +86,14 @@ fn toolset() -> Toolset {
         output_schema: None,
         annotations: Annotations::default(),
     };
-    let server =
-        ServerTools { server: "calculator".into(), trusted: true, tools: vec![add], left_out: Vec::new(), stale: None };
+    let server = ServerTools {
+        server: "calculator".into(),
+        trusted: true,
+        endpoint: None,
+        tools: vec![add],
+        left_out: Vec::new(),
+        stale: None,
+    };
     let rules = ToolsetRules { policy: Arc::new(Policy::allow_always()), ..ToolsetRules::default() };
     Toolset::assemble(&[], &[server], &rules)
 }
@@ -96,6 +102,7 @@ fn started(question: &str) -> Started {
     Started {
         spec: Spec {
             agent: "by-hand".into(),
+            principal: None,
             model: "few-words".into(),
             fallback: Vec::new(),
             cooldown_s: 0,
@@ -105,6 +112,7 @@ fn started(question: &str) -> Started {
             external_tools: Vec::new(),
             tools: ToolFilter::default(),
             tiers: TierMode::default(),
+            ask_human: None,
             on_deny: OnDeny::default(),
             in_doubt: InDoubt::default(),
             output_schema: None,

@@ -33,6 +33,9 @@ pub use servers::ToolServers;
 /// How long a grant that was found may be used without asking the store again.
 const GRANT_TTL: Duration = Duration::from_secs(30);
 
+/// How long a tool for which none was found is not asked about again.
+const NO_GRANT_TTL: Duration = Duration::from_secs(2);
+
 /// A runner with everything it needs, opened from settings.
 pub struct App {
     /// Runs the agents.
@@ -115,7 +118,7 @@ impl App {
         let reached = |id: &ServerId, server| (id.clone(), reached(id, server, &settings.credentials));
         let servers = Arc::new(Servers::new(settings.servers.iter().map(|(id, server)| reached(id, server))));
         let validator = Arc::new(SchemaValidator::default());
-        let approvals = CachedApprovals::new(store.approvals(), GRANT_TTL);
+        let approvals = CachedApprovals::new(store.approvals(), GRANT_TTL, NO_GRANT_TTL);
         let mut builder = AgentRunner::builder()
             .store(store.runs())
             .servers(servers.clone())

@@ -4,14 +4,16 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolgate::core::chat::{Part, Reply, Stop};
-use toolgate::core::id::{RunId, ServerId};
+use toolgate::core::id::{GrantId, RunId, ServerId};
+use toolgate::core::run;
 use toolgate::core::tool::{CallReply, McpTool, Outcome, ServerTools, ToolCall, ToolOutput};
 use toolgate::core::trace::SpanContext;
 use toolgate::ports::{
-    ApprovalCache, ApprovalKey, Conversation, DeltaSink, Grant, McpCall, McpServers, Model, ModelFailure,
-    ModelIdentity, ModelRequest, Progress, StoreError,
+    ApprovalCache, Asker, Conversation, DeltaSink, Grant, GrantFilter, Guarded, McpCall, McpServers, Model,
+    ModelFailure, ModelIdentity, ModelRequest, Progress, Revoked, StoreError,
 };
 
 use crate::scenario::Scenario;
@@ -115,6 +117,7 @@ impl McpServers for Files {
         let offers = |server: &ServerId| ServerTools {
             server: server.clone(),
             trusted: true,
+            endpoint: None,
             tools: self.tools.clone(),
             left_out: Vec::new(),
             stale: None,
@@ -135,11 +138,29 @@ pub struct Granted;
 
 #[async_trait]
 impl ApprovalCache for Granted {
-    async fn granted(&self, keys: &[ApprovalKey]) -> Result<Vec<bool>, StoreError> {
-        Ok(vec![true; keys.len()])
+    async fn granted(&self, _: &Asker, tools: &[Guarded], _: Timestamp) -> Result<Vec<run::Granted>, StoreError> {
+        let each = tools.iter().map(|guarded| run::Granted {
+            tool: guarded.tool.clone(),
+            grant: "grant_all".into(),
+            arguments: None,
+            expires_at: None,
+        });
+        Ok(each.collect())
     }
 
-    async fn grant(&self, _grant: &Grant) -> Result<(), StoreError> {
+    async fn hold(&self, grants: &[GrantId], _: Timestamp) -> Result<Vec<bool>, StoreError> {
+        Ok(vec![true; grants.len()])
+    }
+
+    async fn grant(&self, _: &Grant) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    async fn grants(&self, _: &GrantFilter, _: Timestamp) -> Result<Vec<Grant>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn revoke(&self, _: &GrantId, _: &Revoked) -> Result<Option<Grant>, StoreError> {
+        Ok(None)
     }
 }

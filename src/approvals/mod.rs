@@ -1,15 +1,19 @@
 //! The approval cache in front of a store: most turns ask about tools that were asked about a moment ago.
 //!
-//! It refuses to remember a "no". A grant that somebody gives, here or on another node, therefore counts from the next
-//! turn on; only the end of a grant is noticed late, and never later than the time to live.
+//! A grant that was taken back elsewhere, or that a clock elsewhere ended, counts here for at most the time to live. That
+//! nothing is granted is remembered, too, but more briefly; a grant that is given here counts at once.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use jiff::Timestamp;
+use moka::Expiry;
 use moka::future::Cache;
 
-use crate::ports::{ApprovalCache, ApprovalKey, Grant, StoreError};
+use crate::core::id::GrantId;
+use crate::core::run::Granted;
+use crate::ports::{ApprovalCache, Asker, Grant, GrantFilter, Guarded, Revoked, StoreError};
 
 #[cfg(test)]
 mod tests;
@@ -17,54 +21,74 @@ mod tests;
 const REMEMBERED: u64 = 100_000;
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Remembers grants for a while and asks another cache, in one batch, for what it does not remember.
+/// Remembers what covers a tool for a while and asks another cache, in one batch, for what it does not remember.
 pub struct CachedApprovals {
     inner: Arc<dyn ApprovalCache>,
-    granted: Cache<ApprovalKey, ()>,
+    found: Cache<(Asker, Guarded), Arc<[Granted]>>,
+}
+
+/// For how long an answer may be used.
+struct Lifetimes {
+    granted: Duration,
+    nothing: Duration,
+}
+
+impl Expiry<(Asker, Guarded), Arc<[Granted]>> for Lifetimes {
+    fn expire_after_create(&self, _: &(Asker, Guarded), found: &Arc<[Granted]>, _: Instant) -> Option<Duration> {
+        Some(if found.is_empty() { self.nothing } else { self.granted })
+    }
 }
 
 impl CachedApprovals {
-    /// Remembers what `inner` grants for `time_to_live`, at most a day: so long may a grant that was taken out of
-    /// `inner` still count here. Zero remembers nothing. About 100,000 grants are kept; what is dropped is asked again.
-    pub fn new(inner: Arc<dyn ApprovalCache>, time_to_live: Duration) -> Self {
-        let granted = Cache::builder().max_capacity(REMEMBERED).time_to_live(time_to_live.min(LONGEST)).build();
-        Self { inner, granted }
-    }
-
-    async fn remember(&self, key: &ApprovalKey) {
-        self.granted.insert(key.clone(), ()).await;
+    /// Remembers what `inner` grants for `granted`, at most a day: so long may a grant that was taken out of `inner`
+    /// still be found here. That it grants nothing is remembered for `nothing`: so long may a grant that was given
+    /// elsewhere be overlooked. About 100,000 answers are kept; what is dropped is asked again.
+    pub fn new(inner: Arc<dyn ApprovalCache>, granted: Duration, nothing: Duration) -> Self {
+        let lifetimes = Lifetimes { granted: granted.min(LONGEST), nothing: nothing.min(granted).min(LONGEST) };
+        Self { inner, found: Cache::builder().max_capacity(REMEMBERED).expire_after(lifetimes).build() }
     }
 }
 
 #[async_trait]
 impl ApprovalCache for CachedApprovals {
-    async fn granted(&self, keys: &[ApprovalKey]) -> Result<Vec<bool>, StoreError> {
-        let mut answers = Vec::with_capacity(keys.len());
-        for key in keys {
-            answers.push(self.granted.get(key).await.is_some());
-        }
-        let (missed, unknown): (Vec<_>, Vec<_>) = keys
-            .iter()
-            .zip(&mut answers)
-            .filter(|(_, known)| !**known)
-            .map(|(key, answer)| (key.clone(), answer))
-            .unzip();
-        if missed.is_empty() {
-            return Ok(answers);
-        }
-        let found = self.inner.granted(&missed).await?;
-        for ((key, answer), granted) in missed.iter().zip(unknown).zip(found) {
-            *answer = granted;
-            if granted {
-                self.remember(key).await;
+    async fn granted(&self, asker: &Asker, tools: &[Guarded], now: Timestamp) -> Result<Vec<Granted>, StoreError> {
+        let (mut granted, mut missed) = (Vec::new(), Vec::new());
+        for guarded in tools {
+            match self.found.get(&(asker.clone(), guarded.clone())).await {
+                Some(found) => granted.extend(found.iter().cloned()),
+                None => missed.push(guarded.clone()),
             }
         }
-        Ok(answers)
+        if !missed.is_empty() {
+            let fresh = self.inner.granted(asker, &missed, now).await?;
+            for guarded in missed {
+                let of_it = fresh.iter().filter(|granted| granted.tool == guarded.tool).cloned().collect();
+                self.found.insert((asker.clone(), guarded), of_it).await;
+            }
+            granted.extend(fresh);
+        }
+        granted.retain(|granted| granted.expires_at.is_none_or(|until| now < until));
+        Ok(granted)
+    }
+
+    /// Not remembered: it is asked once for each tier that is sent on the strength of grants.
+    async fn hold(&self, grants: &[GrantId], now: Timestamp) -> Result<Vec<bool>, StoreError> {
+        self.inner.hold(grants, now).await
     }
 
     async fn grant(&self, grant: &Grant) -> Result<(), StoreError> {
         self.inner.grant(grant).await?;
-        self.remember(&grant.key).await;
+        self.found.invalidate_all();
         Ok(())
+    }
+
+    async fn grants(&self, filter: &GrantFilter, now: Timestamp) -> Result<Vec<Grant>, StoreError> {
+        self.inner.grants(filter, now).await
+    }
+
+    async fn revoke(&self, grant: &GrantId, revoked: &Revoked) -> Result<Option<Grant>, StoreError> {
+        let known = self.inner.revoke(grant, revoked).await?;
+        self.found.invalidate_all();
+        Ok(known)
     }
 }

@@ -1,24 +1,27 @@
-use std::collections::HashSet;
 use std::sync::Mutex;
 use std::thread::sleep;
 
 use super::*;
-use crate::core::tool::ToolName;
+use crate::core::run::Channel;
+use crate::core::tool::{Origin, ToolName};
 
 /// Writes down every question, and refuses the ones that need not be asked.
 #[derive(Default)]
 struct Ledger {
-    grants: Mutex<HashSet<ApprovalKey>>,
-    questions: Mutex<Vec<Vec<ApprovalKey>>>,
+    grants: Mutex<Vec<Grant>>,
+    questions: Mutex<Vec<Vec<Guarded>>>,
     broken: Mutex<bool>,
 }
 
 impl Ledger {
-    fn take_back(&self, key: &ApprovalKey) {
-        assert!(self.grants.lock().unwrap().remove(key), "{key:?} was never granted");
+    fn take_back(&self, tool: &str) {
+        let mut grants = self.grants.lock().unwrap();
+        let before = grants.len();
+        grants.retain(|grant| grant.definition != tool);
+        assert_eq!(grants.len(), before - 1, "{tool} was never granted");
     }
 
-    fn questions(&self) -> Vec<Vec<ApprovalKey>> {
+    fn questions(&self) -> Vec<Vec<Guarded>> {
         std::mem::take(&mut self.questions.lock().unwrap())
     }
 
@@ -34,121 +37,188 @@ impl Ledger {
 
 #[async_trait]
 impl ApprovalCache for Ledger {
-    async fn granted(&self, keys: &[ApprovalKey]) -> Result<Vec<bool>, StoreError> {
+    async fn granted(&self, asker: &Asker, tools: &[Guarded], now: Timestamp) -> Result<Vec<Granted>, StoreError> {
         self.check()?;
-        assert!(!keys.is_empty(), "a question about nothing");
-        self.questions.lock().unwrap().push(keys.to_vec());
+        assert!(!tools.is_empty(), "a question about nothing");
+        self.questions.lock().unwrap().push(tools.to_vec());
         let grants = self.grants.lock().unwrap();
-        Ok(keys.iter().map(|key| grants.contains(key)).collect())
+        let covering = |tool: &Guarded| {
+            let of_it = grants.iter().filter(|grant| grant.definition == tool.definition);
+            of_it
+                .filter(|grant| grant.holds(now) && grant.is_of(asker))
+                .map(|grant| grant.granted(&tool.tool))
+                .collect()
+        };
+        Ok(tools.iter().flat_map(|tool| -> Vec<Granted> { covering(tool) }).collect())
+    }
+
+    async fn hold(&self, grants: &[GrantId], now: Timestamp) -> Result<Vec<bool>, StoreError> {
+        self.check()?;
+        let known = self.grants.lock().unwrap();
+        Ok(grants.iter().map(|id| known.iter().any(|grant| grant.id == *id && grant.holds(now))).collect())
     }
 
     async fn grant(&self, grant: &Grant) -> Result<(), StoreError> {
         self.check()?;
-        self.grants.lock().unwrap().insert(grant.key.clone());
+        self.grants.lock().unwrap().push(grant.clone());
         Ok(())
+    }
+
+    async fn grants(&self, _: &GrantFilter, _: Timestamp) -> Result<Vec<Grant>, StoreError> {
+        Ok(self.grants.lock().unwrap().clone())
+    }
+
+    async fn revoke(&self, id: &GrantId, revoked: &Revoked) -> Result<Option<Grant>, StoreError> {
+        let mut grants = self.grants.lock().unwrap();
+        let found = grants.iter_mut().find(|grant| grant.id == *id);
+        Ok(found.map(|grant| {
+            grant.revoked = Some(revoked.clone());
+            grant.clone()
+        }))
     }
 }
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-fn key(tool: &str) -> ApprovalKey {
-    ApprovalKey { session: "s".into(), tool: ToolName::parse(tool).unwrap(), hash: "h".to_owned() }
+fn asker() -> Asker {
+    Asker { session: "s".into(), agent: "desk".into(), principal: None }
 }
 
-fn keys(tools: &[&str]) -> Vec<ApprovalKey> {
-    tools.iter().map(|tool| key(tool)).collect()
+fn tools(names: &[&str]) -> Vec<Guarded> {
+    let guarded = |name: &&str| Guarded { tool: ToolName::parse(name).unwrap(), definition: (*name).to_owned() };
+    names.iter().map(guarded).collect()
 }
 
 fn grant(tool: &str) -> Grant {
-    Grant { key: key(tool), by: "ada".to_owned() }
+    Grant {
+        id: tool.into(),
+        session: None,
+        agent: "desk".into(),
+        principal: None,
+        tool: ToolName::parse(tool).unwrap(),
+        origin: Origin::External { tool: tool.to_owned() },
+        definition: tool.to_owned(),
+        arguments: None,
+        summary: String::new(),
+        by: "ada".to_owned(),
+        via: Channel::Library,
+        reason: None,
+        run: "run_a".into(),
+        call: "call_1".into(),
+        created_at: now(),
+        expires_at: None,
+        revoked: None,
+    }
+}
+
+fn now() -> Timestamp {
+    Timestamp::from_second(1_000).unwrap()
+}
+
+async fn found(cache: &CachedApprovals, names: &[&str]) -> Vec<String> {
+    let mut found = cache.granted(&asker(), &tools(names), now()).await.unwrap();
+    found.sort_by_key(|granted| granted.grant.clone());
+    found.into_iter().map(|granted| granted.grant.to_string()).collect()
 }
 
 /// A ledger that grants these tools, and a cache that knows nothing yet.
-async fn cached(granted: &[&str], time_to_live: Duration) -> (Arc<Ledger>, CachedApprovals) {
+async fn cached(granted: &[&str], lifetimes: (Duration, Duration)) -> (Arc<Ledger>, CachedApprovals) {
     let ledger = Arc::new(Ledger::default());
     for tool in granted {
         ledger.grant(&grant(tool)).await.unwrap();
     }
-    (ledger.clone(), CachedApprovals::new(ledger, time_to_live))
+    (ledger.clone(), CachedApprovals::new(ledger, lifetimes.0, lifetimes.1))
 }
 
 #[tokio::test]
-async fn the_misses_of_a_turn_are_asked_in_one_batch_and_answered_in_order() {
-    let (ledger, cache) = cached(&["b", "d"], HOUR).await;
-    assert_eq!(cache.granted(&keys(&["a", "b", "c", "d"])).await.unwrap(), [false, true, false, true]);
-    assert_eq!(ledger.questions(), [keys(&["a", "b", "c", "d"])]);
-    assert_eq!(cache.granted(&keys(&["d", "c", "b", "e"])).await.unwrap(), [true, false, true, false]);
-    assert_eq!(ledger.questions(), [keys(&["c", "e"])]);
+async fn the_misses_of_a_turn_are_asked_in_one_batch() {
+    let (ledger, cache) = cached(&["b", "d"], (HOUR, HOUR)).await;
+    assert_eq!(found(&cache, &["a", "b", "c", "d"]).await, ["b", "d"]);
+    assert_eq!(ledger.questions(), [tools(&["a", "b", "c", "d"])]);
+    assert_eq!(found(&cache, &["d", "c", "b", "e", "f"]).await, ["b", "d"]);
+    assert_eq!(ledger.questions(), [tools(&["e", "f"])]);
 }
 
 #[tokio::test]
-async fn what_is_remembered_is_not_asked_again() {
-    let (ledger, cache) = cached(&["a", "b"], HOUR).await;
-    cache.granted(&keys(&["a", "b"])).await.unwrap();
-    ledger.questions();
-    assert_eq!(cache.granted(&keys(&["b", "a"])).await.unwrap(), [true, true]);
-    assert!(cache.granted(&[]).await.unwrap().is_empty());
-    assert_eq!(ledger.questions(), Vec::<Vec<_>>::new());
+async fn what_is_remembered_for_one_asker_says_nothing_of_another() {
+    let (ledger, cache) = cached(&["a"], (HOUR, HOUR)).await;
+    assert_eq!(found(&cache, &["a"]).await, ["a"]);
+    let others = [Asker { agent: "another".into(), ..asker() }, Asker { principal: Some("ann".into()), ..asker() }];
+    for other in others {
+        assert!(cache.granted(&other, &tools(&["a"]), now()).await.unwrap().is_empty(), "{other:?}");
+    }
+    assert_eq!(ledger.questions().len(), 3);
 }
 
 #[tokio::test]
-async fn a_no_is_not_remembered() {
-    let (ledger, cache) = cached(&[], HOUR).await;
-    assert_eq!(cache.granted(&keys(&["a"])).await.unwrap(), [false]);
-    ledger.grant(&grant("a")).await.unwrap();
-    assert_eq!(cache.granted(&keys(&["a"])).await.unwrap(), [true]);
-}
-
-#[tokio::test]
-async fn a_grant_is_written_through_and_remembered() {
-    let (ledger, cache) = cached(&[], HOUR).await;
+async fn a_grant_given_here_counts_at_once_although_nothing_was_found_before() {
+    let (ledger, cache) = cached(&[], (HOUR, HOUR)).await;
+    assert_eq!(found(&cache, &["a"]).await, [""; 0]);
     cache.grant(&grant("a")).await.unwrap();
-    assert_eq!(cache.granted(&keys(&["a"])).await.unwrap(), [true]);
-    assert_eq!(ledger.questions(), Vec::<Vec<_>>::new());
-    assert_eq!(ledger.granted(&keys(&["a"])).await.unwrap(), [true]);
+    assert_eq!(found(&cache, &["a"]).await, ["a"]);
+    assert_eq!(ledger.grants(&GrantFilter::default(), now()).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_grant_revoked_here_is_gone_at_once() {
+    let (_, cache) = cached(&["a"], (HOUR, HOUR)).await;
+    assert_eq!(found(&cache, &["a"]).await, ["a"]);
+    cache.revoke(&"a".into(), &Revoked { at: now(), by: "ada".into() }).await.unwrap();
+    assert_eq!(found(&cache, &["a"]).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_grant_that_runs_out_while_it_is_remembered_is_not_found() {
+    let (ledger, cache) = cached(&[], (HOUR, HOUR)).await;
+    let until = now() + Duration::from_secs(60);
+    ledger.grant(&Grant { expires_at: Some(until), ..grant("a") }).await.unwrap();
+    assert_eq!(found(&cache, &["a"]).await, ["a"]);
+    assert!(cache.granted(&asker(), &tools(&["a"]), until).await.unwrap().is_empty());
+    assert_eq!(ledger.questions().len(), 1);
 }
 
 #[tokio::test]
 async fn a_grant_that_could_not_be_written_does_not_count() {
-    let (ledger, cache) = cached(&[], HOUR).await;
+    let (ledger, cache) = cached(&[], (HOUR, HOUR)).await;
     ledger.breaks(true);
     cache.grant(&grant("a")).await.unwrap_err();
     ledger.breaks(false);
-    assert_eq!(cache.granted(&keys(&["a"])).await.unwrap(), [false]);
+    assert_eq!(found(&cache, &["a"]).await, [""; 0]);
 }
 
 #[tokio::test]
 async fn a_store_that_does_not_answer_is_an_error_unless_everything_is_remembered() {
-    let (ledger, cache) = cached(&["a"], HOUR).await;
-    cache.granted(&keys(&["a"])).await.unwrap();
+    let (ledger, cache) = cached(&["a"], (HOUR, HOUR)).await;
+    assert_eq!(found(&cache, &["a"]).await, ["a"]);
     ledger.breaks(true);
-    assert_eq!(cache.granted(&keys(&["a"])).await.unwrap(), [true]);
-    cache.granted(&keys(&["a", "b"])).await.unwrap_err();
+    assert_eq!(found(&cache, &["a"]).await, ["a"]);
+    cache.granted(&asker(), &tools(&["a", "b"]), now()).await.unwrap_err();
 }
 
 #[tokio::test]
-async fn a_grant_that_was_taken_back_counts_no_longer_than_the_time_to_live() {
-    let (ledger, cache) = cached(&["a"], Duration::from_millis(20)).await;
-    cache.granted(&keys(&["a"])).await.unwrap();
-    ledger.take_back(&key("a"));
+async fn whether_a_grant_still_holds_is_never_remembered() {
+    let (ledger, cache) = cached(&["a"], (HOUR, HOUR)).await;
+    assert_eq!(cache.hold(&["a".into()], now()).await.unwrap(), [true]);
+    ledger.take_back("a");
+    assert_eq!(cache.hold(&["a".into()], now()).await.unwrap(), [false]);
+}
+
+#[tokio::test]
+async fn what_happened_elsewhere_counts_no_later_than_the_times_to_live() {
+    let (ledger, cache) = cached(&["a"], (Duration::from_millis(20), Duration::from_millis(20))).await;
+    assert_eq!(found(&cache, &["a", "b"]).await, ["a"]);
+    ledger.take_back("a");
+    ledger.grant(&grant("b")).await.unwrap();
     // The cache has a clock of its own, so this test waits.
     sleep(Duration::from_millis(21));
-    assert_eq!(cache.granted(&keys(&["a"])).await.unwrap(), [false]);
+    assert_eq!(found(&cache, &["a", "b"]).await, ["b"]);
 }
 
 #[tokio::test]
 async fn without_time_to_live_nothing_is_remembered() {
-    let (ledger, cache) = cached(&["a"], Duration::ZERO).await;
-    cache.grant(&grant("b")).await.unwrap();
+    let (ledger, cache) = cached(&["a"], (Duration::ZERO, HOUR)).await;
     for _ in 0..2 {
-        assert_eq!(cache.granted(&keys(&["a", "b"])).await.unwrap(), [true, true]);
-        assert_eq!(ledger.questions(), [keys(&["a", "b"])]);
+        assert_eq!(found(&cache, &["a", "b"]).await, ["a"]);
+        assert_eq!(ledger.questions(), [tools(&["a", "b"])]);
     }
-}
-
-#[tokio::test]
-async fn a_very_long_time_to_live_is_a_day() {
-    let (_, cache) = cached(&["a"], Duration::MAX).await;
-    assert_eq!(cache.granted.policy().time_to_live(), Some(LONGEST));
-    assert_eq!(cache.granted(&keys(&["a"])).await.unwrap(), [true]);
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::error::CliError;
 use crate::core::id::CallId;
-use crate::core::run::{Answer, Decision, Resume, Scope};
+use crate::core::run::{Answer, Channel, Decision, Resume, Scope};
 use crate::core::tool::Arguments;
 pub(super) use file::read;
 pub(super) use inputs::{inputs, reactions};
@@ -60,13 +60,13 @@ pub(super) fn edited_arguments(text: &str) -> Result<Arguments, String> {
 
 /// A yes, by whoever is at the terminal.
 pub(super) fn approval(scope: Scope, edited_arguments: Option<Arguments>) -> Decision {
-    Decision { answer: Answer::Approve, by: who(), reason: None, scope, edited_arguments }
+    Decision { scope, edited_arguments, via: Channel::CommandLine, ..Decision::new(Answer::Approve, who()) }
 }
 
 /// A no, by whoever is at the terminal.
 pub(super) fn denial(reason: Option<String>) -> Decision {
     let reason = reason.filter(|reason| !reason.trim().is_empty());
-    Decision { answer: Answer::Deny, by: who(), reason, scope: Scope::Once, edited_arguments: None }
+    Decision { reason, via: Channel::CommandLine, ..Decision::new(Answer::Deny, who()) }
 }
 
 /// Whoever is at the terminal.
@@ -82,6 +82,8 @@ pub(super) fn merge(flags: Resume, file: Option<Resume>) -> Resume {
     if let Some(file) = file {
         merged.results.extend(file.results);
         merged.decisions.extend(file.decisions);
+        merged.seen.extend(file.seen);
+        merged.answers.extend(file.answers);
         merged.inputs.extend(file.inputs);
         merged.partial |= file.partial;
         merged.expected_version = merged.expected_version.or(file.expected_version);

@@ -153,8 +153,8 @@ fn answers(debts: &[Debt], out: &mut Output) -> Resume {
                 let result = json!({"status": "refunded", "reference": "R-2301"});
                 resume.results.push(ResultFor::output(call_id.clone(), result));
             }
-            // The demo's server asks nothing and takes nothing away with it.
-            Debt::Input { .. } | Debt::Task { .. } => {}
+            // The demo's model and server ask nothing and takes nothing away with it.
+            Debt::Question { .. } | Debt::Input { .. } | Debt::Task { .. } => {}
         }
     }
     resume

@@ -216,9 +216,8 @@ impl Answers {
         let flags = Resume {
             results: outputs.chain(errors).chain(abandoned).collect(),
             decisions: answers::decisions(&self.approve, &self.approve_session, &self.deny, &self.edit)?,
-            inputs: Vec::new(),
             partial: self.partial,
-            expected_version: None,
+            ..Resume::default()
         };
         Ok(answers::merge(flags, self.file()?))
     }

@@ -102,7 +102,8 @@ fn read(source: Source) -> Result<Policy, ConfigError> {
         }
         rules.extend(rule(placed.value(), &mut scope));
     }
-    let policy = Policy { name: written.name.value().clone(), version, fallback: written.default, rules };
+    let policy =
+        Policy { name: written.name.value().clone(), version, fallback: written.default, within_s: None, rules };
     scope.finish(policy)
 }
 

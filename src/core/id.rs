@@ -75,6 +75,14 @@ text_id! {
     ServerId
 }
 text_id! {
+    /// On whose behalf a run acts: a user, a team, a key. Only compared, never parsed.
+    Principal
+}
+text_id! {
+    /// A standing approval.
+    GrantId
+}
+text_id! {
     /// The process that drives a run; holds leases in the store.
     NodeId
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::policy::Policy;
-use crate::core::run::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, Spec};
+use crate::core::run::{AskHuman, Candidate, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, Spec};
 use crate::core::tool::{ExternalTool, Pins, TierMode, ToolFilter, ToolsetRules};
 use crate::ports::Model;
 
@@ -37,6 +37,8 @@ pub struct Agent {
     pub policy: Arc<Policy>,
     /// What becomes of calls below the highest tier.
     pub tiers: TierMode,
+    /// Whether its model may ask a person.
+    pub ask_human: Option<AskHuman>,
     /// What a denied call does.
     pub on_deny: OnDeny,
     /// What becomes of a call whose outcome nobody knows.
@@ -84,6 +86,7 @@ impl Agent {
             priorities: Vec::new(),
             policy: Arc::default(),
             tiers: TierMode::default(),
+            ask_human: None,
             on_deny: OnDeny::default(),
             in_doubt: InDoubt::default(),
             output_schema: None,
@@ -103,6 +106,7 @@ impl Agent {
     pub fn spec(&self) -> Spec {
         Spec {
             agent: self.name.clone(),
+            principal: None,
             model: self.model_name.clone(),
             fallback: self.fallback.iter().map(Fallback::candidate).collect(),
             cooldown_s: self.cooldown_s,
@@ -112,6 +116,7 @@ impl Agent {
             external_tools: self.external_tools.clone(),
             tools: ToolFilter::default(),
             tiers: self.tiers,
+            ask_human: self.ask_human,
             on_deny: self.on_deny,
             in_doubt: self.in_doubt,
             output_schema: self.output_schema.clone(),
@@ -124,12 +129,14 @@ impl Agent {
     pub fn toolset_rules(&self, spec: &Spec, pins: &Pins) -> ToolsetRules {
         ToolsetRules {
             agent: Some(self.name.clone()),
+            principal: spec.principal.clone(),
             filters: vec![self.tools.clone(), spec.tools.clone()],
             priorities: self.priorities.clone(),
             policy: self.policy.clone(),
             pass_through: self.pass_through && spec.servers.len() == 1,
             pins: pins.clone(),
             welcome: spec.injected.clone(),
+            ask_human: spec.ask_human,
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Step: ask the approval cache, in one batch, which guarded tools are granted.
+//! Step: ask the approval cache, in one batch, which standing approvals cover the guarded tools.
 
 use super::{DriveError, Driver, Journal};
 use crate::core::run::Event;
 use crate::core::tool::ToolName;
-use crate::ports::ApprovalKey;
+use crate::ports::{Asker, Guarded};
 
 impl Driver<'_> {
     pub(super) async fn resolve_approvals(
@@ -16,22 +16,21 @@ impl Driver<'_> {
         }
         let run = journal.run();
         let Some(tools) = run.tools() else { return Ok(()) };
-        let keys: Vec<ApprovalKey> = guarded
-            .iter()
-            .filter_map(|name| tools.get(name.as_str()))
-            .map(|tool| ApprovalKey {
-                session: run.started().session.clone(),
-                tool: tool.name.clone(),
-                hash: tool.hash.clone(),
-            })
-            .collect();
+        let guarded = guarded.iter().filter_map(|name| tools.get(name.as_str()));
+        let guarded = guarded.map(|tool| Guarded { tool: tool.name.clone(), definition: tool.hash.clone() });
+        let guarded: Vec<Guarded> = guarded.collect();
+        let started = run.started();
+        let asker = Asker {
+            session: started.session.clone(),
+            agent: started.spec.agent.clone(),
+            principal: started.spec.principal.clone(),
+        };
+        let now = self.ports.clock.now();
         // A cache that does not answer grants nothing: a person is asked instead.
-        let answers = self.ports.approvals.granted(&keys).await.unwrap_or_else(|error| {
+        let granted = self.ports.approvals.granted(&asker, &guarded, now).await.unwrap_or_else(|error| {
             tracing::warn!(run = %journal.id(), %error, "the approval cache did not answer; nothing is granted");
             Vec::new()
         });
-        let granted = keys.into_iter().zip(answers).filter(|(_, granted)| *granted).map(|(key, _)| key.tool);
-        let granted = granted.collect();
         journal.stage(Event::ApprovalsResolved { granted })
     }
 }

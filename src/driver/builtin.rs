@@ -37,7 +37,8 @@ impl Errand {
     /// What a call asks for. Only what results of this very run name can be read.
     pub(super) fn of(builtin: Option<Builtin>, arguments: &Map<String, Value>, run: &Run) -> Self {
         match builtin {
-            None => Self::Refuse("This program has no such tool of its own any more.".into()),
+            // A question is answered from outside.
+            None | Some(Builtin::AskHuman) => Self::Refuse("This program has no such tool of its own any more.".into()),
             Some(Builtin::ResultRead) => match Reading::parse(arguments) {
                 Err(complaint) => Self::Refuse(complaint),
                 Ok(reading) if !run.blobs().contains(&reading.handle) => Self::Refuse(unknown(&reading.handle)),

@@ -36,6 +36,9 @@ struct Outgoing {
 impl Driver<'_> {
     pub(super) async fn run_tier(&mut self, journal: &mut Journal, calls: Vec<CallId>) -> Result<(), DriveError> {
         let Waited::Done(live) = self.live_tools(journal).await else { return journal.catch_up().await };
+        if self.stage_drift(journal, &live, &calls).await? {
+            return Ok(());
+        }
         journal.stage(Event::CallsStarted { calls: calls.clone() })?;
         if journal.commit().await? == Progress::CaughtUp {
             return Ok(());

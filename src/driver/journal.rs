@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::core::id::{NodeId, RunId};
-use crate::core::run::{Event, Impossible, OpenTask, Recorded, Run};
+use crate::core::run::{Ending, Event, Impossible, OpenTask, Recorded, Run, Step};
 use crate::ports::{Append, AppendError, Clock, EventSink, RunRow, RunStore, StoreError, Update};
 
 /// How many characters of the user's message a listing shows.
@@ -128,6 +128,22 @@ impl Journal {
         self.created_at
     }
 
+    /// What was not answered in time by now, as facts: single debts, or a run that waited beyond its own deadline.
+    pub fn late(&self) -> Vec<Event> {
+        let now = self.clock.now();
+        let is_over = self.deadline().is_some_and(|deadline| deadline <= now);
+        match is_over && matches!(self.run.next(), Step::Wait(_)) {
+            true => vec![Event::Ended { ending: Ending::Expired }],
+            false => self.run.overdue(now),
+        }
+    }
+
+    /// Until when the run is to be over, if its limits say so.
+    pub fn deadline(&self) -> Option<Timestamp> {
+        let deadline = Duration::from_secs(self.run.started().spec.limits.deadline_s?);
+        self.created_at.checked_add(deadline).ok()
+    }
+
     /// The tasks that nobody waits for any more since the run ended, as far as they are known here: servers go on with
     /// them until they are told.
     pub fn orphans(&self) -> &[OpenTask] {
@@ -150,8 +166,9 @@ impl Journal {
         if matches!(event, Event::Ended { .. }) {
             self.orphans = self.run.open_tasks();
         }
-        self.run.apply(&event).map_err(|reason| DriveError::Corrupt { run: self.id.clone(), reason })?;
-        self.staged.push(Recorded { seq, at: self.clock.now(), event });
+        let at = self.clock.now();
+        self.run.apply_at(&event, at).map_err(|reason| DriveError::Corrupt { run: self.id.clone(), reason })?;
+        self.staged.push(Recorded { seq, at, event });
         Ok(())
     }
 
@@ -257,7 +274,7 @@ impl Journal {
         self.announce(history.into_iter().filter(|recorded| recorded.seq >= before).collect());
         for mut recorded in std::mem::take(&mut self.staged) {
             recorded.seq = self.run.length();
-            if happened(&recorded.event) && self.run.apply(&recorded.event).is_ok() {
+            if happened(&recorded.event) && self.run.apply_at(&recorded.event, recorded.at).is_ok() {
                 self.staged.push(recorded);
             }
         }
@@ -295,7 +312,7 @@ fn title(run: &Run) -> String {
 /// Folds a stored journal, naming the run when it cannot be.
 pub(crate) fn fold(id: &RunId, history: &[Recorded]) -> Result<Run, DriveError> {
     let corrupt = |reason| DriveError::Corrupt { run: id.clone(), reason };
-    let run = Run::replay(history.iter().map(|recorded| &recorded.event)).map_err(corrupt)?;
+    let run = Run::replay_recorded(history).map_err(corrupt)?;
     run.ok_or_else(|| corrupt(Impossible::NotTheBeginning { event: "nothing", seq: 0 }))
 }
 
@@ -314,6 +331,10 @@ fn landed(event: &Event) -> bool {
         | Event::TierSelected { .. }
         | Event::CallChecked { .. }
         | Event::ApprovalDecided { .. }
+        | Event::CallDrifted { .. }
+        | Event::Extended { .. }
+        | Event::Expired { .. }
+        | Event::QuestionAnswered { .. }
         | Event::CallsStarted { .. }
         | Event::MessageAdded { .. }
         | Event::Ended { .. } => false,
@@ -326,9 +347,8 @@ fn happened(event: &Event) -> bool {
     match event {
         Event::ModelReplied { .. } | Event::ModelFailed { .. } => true,
         Event::CallCompleted { .. } | Event::InputRequired { .. } | Event::TaskStarted { .. } => true,
-        Event::InputGiven { .. } | Event::ApprovalDecided { .. } | Event::MessageAdded { .. } | Event::Started(_) => {
-            true
-        }
+        Event::InputGiven { .. } | Event::ApprovalDecided { .. } | Event::QuestionAnswered { .. } => true,
+        Event::Extended { .. } | Event::Expired { .. } | Event::MessageAdded { .. } | Event::Started(_) => true,
         Event::Resumed { .. }
         | Event::ToolsListed { .. }
         | Event::ApprovalsResolved { .. }
@@ -336,6 +356,7 @@ fn happened(event: &Event) -> bool {
         | Event::OutputValidated { .. }
         | Event::TierSelected { .. }
         | Event::CallChecked { .. }
+        | Event::CallDrifted { .. }
         | Event::CallsStarted { .. }
         | Event::Ended { .. } => false,
     }

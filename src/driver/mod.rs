@@ -9,6 +9,7 @@ mod approvals;
 mod builtin;
 mod calls;
 mod check;
+mod drift;
 mod interrupt;
 mod journal;
 mod listing;
@@ -101,6 +102,7 @@ impl<'a> Driver<'a> {
                 Step::ValidateOutput(answer) => self.validate_output(journal, &answer).await?,
                 Step::CheckCalls(calls) => self.check_calls(journal, &calls).await?,
                 Step::RunTier(calls) => self.run_tier(journal, calls).await?,
+                Step::Wait(_) if !journal.late().is_empty() => journal.stage_all(journal.late())?,
                 Step::Wait(_) | Step::Done(_) => match journal.commit().await? {
                     Progress::Committed => return Ok(()),
                     Progress::CaughtUp => {}
@@ -109,8 +111,12 @@ impl<'a> Driver<'a> {
         }
     }
 
+    /// A run that is at work beyond its deadline has failed; one that only waits has expired.
     fn enforce_deadline(&self, journal: &mut Journal) -> Result<(), DriveError> {
-        let over = journal.run().ending().is_none() && self.time_left(journal).is_some_and(|left| left.is_zero());
+        let is_at_work = !matches!(journal.run().next(), Step::Wait(_));
+        let over = is_at_work
+            && journal.run().ending().is_none()
+            && self.time_left(journal).is_some_and(|left| left.is_zero());
         if !over {
             return Ok(());
         }
@@ -122,8 +128,7 @@ impl<'a> Driver<'a> {
 
     /// Wall-clock time until the run's deadline; `None` without one.
     fn time_left(&self, journal: &Journal) -> Option<Duration> {
-        let deadline = Duration::from_secs(journal.run().started().spec.limits.deadline_s?);
-        let elapsed = self.ports.clock.now().duration_since(journal.created_at());
-        Some(deadline.saturating_sub(Duration::try_from(elapsed).unwrap_or_default()))
+        let left = journal.deadline()?.duration_since(self.ports.clock.now());
+        Some(Duration::try_from(left).unwrap_or_default())
     }
 }

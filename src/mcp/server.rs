@@ -53,7 +53,8 @@ impl Server {
 
     /// Its tools, or why there are none, within the start budget.
     pub(super) async fn list(&self, trace: &SpanContext) -> ServerTools {
-        self.supervisor.offer(call::trace_meta(trace), self.settings.trusted).await
+        let offer = self.supervisor.offer(call::trace_meta(trace), self.settings.trusted).await;
+        ServerTools { endpoint: self.settings.transport.fingerprint(), ..offer }
     }
 
     /// A number that changes when [`list`](Self::list) may say something else.

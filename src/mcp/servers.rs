@@ -65,6 +65,7 @@ impl McpServers for Servers {
                     ServerTools {
                         server: id.clone(),
                         trusted: false,
+                        endpoint: None,
                         tools: Vec::new(),
                         left_out: vec![left_out],
                         stale: None,

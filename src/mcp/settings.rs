@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use secrecy::SecretString;
+use serde_json::json;
 
 use super::auth::OAuthSettings;
 use super::http::egress::Egress;
 use super::in_process::InProcess;
+use crate::core::json;
 
 /// One configured server.
 #[derive(Clone, Debug)]
@@ -93,6 +95,20 @@ pub struct HttpSettings {
     pub oauth: Option<OAuthSettings>,
     /// Who stands behind the address; default the operator, who may place a server anywhere.
     pub egress: Egress,
+}
+
+impl Transport {
+    /// Tells one way to reach a server from another without telling the way: another program, other arguments or another
+    /// address are another server, whatever it is called. Variables and headers are not part of it, so that a new token
+    /// changes nothing.
+    pub(super) fn fingerprint(&self) -> Option<String> {
+        let way = match self {
+            Self::Stdio(stdio) => json!({"command": stdio.command, "args": stdio.args, "cwd": stdio.cwd}),
+            Self::Http(http) => json!({"url": http.url}),
+            Self::InProcess(_) => return None,
+        };
+        Some(json::hash(&way))
+    }
 }
 
 impl ServerSettings {

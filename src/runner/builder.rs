@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
@@ -15,14 +16,14 @@ use super::injected::Injections;
 use super::system::{SystemClock, UuidIds};
 use super::watch::Hub;
 use super::{Agent, AgentRunner, Inner, RunnerError};
-use crate::core::id::{ModelName, NodeId, RunId, ServerId};
-use crate::core::run::{Budget, OutputVerdict, Spec};
+use crate::core::id::{GrantId, ModelName, NodeId, RunId, ServerId};
+use crate::core::run::{Budget, Granted, OutputVerdict, Spec};
 use crate::core::tool::{CallReply, FailureKind, LeftOut, Outcome, ServerTools, Tool};
 use crate::core::trace::{SpanContext, TraceId};
 use crate::driver::{Ports, ServerResults, Store};
 use crate::ports::{
-    ApprovalCache, ApprovalKey, BlobStore, Clock, ContextBuilder, EventSink, Grant, Ids, InputFindings, McpCall,
-    McpServers, OutputValidator, Progress, RunStore, StoreError, ToolInputValidator,
+    ApprovalCache, Asker, BlobStore, Clock, ContextBuilder, EventSink, Grant, GrantFilter, Guarded, Ids, InputFindings,
+    McpCall, McpServers, OutputValidator, Progress, Revoked, RunStore, StoreError, ToolInputValidator,
 };
 
 /// How many kept results are read at a time.
@@ -202,6 +203,7 @@ impl McpServers for Nothing {
         let missing = |server: &ServerId| ServerTools {
             server: server.clone(),
             trusted: false,
+            endpoint: None,
             tools: Vec::new(),
             left_out: vec![LeftOut { server: Some(server.clone()), tool: None, reason: WITHOUT_SERVERS.into() }],
             stale: None,
@@ -218,12 +220,24 @@ impl McpServers for Nothing {
 
 #[async_trait]
 impl ApprovalCache for Nothing {
-    async fn granted(&self, keys: &[ApprovalKey]) -> Result<Vec<bool>, StoreError> {
-        Ok(vec![false; keys.len()])
+    async fn granted(&self, _: &Asker, _: &[Guarded], _: Timestamp) -> Result<Vec<Granted>, StoreError> {
+        Ok(Vec::new())
     }
 
-    async fn grant(&self, _grant: &Grant) -> Result<(), StoreError> {
+    async fn hold(&self, grants: &[GrantId], _: Timestamp) -> Result<Vec<bool>, StoreError> {
+        Ok(vec![false; grants.len()])
+    }
+
+    async fn grant(&self, _: &Grant) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    async fn grants(&self, _: &GrantFilter, _: Timestamp) -> Result<Vec<Grant>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn revoke(&self, _: &GrantId, _: &Revoked) -> Result<Option<Grant>, StoreError> {
+        Ok(None)
     }
 }
 

@@ -83,14 +83,14 @@ impl AgentRunner {
         trace: Option<Trace>,
     ) -> Result<Execution, RunnerError> {
         loop {
-            let (mut journal, history) = self.open(run).await?;
+            let (mut journal, history) = self.open_in_time(run).await?;
             let agent = self.agent(&journal.run().started().spec.agent)?;
             if let Input::Resume(resume) = &input {
                 self.check(&journal, resume).await?;
             }
             let (input, wholes) = self.fit(&journal, &input);
-            let events = journal.run().accept(&input).map_err(RunnerError::Refused)?;
-            let grants = grants(&journal, &events);
+            let events = self.received(run, journal.run(), &input)?;
+            let grants = grants(&journal, &events, self.inner.ports.clock.now());
             let waits = !journal.run().pending().is_empty() || journal.run().ending().is_some();
             // What is given or to be done does not wait for servers that may not answer: they are asked afterwards.
             if known.is_none() && events.is_empty() && waits {
@@ -225,8 +225,8 @@ impl AgentRunner {
     /// rests would wait for ever.
     async fn hand_in(&self, run: &RunId, input: &Input, driven_here: bool) -> Result<Option<Journal>, RunnerError> {
         loop {
-            let mut journal = self.open(run).await?.0;
-            let events = journal.run().accept(input).map_err(RunnerError::Refused)?;
+            let mut journal = self.open_in_time(run).await?.0;
+            let events = self.received(run, journal.run(), input)?;
             if journal.run().status() != Status::Running {
                 return Ok(None);
             }

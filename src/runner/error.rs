@@ -132,8 +132,9 @@ fn refusal_code(refusal: &Refusal) -> ErrorCode {
     match refusal {
         Refusal::UnknownCall { .. } => ErrorCode::NotFound,
         Refusal::AlreadySettled { .. } | Refusal::Stale { .. } | Refusal::Over { .. } => ErrorCode::Conflict,
+        Refusal::Drifted { .. } | Refusal::TooLate { .. } => ErrorCode::Conflict,
         Refusal::WrongKind { .. } | Refusal::Twice { .. } | Refusal::EmptyMessage => ErrorCode::InvalidRequest,
-        Refusal::Incomplete { .. } | Refusal::Invalid { .. } => ErrorCode::Validation,
+        Refusal::Incomplete { .. } | Refusal::Invalid { .. } | Refusal::NotLater { .. } => ErrorCode::Validation,
     }
 }
 

@@ -67,6 +67,10 @@ fn first_unspent(events: &[Recorded]) -> Option<usize> {
             | Event::OutputValidated { .. }
             | Event::TierSelected { .. }
             | Event::CallChecked { .. }
+            | Event::CallDrifted { .. }
+            | Event::Extended { .. }
+            | Event::Expired { .. }
+            | Event::QuestionAnswered { .. }
             | Event::CallsStarted { .. }
             | Event::CallCompleted { .. }
             | Event::InputRequired { .. }

@@ -1,13 +1,17 @@
 //! What is looked at before a run takes what it is given, and what is kept of it beside the run.
 
+use jiff::Timestamp;
+use serde_json::json;
+
 use super::injected::Injected;
 use super::{AgentRunner, RunnerError};
 use crate::core::id::{CallId, RunId, ServerId};
-use crate::core::run::{Answer, CallState, Event, Input, Refusal, Resume, Scope};
+use crate::core::json;
+use crate::core::run::{Answer, CallState, Coverage, Event, Input, Refusal, Resume, Run, Scope};
 use crate::core::tool::result::{Whole, bounded, bounded_message};
-use crate::core::tool::{Action, Arguments, Outcome, Problem, Question};
+use crate::core::tool::{Action, Arguments, Outcome, Problem, Question, summary};
 use crate::driver::{Agent, DriveError, Journal};
-use crate::ports::{ApprovalKey, BlobError, Grant, InputFindings, StoreError};
+use crate::ports::{BlobError, Grant, InputFindings, StoreError};
 
 impl AgentRunner {
     /// Results have to fit their tool's result schema, edited arguments the tool's input schema, answers to a server the
@@ -53,6 +57,12 @@ impl AgentRunner {
         if refusals.is_empty() { Ok(()) } else { Err(RunnerError::Refused(refusals)) }
     }
 
+    /// The facts an input becomes.
+    pub(super) fn received(&self, id: &RunId, run: &Run, input: &Input) -> Result<Vec<Event>, RunnerError> {
+        let input = bound(id, run, input).map_err(RunnerError::Refused)?;
+        run.accept(&input).map_err(RunnerError::Refused)
+    }
+
     /// The input with results that are fit to be recorded, and what has to be kept before they are. The same input becomes
     /// the same, so that a repeated one is known again.
     pub(super) fn fit(&self, journal: &Journal, input: &Input) -> (Input, Vec<Whole>) {
@@ -91,7 +101,7 @@ impl AgentRunner {
     pub(super) async fn remember(&self, grants: &[Grant]) {
         for grant in grants {
             if let Err(error) = self.inner.ports.approvals.grant(grant).await {
-                let tool = &grant.key.tool;
+                let tool = &grant.tool;
                 tracing::warn!(%tool, %error, "a standing approval could not be kept; it will be asked for again");
             }
         }
@@ -117,9 +127,12 @@ pub(super) fn require_servers(journal: &Journal, agent: &Agent, brought: &Inject
 pub(super) fn gives(input: &Input) -> bool {
     match input {
         Input::Resume(resume) => {
-            !resume.results.is_empty() || !resume.decisions.is_empty() || !resume.inputs.is_empty()
+            !resume.results.is_empty()
+                || !resume.decisions.is_empty()
+                || !resume.answers.is_empty()
+                || !resume.inputs.is_empty()
         }
-        Input::Message(_) | Input::Cancel { .. } => true,
+        Input::Message(_) | Input::Extend { .. } | Input::Cancel { .. } => true,
     }
 }
 
@@ -128,23 +141,57 @@ fn invalid(call: &CallId, what: &str, problems: &[Problem]) -> Refusal {
     Refusal::Invalid { call_id: call.clone(), what: what.into(), problems }
 }
 
+/// The input with decisions that say what they are about, if that is what whoever decided was shown.
+fn bound(id: &RunId, run: &Run, input: &Input) -> Result<Input, Vec<Refusal>> {
+    let Input::Resume(resume) = input else { return Ok(input.clone()) };
+    let mut resume = resume.clone();
+    let drifted = resume.seen.iter().filter(|(call, seen)| {
+        let in_force = run.binding(call, None).map(|binding| binding.digest(id, call));
+        in_force.is_some_and(|digest| digest != *seen)
+    });
+    let drifted: Vec<Refusal> = drifted.map(|(call, _)| Refusal::Drifted { call_id: call.clone() }).collect();
+    if !drifted.is_empty() {
+        return Err(drifted);
+    }
+    for (call, decision) in &mut resume.decisions {
+        decision.binding = run.binding(call, decision.edited_arguments.as_ref()).map(Box::new);
+    }
+    Ok(Input::Resume(resume))
+}
+
 /// The standing approvals that decisions with a wider scope leave behind.
-pub(super) fn grants(journal: &Journal, events: &[Event]) -> Vec<Grant> {
-    let run = journal.run();
+pub(super) fn grants(journal: &Journal, events: &[Event], now: Timestamp) -> Vec<Grant> {
+    let (id, run) = (journal.id(), journal.run());
     let decided = events.iter().filter_map(|event| {
         let Event::ApprovalDecided { call, decision } = event else { return None };
         Some((call, decision))
     });
-    decided
-        .filter(|(_, decision)| decision.answer == Answer::Approve && decision.scope == Scope::Session)
-        .filter_map(|(call, decision)| {
-            let tool = run.call(call)?.tool.as_ref()?;
-            let key = ApprovalKey {
-                session: run.started().session.clone(),
-                tool: tool.name.clone(),
-                hash: tool.hash.clone(),
-            };
-            Some(Grant { key, by: decision.by.clone() })
+    let wide = decided.filter(|(_, decision)| decision.answer == Answer::Approve && decision.scope != Scope::Once);
+    wide.filter_map(|(call_id, decision)| {
+        let call = run.call(call_id)?;
+        let (tool, spec) = (call.tool.as_ref()?, &run.started().spec);
+        let arguments = decision.edited_arguments.as_ref().unwrap_or_else(|| call.arguments());
+        let given = json::hash(&json!({"run": id, "call": call_id, "definition": tool.hash, "event": call.term.event}));
+        let name = given.trim_start_matches("sha256:").chars().take(20).collect::<String>();
+        Some(Grant {
+            id: format!("grant_{name}").into(),
+            session: (decision.scope == Scope::Session).then(|| run.started().session.clone()),
+            agent: spec.agent.clone(),
+            principal: spec.principal.clone(),
+            tool: tool.name.clone(),
+            origin: tool.origin.clone(),
+            definition: tool.hash.clone(),
+            arguments: (decision.covers == Coverage::Arguments).then(|| arguments.hash()),
+            summary: summary(&tool.origin, arguments),
+            by: decision.by.clone(),
+            via: decision.via,
+            reason: decision.reason.clone(),
+            run: id.clone(),
+            call: call_id.clone(),
+            created_at: now,
+            expires_at: decision.expires_at,
+            revoked: None,
         })
-        .collect()
+    })
+    .collect()
 }

@@ -21,6 +21,7 @@ mod watch;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use tokio_util::task::TaskTracker;
 
 pub use builder::{Builder, Sampler};
@@ -38,7 +39,7 @@ pub use crate::core::run::Resume;
 pub use crate::core::tool::result::ResultCheck;
 pub use crate::driver::{Agent, Fallback, ServerResults};
 
-use crate::core::id::{AgentName, RunId};
+use crate::core::id::{AgentName, CallId, RunId};
 use crate::core::run::{Event, Input, Recorded, Run, Status};
 use crate::core::tool::{Pins, Toolset};
 use crate::core::trace::Trace;
@@ -90,6 +91,17 @@ impl AgentRunner {
     /// Ends a run, wherever it is driven. Cancelling a cancelled run changes nothing.
     pub async fn cancel(&self, run: &RunId, reason: Option<String>) -> Result<Report, RunnerError> {
         self.post(run, &Input::Cancel { reason }).await
+    }
+
+    /// Gives more time for something that a run is owed. Giving the same time twice is giving it once.
+    pub async fn extend(
+        &self,
+        run: &RunId,
+        call: CallId,
+        until: Timestamp,
+        by: impl Into<String>,
+    ) -> Result<Report, RunnerError> {
+        self.post(run, &Input::Extend { call, until, by: by.into() }).await
     }
 
     /// Where a run stands.
@@ -163,28 +175,49 @@ impl AgentRunner {
     /// Writes an input into a run's journal without driving the run.
     async fn post(&self, run: &RunId, input: &Input) -> Result<Report, RunnerError> {
         loop {
-            let mut journal = self.open(run).await?.0;
-            let events = journal.run().accept(input).map_err(RunnerError::Refused)?;
-            // A driver that is at work tells the watchers, in order; one that is about to rest looks no more.
-            let driven = self.inner.driving.driven(run);
-            let is_at_work = driven.is_some() && journal.run().status() == Status::Running;
-            if is_at_work {
-                journal.mute();
+            let mut journal = self.open_in_time(run).await?.0;
+            let events = self.received(run, journal.run(), input)?;
+            if self.write_beside(&mut journal, events).await? == Progress::Committed {
+                return Ok(Report::of(run.clone(), journal.run()));
             }
-            journal.stage_all(events)?;
-            if journal.post().await? == Progress::CaughtUp {
-                continue;
-            }
-            if let Some(driven) = driven {
-                driven.hint.wake();
-            }
-            if !is_at_work && journal.run().ending().is_some() {
-                self.stop_tasks(run, &self.servers_of(run), journal.orphans().to_vec());
-                self.forget_if_over(&journal);
-                self.inner.hub.laid_down(run, self.inner.ports.clock.now());
-            }
-            return Ok(Report::of(run.clone(), journal.run()));
         }
+    }
+
+    /// Opens a run, and writes first what nobody was awake to write: what was not answered in time.
+    async fn open_in_time(&self, run: &RunId) -> Result<(Journal, Vec<Recorded>), RunnerError> {
+        loop {
+            let (mut journal, history) = self.open(run).await?;
+            let late = journal.late();
+            if late.is_empty() {
+                return Ok((journal, history));
+            }
+            self.write_beside(&mut journal, late).await?;
+        }
+    }
+
+    /// Writes facts into the journal of a run that is not driven by whoever writes them, and does what is to be done when
+    /// they end it.
+    async fn write_beside(&self, journal: &mut Journal, facts: Vec<Event>) -> Result<Progress, RunnerError> {
+        let run = journal.id().clone();
+        // A driver that is at work tells the watchers, in order; one that is about to rest looks no more.
+        let driven = self.inner.driving.driven(&run);
+        let is_at_work = driven.is_some() && journal.run().status() == Status::Running;
+        if is_at_work {
+            journal.mute();
+        }
+        journal.stage_all(facts)?;
+        if journal.post().await? == Progress::CaughtUp {
+            return Ok(Progress::CaughtUp);
+        }
+        if let Some(driven) = driven {
+            driven.hint.wake();
+        }
+        if !is_at_work && journal.run().ending().is_some() {
+            self.stop_tasks(&run, &self.servers_of(&run), journal.orphans().to_vec());
+            self.forget_if_over(journal);
+            self.inner.hub.laid_down(&run, self.inner.ports.clock.now());
+        }
+        Ok(Progress::Committed)
     }
 
     async fn open(&self, run: &RunId) -> Result<(Journal, Vec<Recorded>), RunnerError> {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::injected::{Injected, free_names};
 use super::{Agent, RunnerError};
 use crate::core::chat::Message;
-use crate::core::id::{AgentName, CallId, ServerId, SessionId};
+use crate::core::id::{AgentName, CallId, Principal, ServerId, SessionId};
 use crate::core::run::{Limits, Spec};
 use crate::core::tool::{CallFailure, ExternalTool, FailureKind, Outcome, ToolFilter, ToolOutput};
 use crate::core::trace::Trace;
@@ -25,6 +25,8 @@ pub struct Request {
     pub history: Vec<Message>,
     /// The conversation it belongs to; default: one of its own.
     pub session: Option<SessionId>,
+    /// On whose behalf the run acts; policies and standing approvals look at it.
+    pub principal: Option<Principal>,
     /// The tools this caller runs itself, besides the agent's.
     pub external_tools: Vec<ExternalTool>,
     /// Only these of the agent's servers.
@@ -51,6 +53,7 @@ impl Request {
             input: Message::user(text),
             history: Vec::new(),
             session: None,
+            principal: None,
             external_tools: Vec::new(),
             servers: None,
             injected: Injected::new(),
@@ -97,6 +100,7 @@ impl Request {
             return Err(RunnerError::DuplicateTool(twice.name.clone()));
         }
         spec.tools = self.tools.clone();
+        spec.principal = self.principal.clone();
         if let Some(schema) = &self.output_schema {
             spec.output_schema = Some(schema.clone());
             spec.validate_output = true;

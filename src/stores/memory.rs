@@ -1,19 +1,20 @@
 //! The store that forgets: for tests, and for runs that need not survive the process.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::wellformed;
 use crate::core::blob::BlobHandle;
-use crate::core::id::{NodeId, RunId};
-use crate::core::run::{Recorded, Status};
+use crate::core::id::{GrantId, NodeId, RunId};
+use crate::core::run::{Granted, Recorded, Status};
 use crate::ports::{
-    Append, AppendError, ApprovalCache, ApprovalKey, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant, RunFilter,
-    RunRow, RunStore, StoreError,
+    Append, AppendError, ApprovalCache, Asker, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant, GrantFilter,
+    Guarded, Revoked, RunFilter, RunRow, RunStore, StoreError,
 };
 
 /// Journals, grants and blobs in this process's memory. Leases run on tokio's clock, so a paused clock pauses them.
@@ -25,7 +26,7 @@ pub struct MemoryStore {
 #[derive(Debug, Default)]
 struct Kept {
     runs: BTreeMap<RunId, Run>,
-    grants: HashSet<ApprovalKey>,
+    grants: BTreeMap<GrantId, Grant>,
     blobs: BTreeMap<BlobHandle, KeptBlob>,
 }
 
@@ -159,14 +160,39 @@ impl BlobStore for MemoryStore {
 
 #[async_trait]
 impl ApprovalCache for MemoryStore {
-    async fn granted(&self, keys: &[ApprovalKey]) -> Result<Vec<bool>, StoreError> {
+    async fn granted(&self, asker: &Asker, tools: &[Guarded], now: Timestamp) -> Result<Vec<Granted>, StoreError> {
         let kept = self.kept();
-        Ok(keys.iter().map(|key| kept.grants.contains(key)).collect())
+        let holding = kept.grants.values().filter(|grant| grant.holds(now) && grant.is_of(asker));
+        let each = holding.flat_map(|grant| {
+            let covered = tools.iter().filter(|guarded| guarded.definition == grant.definition);
+            covered.map(|guarded| grant.granted(&guarded.tool))
+        });
+        Ok(each.collect())
+    }
+
+    async fn hold(&self, grants: &[GrantId], now: Timestamp) -> Result<Vec<bool>, StoreError> {
+        let kept = self.kept();
+        Ok(grants.iter().map(|id| kept.grants.get(id).is_some_and(|grant| grant.holds(now))).collect())
     }
 
     async fn grant(&self, grant: &Grant) -> Result<(), StoreError> {
-        self.kept().grants.insert(grant.key.clone());
+        self.kept().grants.entry(grant.id.clone()).or_insert_with(|| grant.clone());
         Ok(())
+    }
+
+    async fn grants(&self, filter: &GrantFilter, now: Timestamp) -> Result<Vec<Grant>, StoreError> {
+        let mut found: Vec<Grant> =
+            self.kept().grants.values().filter(|grant| filter.admits(grant, now)).cloned().collect();
+        found.sort_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
+        Ok(found)
+    }
+
+    async fn revoke(&self, grant: &GrantId, revoked: &Revoked) -> Result<Option<Grant>, StoreError> {
+        let mut kept = self.kept();
+        Ok(kept.grants.get_mut(grant).map(|grant| {
+            grant.revoked.get_or_insert_with(|| revoked.clone());
+            grant.clone()
+        }))
     }
 }
 

@@ -12,6 +12,8 @@ use crate::ports::{InputFindings, OutputValidator, ToolInputValidator};
 fn tool(schema: Value) -> Tool {
     Tool {
         name: external_name("probe"),
+        own_name: None,
+        endpoint: None,
         origin: Origin::External { tool: "probe".into() },
         description: String::new(),
         input_schema: Arc::new(schema),
@@ -19,6 +21,7 @@ fn tool(schema: Value) -> Tool {
         annotations: Annotations::default(),
         trusted: false,
         priority: 0,
+        deadline_s: None,
         verdict: Verdict::Allow,
         changed: false,
         hash: "sha256:same-for-all".into(),

@@ -1,6 +1,7 @@
 //! The driver and the runner, as an application meets them: a scripted model, fake servers, real stores.
 
 mod approving;
+mod attacks;
 mod budgets;
 mod cancelling;
 mod changing;
@@ -10,6 +11,7 @@ mod failing_store;
 mod fallback;
 mod forking;
 mod kill;
+mod late;
 mod media;
 mod mending;
 mod pending;

@@ -16,7 +16,7 @@ use toolgate::core::tool::{Arguments, Outcome, TierMode, ToolOutput};
 
 use crate::fixtures::{call, noon, problem, spec, started, toolset};
 use crate::provider::{Open, refusal};
-use crate::world::decision;
+use crate::world::{asked, decision};
 
 /// A world without memory: what it answers depends on the journal alone.
 struct Script {
@@ -108,8 +108,8 @@ fn started_twice(journal: &[Event]) -> Vec<CallId> {
 fn check(run: &Run, id: CallId) -> Event {
     let call = run.call(&id).unwrap();
     let verdict = match call.tool.as_ref().unwrap().verdict {
-        Verdict::Allow => CallVerdict::Run { by: Right::Policy { rule: None } },
-        Verdict::Ask => CallVerdict::Ask { rule: None, why: "asked".into() },
+        Verdict::Allow => CallVerdict::Run { by: Right::Policy { rule: None, policy: None } },
+        Verdict::Ask => asked("asked"),
         Verdict::Deny => CallVerdict::Rejected { reason: Rejection::Denied, message: "Denied by policy".into() },
     };
     Event::CallChecked { call: id, verdict }
@@ -143,7 +143,9 @@ fn resume(debts: &[Debt], decision: &Decision) -> Input {
                 let decision = Decision { reason: Some(why.clone()), ..decision.clone() };
                 resume.decisions.push((call_id.clone(), decision));
             }
-            Debt::Input { .. } | Debt::Task { .. } => panic!("no server of these scripts puts a call aside"),
+            Debt::Question { .. } | Debt::Input { .. } | Debt::Task { .. } => {
+                panic!("no server of these scripts puts a call aside")
+            }
         }
     }
     Input::Resume(resume)

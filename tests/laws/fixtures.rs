@@ -34,6 +34,7 @@ pub(crate) fn external(name: &str, priority: i32) -> ExternalTool {
         input_schema: json!({"type": "object"}),
         result_schema: None,
         priority,
+        deadline_s: None,
     }
 }
 
@@ -66,6 +67,7 @@ pub(crate) fn servers() -> Vec<ServerTools> {
     let server = |name: &str, trusted, tools| ServerTools {
         server: name.into(),
         trusted,
+        endpoint: None,
         tools,
         left_out: Vec::new(),
         stale: None,
@@ -95,8 +97,10 @@ pub(crate) fn toolset() -> Arc<Toolset> {
 
 /// The same, after a result had to be cut.
 pub(crate) fn larger_toolset() -> Arc<Toolset> {
-    static LARGER: LazyLock<Arc<Toolset>> =
-        LazyLock::new(|| Arc::new(toolset().with_builtin(Builtin::ResultRead, &rules())));
+    static LARGER: LazyLock<Arc<Toolset>> = LazyLock::new(|| {
+        let more = toolset().with_builtin(Builtin::ResultRead, &rules());
+        Arc::new(more.with_builtin(Builtin::AskHuman, &rules()))
+    });
     LARGER.clone()
 }
 
@@ -110,6 +114,7 @@ pub(crate) fn smaller_toolset() -> Arc<Toolset> {
 pub(crate) fn spec(limits: Limits) -> Spec {
     Spec {
         agent: "tester".into(),
+        principal: None,
         model: "first".into(),
         fallback: Vec::new(),
         cooldown_s: 60,
@@ -119,6 +124,7 @@ pub(crate) fn spec(limits: Limits) -> Spec {
         external_tools: externals(),
         tools: Default::default(),
         tiers: TierMode::Defer,
+        ask_human: None,
         on_deny: OnDeny::Tell,
         in_doubt: InDoubt::Tell,
         output_schema: None,
@@ -232,7 +238,14 @@ fn any_calls(tape: &mut Tape, tools: &Toolset) -> Reply {
             5 => Arguments::Malformed("{}".into()),
             other => Arguments::from_value(json!({"n": other})),
         };
-        let call = ToolCall { id: id.into(), name: tape.pick(&names).clone(), arguments };
+        let name = tape.pick(&names).clone();
+        let arguments = match &arguments {
+            Arguments::Object(_) if name == Builtin::AskHuman.name() && !tape.once_in(4) => {
+                Arguments::from_value(json!({"question": "which?", "options": ["a", "b"]}))
+            }
+            Arguments::Object(_) | Arguments::Malformed(_) => arguments,
+        };
+        let call = ToolCall { id: id.into(), name, arguments };
         content.push(call.into_part());
     }
     let stop = *tape.pick(&[Stop::ToolCalls, Stop::End, Stop::MaxTokens]);

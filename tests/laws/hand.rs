@@ -88,8 +88,8 @@ impl Hand {
                 reason: Rejection::InvalidArguments,
                 message: Problem::feedback("Invalid arguments:", &[Problem::whole("json", "not an object")]),
             },
-            Verdict::Allow => CallVerdict::Run { by: Right::Policy { rule: None } },
-            Verdict::Ask => CallVerdict::Ask { rule: Some("ask".into()), why: "asked".into() },
+            Verdict::Allow => CallVerdict::Run { by: Right::Policy { rule: None, policy: None } },
+            Verdict::Ask => crate::world::asked("asked"),
             Verdict::Deny => CallVerdict::Rejected { reason: Rejection::Denied, message: "Denied by policy".into() },
         };
         self.record(Event::CallChecked { call: id, verdict });

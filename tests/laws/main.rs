@@ -12,6 +12,7 @@ mod world;
 
 mod calls;
 mod chain;
+mod consent;
 mod cuts;
 mod facts;
 mod journals;

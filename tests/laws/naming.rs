@@ -23,6 +23,7 @@ fn any_servers() -> impl Strategy<Value = Vec<ServerTools>> {
         let server = |(id, names): (String, Vec<String>)| ServerTools {
             server: id.into(),
             trusted: false,
+            endpoint: None,
             tools: tools(names),
             left_out: Vec::new(),
             stale: None,
@@ -40,7 +41,7 @@ fn names(toolset: &Toolset) -> Vec<&str> {
 }
 
 fn only(server: &str, tools: Vec<McpTool>) -> ServerTools {
-    ServerTools { server: server.into(), trusted: false, tools, left_out: Vec::new(), stale: None }
+    ServerTools { server: server.into(), trusted: false, endpoint: None, tools, left_out: Vec::new(), stale: None }
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn tool(name: &str) -> Arc<Tool> {
 }
 
 fn judge(policy: &Policy, tool: &Tool) -> Verdict {
-    policy.judge(&Subject { tool, agent: None }).verdict
+    policy.judge(&Subject { tool, agent: None, principal: None, arguments: None }).verdict
 }
 
 fn any_verdict() -> impl Strategy<Value = Verdict> {

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use toolgate::core::chat::Message;
 use toolgate::core::id::CallId;
-use toolgate::core::run::{Answer, Debt, Decision, Event, Input, Refusal, Resume, Run};
-use toolgate::core::tool::{Arguments, Outcome, Reaction, ToolOutput};
+use toolgate::core::run::{Answer, Channel, Debt, Decision, Event, HumanAnswer, Input, Refusal, Resume, Run};
+use toolgate::core::tool::{Arguments, Choice, Outcome, Reaction, ToolOutput};
 
 use crate::tape::{strictly, tapes};
 use crate::world::{Owed, answer_all, any_resume, decision, difference, ids, journey, owed, reactions, states};
@@ -83,6 +83,16 @@ proptest! {
                         };
                         (resume(Answer::Deny), resume(Answer::Approve))
                     }
+                    Owed::Answer(id, _) => {
+                        let said = |text: &str| HumanAnswer {
+                            choice: Choice::text(text),
+                            by: "ada".into(),
+                            via: Channel::Library,
+                        };
+                        let resume =
+                            |text| Resume { answers: vec![(id.clone(), said(text))], partial: true, ..Resume::default() };
+                        (resume("blue"), resume("red"))
+                    }
                     Owed::Input(id, keys) => {
                         let resume = |reaction: Reaction| {
                             let each = keys.iter().map(|key| (key.clone(), reaction.clone()));
@@ -136,7 +146,7 @@ proptest! {
                 let mut wrong = Resume { partial: true, ..Resume::default() };
                 match owed(debt) {
                     Owed::Result(id) => wrong.decisions.push((id, decision(Answer::Deny))),
-                    Owed::Decision(id) | Owed::Input(id, _) => wrong.results.push(result(&id)),
+                    Owed::Decision(id) | Owed::Answer(id, _) | Owed::Input(id, _) => wrong.results.push(result(&id)),
                     Owed::News => wrong.results.push(result(debt.call_id())),
                 }
                 let refusals = run.accept(&Input::Resume(wrong)).unwrap_err();
@@ -164,6 +174,7 @@ proptest! {
             let mut twice = all.clone();
             twice.results.extend(all.results.clone());
             twice.decisions.extend(all.decisions.clone());
+            twice.answers.extend(all.answers.clone());
             twice.inputs.extend(all.inputs.clone());
             prop_assert!(run.accept(&Input::Resume(twice)).is_err());
 

@@ -15,7 +15,7 @@ use toolgate::core::tool::{
 
 use crate::fixtures::{call, noon, problem, smaller_toolset, spec};
 use crate::hand::{Hand, lines};
-use crate::world::decision;
+use crate::world::{decision, granted};
 
 const DEFERRED: &str = "deferred: calls of higher priority ran first; call again if still needed";
 const EXHAUSTED: &str =
@@ -37,10 +37,11 @@ fn validated(limits: Limits) -> Spec {
 fn a_grant_does_not_outlive_the_toolset_it_was_given_for() {
     let mut hand = Hand::with(plain());
     let tool = ToolName::parse("mcp_files_ask_write").unwrap();
-    hand.record(Event::ApprovalsResolved { granted: vec![tool.clone()] });
-    assert!(hand.run.is_granted(&tool));
+    hand.record(Event::ApprovalsResolved { granted: vec![granted(tool.clone())] });
+    let arguments = Arguments::from_value(json!({}));
+    assert!(hand.run.granted(&tool, &arguments, noon()).is_some());
     hand.record(Event::ToolsListed { toolset: smaller_toolset() });
-    assert!(!hand.run.is_granted(&tool));
+    assert!(hand.run.granted(&tool, &arguments, noon()).is_none());
 }
 
 #[test]
@@ -323,7 +324,7 @@ fn a_task_that_was_being_told_something_when_the_process_died_is_asked_about_aga
         hand.record(Event::ModelReplied { reply: Reply::calling([call("a", tool)]).into() });
         let Step::Record(events) = hand.run.next() else { panic!("{:?}", hand.run.next()) };
         events.into_iter().for_each(|event| hand.record(event));
-        let by = Right::Policy { rule: None };
+        let by = Right::Policy { rule: None, policy: None };
         hand.record(Event::CallChecked { call: "a".into(), verdict: CallVerdict::Run { by } });
         hand.record(Event::CallsStarted { calls: vec!["a".into()] });
         hand.record(Event::InputRequired { call: "a".into(), needed: needed.clone().into() });

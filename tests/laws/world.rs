@@ -11,10 +11,10 @@ use toolgate::core::error::{ErrorCode, Failure};
 use toolgate::core::id::CallId;
 use toolgate::core::policy::Verdict;
 use toolgate::core::run::{
-    Answer, CallState, CallVerdict, Debt, Decision, Ending, Event, Input, InputGiven, Offer, OutputVerdict, Rejection,
-    Resume, Right, Run, Scope, Started, Step,
+    Answer, CallState, CallVerdict, Channel, Debt, Decision, Ending, Event, Granted, HumanAnswer, Input, InputGiven,
+    Offer, OutputVerdict, Rejection, Resume, Right, Run, Started, Step,
 };
-use toolgate::core::tool::{Arguments, InputNeeded, Question, Reaction, TaskHandle, ToolName};
+use toolgate::core::tool::{Arguments, Ask, Choice, Difference, InputNeeded, Question, Reaction, TaskHandle, ToolName};
 
 use crate::fixtures::{
     any_failure, any_outcome, any_reply, any_start, larger_toolset, noon, problem, smaller_toolset, toolset, trace,
@@ -154,7 +154,7 @@ impl World {
             }
             Step::ResolveApprovals(guarded) => {
                 assert!(!guarded.is_empty());
-                let granted = guarded.into_iter().filter(|_| self.tape.once_in(3)).collect();
+                let granted = guarded.into_iter().filter(|_| self.tape.once_in(3)).map(granted).collect();
                 self.record(Event::ApprovalsResolved { granted });
             }
             Step::CallModel { attempt, offer, .. } => self.ask_the_model(attempt, offer)?,
@@ -202,15 +202,18 @@ impl World {
         for id in self.tape.shuffled(ids) {
             let call = self.run.call(&id).expect("the call is open");
             let tool = call.tool.clone().expect("only calls of known tools are checked");
-            let verdict = if call.arguments().as_object().is_none() {
+            let askable = |arguments| Ask::parse(arguments).is_ok();
+            let verdict = if !call.arguments().as_object().is_some_and(|a| !call.is_question() || askable(a)) {
                 rejected(Rejection::InvalidArguments)
             } else if self.tape.once_in(9) {
                 rejected(*self.tape.pick(&[Rejection::InvalidArguments, Rejection::Denied]))
             } else {
                 match tool.verdict {
-                    Verdict::Allow => CallVerdict::Run { by: Right::Policy { rule: None } },
-                    Verdict::Ask if self.run.is_granted(&tool.name) => CallVerdict::Run { by: Right::Grant },
-                    Verdict::Ask => CallVerdict::Ask { rule: Some("ask".into()), why: "the rule says so".into() },
+                    Verdict::Allow => CallVerdict::Run { by: Right::Policy { rule: None, policy: None } },
+                    Verdict::Ask => match self.run.granted(&tool.name, call.arguments(), self.now) {
+                        Some(grant) => CallVerdict::Run { by: Right::Grant { grant: grant.clone() } },
+                        None => asked("the rule says so"),
+                    },
                     Verdict::Deny => rejected(Rejection::Denied),
                 }
             };
@@ -222,6 +225,14 @@ impl World {
 
     fn run_tier(&mut self, ids: Vec<CallId>) -> Result<(), Lost> {
         assert!(!ids.is_empty(), "a tier has calls");
+        let unsent: Vec<CallId> =
+            ids.iter().filter(|id| self.run.call(id).is_some_and(|call| !call.sent)).cloned().collect();
+        if !unsent.is_empty() && self.tape.once_in(8) {
+            let call = self.tape.pick(&unsent).clone();
+            let event = drifted(&self.run, call);
+            self.record(event);
+            return Ok(());
+        }
         self.record(Event::CallsStarted { calls: ids.clone() });
         for id in self.tape.shuffled(ids) {
             self.may_be_lost()?;
@@ -240,6 +251,9 @@ impl World {
         assert!(!debts.is_empty(), "a wait names at least one debt");
         if self.tape.once_in(30) {
             return self.record(Event::Ended { ending: Ending::Expired });
+        }
+        if let Some(late) = debts.iter().find(|debt| can_be_late(debt)).filter(|_| self.tape.once_in(8)) {
+            return self.record(Event::Expired { call: late.call_id().clone() });
         }
         let tasks: Vec<CallId> =
             debts.iter().filter(|debt| !debt.wants_answer()).map(|debt| debt.call_id().clone()).collect();
@@ -305,6 +319,28 @@ impl World {
     }
 }
 
+fn can_be_late(debt: &Debt) -> bool {
+    match debt {
+        Debt::ExternalResult { .. } | Debt::Approval { .. } | Debt::Question { .. } => true,
+        Debt::Input { .. } | Debt::Task { .. } => false,
+    }
+}
+
+pub(crate) fn granted(tool: ToolName) -> Granted {
+    Granted { tool, grant: "grant_1".into(), arguments: None, expires_at: None }
+}
+
+pub(crate) fn asked(why: &str) -> CallVerdict {
+    CallVerdict::Ask { rule: Some("ask".into()), why: why.into(), policy: None, within_s: None }
+}
+
+/// A call whose tool is not what it was, in words only or in its definition.
+fn drifted(run: &Run, call: CallId) -> Event {
+    let tool = run.call(&call).and_then(|call| call.tool.clone());
+    let differences = vec![Difference::new("policy", "ask: because", "ask: because of something else")];
+    Event::CallDrifted { call, differences, tool }
+}
+
 fn rejected(reason: Rejection) -> CallVerdict {
     CallVerdict::Rejected { reason, message: format!("refused: {}", reason.as_str()) }
 }
@@ -323,6 +359,7 @@ pub(crate) fn ids(journal: &[Event]) -> Vec<CallId> {
 pub(crate) enum Owed {
     Result(CallId),
     Decision(CallId),
+    Answer(CallId, Ask),
     Input(CallId, Vec<String>),
     /// Nothing that anybody could give.
     News,
@@ -342,16 +379,26 @@ fn visible_debts(run: &Run, journal: &[Event]) -> Vec<Debt> {
                 name: tool.name.clone(),
                 arguments: call.arguments().clone(),
                 result_schema: None,
+                since: None,
+                until: None,
             });
         } else if !known && matches!(call.state, CallState::Asked { .. }) {
             debts.push(Debt::Approval {
                 call_id: id,
+                summary: String::new(),
                 origin: tool.origin.clone(),
                 name: tool.name.clone(),
                 arguments: call.arguments().clone(),
                 annotations: tool.annotations.clone(),
+                definition: tool.hash.clone(),
                 rule: None,
                 why: String::new(),
+                policy: None,
+                differences: Vec::new(),
+                in_doubt: false,
+                event: 0,
+                since: None,
+                until: None,
             });
         }
     }
@@ -359,13 +406,14 @@ fn visible_debts(run: &Run, journal: &[Event]) -> Vec<Debt> {
 }
 
 pub(crate) fn decision(answer: Answer) -> Decision {
-    Decision { answer, by: "ada".into(), reason: None, scope: Scope::Once, edited_arguments: None }
+    Decision::new(answer, "ada")
 }
 
 pub(crate) fn owed(debt: &Debt) -> Owed {
     match debt {
         Debt::ExternalResult { call_id, .. } => Owed::Result(call_id.clone()),
         Debt::Approval { call_id, .. } => Owed::Decision(call_id.clone()),
+        Debt::Question { call_id, ask, .. } => Owed::Answer(call_id.clone(), ask.clone()),
         Debt::Input { call_id, questions, .. } => Owed::Input(call_id.clone(), questions.keys().cloned().collect()),
         Debt::Task { .. } => Owed::News,
     }
@@ -378,6 +426,7 @@ pub(crate) fn answer_all(debts: &[Debt]) -> Resume {
         match owed(debt) {
             Owed::Result(id) => resume.results.push((id, any_outcome(&mut Tape::blank()))),
             Owed::Decision(id) => resume.decisions.push((id, decision(Answer::Approve))),
+            Owed::Answer(id, ask) => resume.answers.push((id, first_choice(&ask))),
             Owed::Input(id, keys) => {
                 resume.inputs.push((id, reactions(keys.into_iter().map(|key| (key, Reaction::decline())))))
             }
@@ -406,6 +455,10 @@ pub(crate) fn any_resume(tape: &mut Tape, debts: &[Debt]) -> Resume {
                 let reason = tape.once_in(3).then(|| "because".to_owned());
                 resume.decisions.push((id, Decision { reason, edited_arguments, ..decision(answer) }));
             }
+            Owed::Answer(id, ask) => {
+                let nonsense = HumanAnswer { choice: Choice::default(), ..first_choice(&ask) };
+                resume.answers.push((id, if tape.once_in(6) { nonsense } else { first_choice(&ask) }));
+            }
             Owed::Input(id, mut keys) => {
                 if tape.once_in(6) {
                     keys.push("nobody asked".into());
@@ -419,6 +472,14 @@ pub(crate) fn any_resume(tape: &mut Tape, debts: &[Debt]) -> Resume {
         }
     }
     resume
+}
+
+fn first_choice(ask: &Ask) -> HumanAnswer {
+    let choice = match ask.options.first() {
+        Some(option) => Choice { chosen: vec![option.clone()], text: None },
+        None => Choice::text("blue"),
+    };
+    HumanAnswer { choice, by: "ada".into(), via: Channel::Library }
 }
 
 fn filled_in() -> Reaction {
@@ -459,12 +520,18 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
     known.extend(["c0".into(), "nobody".into()]);
     known.reverse();
     let some = |tape: &mut Tape| -> Vec<CallId> { known.iter().filter(|_| tape.once_in(2)).cloned().collect() };
-    match tape.below(19) {
+    match tape.below(22) {
+        19 => drifted(run, tape.pick(&known).clone()),
+        20 => Event::Expired { call: tape.pick(&known).clone() },
+        21 => Event::QuestionAnswered {
+            call: tape.pick(&known).clone(),
+            answer: HumanAnswer { choice: Choice::text("wild"), by: "ada".into(), via: Channel::Library },
+        },
         0 => Event::Resumed { trace: trace(9) },
         1 => Event::ToolsListed { toolset: (*tape.pick(&[toolset, smaller_toolset, larger_toolset]))() },
         2 => {
             let names = ["mcp_files_ask_write", "mcp_web_ask_post", "mcp_none"];
-            Event::ApprovalsResolved { granted: vec![ToolName::parse(names[tape.below(3)]).unwrap()] }
+            Event::ApprovalsResolved { granted: vec![granted(ToolName::parse(names[tape.below(3)]).unwrap())] }
         }
         3 => Event::ModelCalled {
             model: (*tape.pick(&["first", "second", "third", "nobody"])).into(),
@@ -489,9 +556,9 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
         }
         9 => Event::TierSelected { priority: 0, run: open(run, journal), deferred: Vec::new() },
         10 => {
-            let verdict = match tape.below(7) {
-                0 => CallVerdict::Run { by: Right::Grant },
-                1 => CallVerdict::Ask { rule: None, why: "wild".into() },
+            let verdict = match tape.below(8) {
+                0 => CallVerdict::Run { by: Right::Grant { grant: "grant_1".into() } },
+                1 => asked("wild"),
                 n => rejected(
                     [
                         Rejection::Unknown,
@@ -499,6 +566,7 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
                         Rejection::Denied,
                         Rejection::Budget,
                         Rejection::Deferred,
+                        Rejection::Expired,
                     ][n - 2],
                 ),
             };

@@ -1,13 +1,14 @@
 //! A file of answers, read into the input that the runner takes.
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::who;
 use crate::cli::error::CliError;
 use crate::core::id::CallId;
-use crate::core::run::{Answer, Decision, InputGiven, Resume, Scope};
-use crate::core::tool::{Arguments, Outcome, Reactions};
+use crate::core::run::{Answer, Channel, Coverage, Decision, HumanAnswer, InputGiven, Resume, Scope};
+use crate::core::tool::{Arguments, Choice, Outcome, Reactions};
 use crate::runner::ResultFor;
 
 /// A file of answers, JSON.
@@ -16,6 +17,7 @@ use crate::runner::ResultFor;
 struct AnswersFile {
     results: Vec<WrittenResult>,
     decisions: Vec<WrittenDecision>,
+    answers: Vec<WrittenAnswer>,
     inputs: Vec<WrittenInput>,
     partial: bool,
     expected_version: Option<u64>,
@@ -39,8 +41,24 @@ struct WrittenDecision {
     decision: Answer,
     #[serde(default)]
     scope: Scope,
+    /// Which later calls a wider scope covers: any of the tool, or those with the same arguments.
+    #[serde(default)]
+    covers: Coverage,
+    expires_at: Option<Timestamp>,
     reason: Option<String>,
     edited_arguments: Option<serde_json::Map<String, Value>>,
+    /// The digest of what was shown, as the listing of approvals gives it.
+    seen: Option<String>,
+    by: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenAnswer {
+    call_id: CallId,
+    #[serde(default)]
+    chosen: Vec<String>,
+    text: Option<String>,
     by: Option<String>,
 }
 
@@ -67,10 +85,13 @@ pub(in crate::cli) fn read(text: &str, name: &str) -> Result<Resume, CliError> {
         )
     })?;
     let results = file.results.into_iter().map(WrittenResult::outcome).collect::<Result<_, _>>()?;
+    let seen = file.decisions.iter().filter_map(|given| Some((given.call_id.clone(), given.seen.clone()?))).collect();
     let decisions = file.decisions.into_iter().map(WrittenDecision::decision).collect();
     Ok(Resume {
         results,
         decisions,
+        seen,
+        answers: file.answers.into_iter().map(WrittenAnswer::answer).collect(),
         inputs: file.inputs.into_iter().map(WrittenInput::given).collect(),
         partial: file.partial,
         expected_version: file.expected_version,
@@ -94,13 +115,22 @@ impl WrittenResult {
 impl WrittenDecision {
     fn decision(self) -> (CallId, Decision) {
         let decision = Decision {
-            answer: self.decision,
-            by: self.by.unwrap_or_else(who),
+            via: Channel::CommandLine,
             reason: self.reason,
             scope: self.scope,
+            covers: self.covers,
+            expires_at: self.expires_at,
             edited_arguments: self.edited_arguments.map(Arguments::Object),
+            ..Decision::new(self.decision, self.by.unwrap_or_else(who))
         };
         (self.call_id, decision)
+    }
+}
+
+impl WrittenAnswer {
+    fn answer(self) -> (CallId, HumanAnswer) {
+        let choice = Choice { chosen: self.chosen, text: self.text };
+        (self.call_id, HumanAnswer { choice, by: self.by.unwrap_or_else(who), via: Channel::CommandLine })
     }
 }
 

@@ -43,6 +43,7 @@ pub(super) fn tools() -> Arc<Toolset> {
         input_schema: object(&["city"]),
         result_schema: None,
         priority: 0,
+        deadline_s: None,
     };
     Arc::new(Toolset::assemble(&[weather], &[], &ToolsetRules::default()))
 }

@@ -7,8 +7,8 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use super::answers::{self, approval, denial, json_or_text, who};
 use super::text::{COMPACT, compact};
 use crate::core::id::CallId;
-use crate::core::run::{Debt, Decision, InputGiven, Resume, Scope};
-use crate::core::tool::{Arguments, Outcome};
+use crate::core::run::{Channel, Debt, Decision, HumanAnswer, InputGiven, Resume, Scope};
+use crate::core::tool::{Arguments, Ask, Choice, Outcome};
 use crate::runner::ResultFor;
 
 /// A person to be asked.
@@ -21,6 +21,7 @@ pub(super) struct Prompt<R, W> {
 enum Said {
     Result(CallId, Outcome),
     Decision(CallId, Decision),
+    Answer(CallId, HumanAnswer),
     Input(CallId, InputGiven),
     Later,
 }
@@ -54,12 +55,14 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
             let said = match debt {
                 Debt::Approval { .. } => self.decision(debt)?,
                 Debt::ExternalResult { .. } => self.result(debt)?,
+                Debt::Question { call_id, ask, .. } => self.answer(call_id, ask)?,
                 Debt::Input { .. } => self.input(debt)?,
                 Debt::Task { .. } => Said::Later,
             };
             match said {
                 Said::Result(call, outcome) => resume.results.push((call, outcome)),
                 Said::Decision(call, decision) => resume.decisions.push((call, decision)),
+                Said::Answer(call, answer) => resume.answers.push((call, answer)),
                 Said::Input(call, given) => resume.inputs.push((call, given)),
                 Said::Later => {}
             }
@@ -84,7 +87,35 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
                 },
                 Some(_) => continue,
             };
+            let decision = Decision { via: Channel::Terminal, ..decision };
             return Ok(Said::Decision(call_id.clone(), decision));
+        }
+    }
+
+    /// A number chooses an option, several numbers with commas choose several; anything else is the answer in words.
+    fn answer(&mut self, call: &CallId, ask: &Ask) -> io::Result<Said> {
+        writeln!(self.questions, "\nThe model asks: {}", super::text::harmless(&ask.question))?;
+        for (index, option) in ask.options.iter().enumerate() {
+            writeln!(self.questions, "  {}. {}", index + 1, super::text::harmless(option))?;
+        }
+        loop {
+            let Some(said) = self.line("  your answer (empty: leave it pending): ")? else { return Ok(Said::Later) };
+            if said.trim().is_empty() {
+                return Ok(Said::Later);
+            }
+            let numbers = said.split(',').map(|number| number.trim().parse::<usize>().ok());
+            let chosen: Option<Vec<String>> =
+                numbers.map(|number| ask.options.get(number?.checked_sub(1)?).cloned()).collect();
+            let choice = match chosen {
+                Some(chosen) => Choice { chosen, text: None },
+                None => Choice::text(said.trim()),
+            };
+            match ask.objection(&choice) {
+                None => {
+                    return Ok(Said::Answer(call.clone(), HumanAnswer { choice, by: who(), via: Channel::Terminal }));
+                }
+                Some(objection) => writeln!(self.questions, "  that {objection}")?,
+            }
         }
     }
 
@@ -163,12 +194,20 @@ mod tests {
     fn approval_debt(id: &str) -> Debt {
         Debt::Approval {
             call_id: id.into(),
+            summary: "shop: add_note(text: \"late\")".into(),
             origin: Origin::Mcp { server: "shop".into(), tool: "add_note".into() },
             name: ToolName::parse("mcp_shop_add_note").unwrap(),
             arguments: Arguments::from_value(json!({"text": "late"})),
             annotations: Annotations::default(),
+            definition: "sha256:d".into(),
             rule: None,
             why: "it writes".into(),
+            policy: None,
+            differences: Vec::new(),
+            in_doubt: false,
+            event: 7,
+            since: None,
+            until: None,
         }
     }
 
@@ -179,6 +218,8 @@ mod tests {
             name: ToolName::parse("ext_refund").unwrap(),
             arguments: Arguments::from_value(json!({"cents": 100})),
             result_schema: None,
+            since: None,
+            until: None,
         }
     }
 

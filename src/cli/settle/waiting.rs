@@ -36,7 +36,7 @@ pub(super) async fn for_tasks(
 ) -> Result<Option<Execution>, CliError> {
     let waiting = debts.iter().filter_map(|debt| match debt {
         Debt::Task { call_id, name, task, .. } => Some((call_id, name, task)),
-        Debt::Approval { .. } | Debt::ExternalResult { .. } | Debt::Input { .. } => None,
+        Debt::Approval { .. } | Debt::ExternalResult { .. } | Debt::Question { .. } | Debt::Input { .. } => None,
     });
     let names: BTreeMap<&CallId, &str> = waiting.clone().map(|(call, name, _)| (call, name.as_str())).collect();
     let polls = waiting.filter_map(|(_, _, task)| task.poll_ms).map(Duration::from_millis);

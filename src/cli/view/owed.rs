@@ -92,6 +92,11 @@ fn owed(debt: &Debt, look: Look) -> Vec<String> {
             let rule = rule.as_ref().map(|rule| format!(" (rule {rule})")).unwrap_or_default();
             vec![format!("{head} {}", whole(arguments)), format!("              because: {}{rule}", harmless(why))]
         }
+        Debt::Question { call_id, ask, .. } => {
+            let mut lines = vec![format!("  answer to   {call_id}  {}", harmless(&ask.question))];
+            lines.extend(ask.options.iter().map(|option| format!("              - {}", harmless(option))));
+            lines
+        }
         Debt::Input { call_id, name, arguments, questions, restarts, .. } => {
             let afresh = if *restarts { " (the call is made afresh with them)" } else { "" };
             let mut lines = vec![format!("  answers for {call_id}  {name} {}{afresh}", whole(arguments))];
@@ -128,6 +133,7 @@ fn settling(debt: &Debt) -> Vec<String> {
                 result_schema.as_ref().map_or_else(|| "RESULT".to_owned(), |schema| example(schema).to_string());
             vec!["--result".into(), format!("{call_id}={result}")]
         }
+        Debt::Question { call_id, .. } => vec!["--answer".into(), format!("{call_id}=ANSWER")],
         Debt::Input { call_id, questions, .. } => {
             let value = answering(questions).map(|value| format!("={value}")).unwrap_or_default();
             vec!["--answer".into(), format!("{call_id}{value}")]

@@ -10,7 +10,7 @@ use crate::core::id::{CallId, ModelName};
 use crate::core::run::{
     Answer, CallVerdict, Decision, Event, Offer, OutputVerdict, Recorded, Rejection, Right, Started, Trigger,
 };
-use crate::core::tool::{Arguments, InputNeeded, LeftOut, Outcome, TaskHandle};
+use crate::core::tool::{Arguments, InputNeeded, LeftOut, Outcome, TaskHandle, ToolOutput};
 
 /// Everything that is shown of a run.
 #[derive(Debug)]
@@ -60,6 +60,8 @@ pub(super) struct Call {
     pub(super) end: Option<(Timestamp, Arc<Outcome>)>,
     /// How often its server put it aside, in order.
     pub(super) pauses: Vec<Pause>,
+    /// Whether nobody answered in time.
+    pub(super) expired: bool,
 }
 
 /// What a server put a call aside for.
@@ -149,6 +151,16 @@ impl Picture {
             Event::ApprovalDecided { call, decision } => {
                 self.change(call, |call| call.decision = Some(decision.clone()));
             }
+            Event::CallDrifted { call, .. } => self.change(call, |call| {
+                call.verdict = None;
+                call.decision = None;
+            }),
+            Event::Extended { .. } => {}
+            Event::Expired { call } => self.change(call, |call| call.expired = true),
+            Event::QuestionAnswered { call, answer } => {
+                let said = Outcome::Returned(ToolOutput::text(answer.choice.to_words()));
+                self.change(call, |call| call.end = Some((at, said.into())));
+            }
             Event::CallsStarted { calls } => calls.iter().for_each(|id| self.change(id, |call| call.sent = Some(at))),
             Event::CallCompleted { call, outcome, .. } => {
                 self.change(call, |call| call.end = Some((at, outcome.clone())))
@@ -212,6 +224,7 @@ impl Call {
             sent: None,
             end: None,
             pauses: Vec::new(),
+            expired: false,
         }
     }
 
@@ -234,9 +247,10 @@ impl Call {
         match &self.verdict {
             None if self.deferred => "deferred".into(),
             None => "not looked at yet".into(),
-            Some(CallVerdict::Run { by: Right::Grant }) => "approved before".into(),
-            Some(CallVerdict::Run { by: Right::Policy { rule: Some(rule) } }) => format!("allowed, rule {rule}"),
-            Some(CallVerdict::Run { by: Right::Policy { rule: None } }) => "allowed".into(),
+            _ if self.expired => "not answered in time".into(),
+            Some(CallVerdict::Run { by: Right::Grant { .. } }) => "approved before".into(),
+            Some(CallVerdict::Run { by: Right::Policy { rule: Some(rule), .. } }) => format!("allowed, rule {rule}"),
+            Some(CallVerdict::Run { by: Right::Policy { rule: None, .. } }) => "allowed".into(),
             Some(CallVerdict::Ask { .. }) => "waits for a decision".into(),
             Some(CallVerdict::Rejected { reason: Rejection::Deferred, .. }) => "deferred".into(),
             Some(CallVerdict::Rejected { reason, .. }) => format!("rejected, {}", reason.as_str().replace('_', " ")),

@@ -101,7 +101,11 @@ impl Story {
                 lines
             }
             Fact::ApprovalsResolved { granted } if granted.is_empty() => Vec::new(),
-            Fact::ApprovalsResolved { granted } => vec![paint.dim(format!("  approved before: {}", list(granted)))],
+            Fact::ApprovalsResolved { granted } => {
+                let mut tools: Vec<_> = granted.iter().map(|granted| &granted.tool).collect();
+                tools.dedup();
+                vec![paint.dim(format!("  approved before: {}", list(&tools)))]
+            }
             Fact::ModelCalled { attempt: 1, offer, .. } => {
                 self.streamed = false;
                 vec![self.turn(event.iteration, *offer)]
@@ -161,6 +165,23 @@ impl Story {
                 let mut lines = vec![self.asked(&paint.yellow("?"), call, ": its server wants to know something")];
                 lines.extend(messages.iter().flatten().map(|message| format!("    {}", harmless(message))));
                 lines
+            }
+            Fact::ApprovalExpired { call } => {
+                vec![self.asked(&paint.red("✗"), call, ": nobody decided in time")]
+            }
+            Fact::PendingExpired { call } => {
+                vec![self.asked(&paint.red("✗"), call, ": no answer in time")]
+            }
+            Fact::PendingExtended { call, until, by } => {
+                vec![format!("  {} {} has time until {until}, says {by}", paint.cyan("…"), call.name)]
+            }
+            Fact::Drifted { call, changed, .. } => {
+                let what = format!(" is looked at again: {} changed since it was cleared", changed.join(", "));
+                vec![self.asked(&paint.yellow("!"), call, &what)]
+            }
+            Fact::QuestionAsked { call } => vec![self.asked(&paint.yellow("?"), call, " asks you something")],
+            Fact::QuestionAnswered { call, by, .. } => {
+                vec![format!("  {} {} answered by {by}", paint.green("✓"), call.name)]
             }
             Fact::InputGiven { call, by } => vec![format!("  {} {} answered by {by}", paint.green("✓"), call.name)],
             Fact::TaskStarted { call, task_id, .. } => {
@@ -229,12 +250,16 @@ impl Story {
     }
 
     fn decided(&self, fact: &Fact) -> Option<String> {
-        let Fact::ApprovalDecided { call, answer, by, scope, edited, reason } = fact else { return None };
+        let Fact::ApprovalDecided { call, answer, by, scope, edited, reason, .. } = fact else { return None };
         let (mark, word) = match answer {
             run::Answer::Approve => (self.look.paint.green("✓"), "approved"),
             run::Answer::Deny => (self.look.paint.red("✗"), "denied"),
         };
-        let reach = if *scope == Scope::Session { " for this session" } else { "" };
+        let reach = match scope {
+            Scope::Once => "",
+            Scope::Session => " for this session",
+            Scope::Always => " for good",
+        };
         let edited = if *edited { ", arguments edited" } else { "" };
         let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
         Some(format!("  {mark} {} {word}{reach} by {by}{edited}{why}", call.name))

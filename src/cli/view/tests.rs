@@ -7,7 +7,7 @@ use super::*;
 use crate::cli::paint::Paint;
 use crate::core::chat::{Stop, Usage};
 use crate::core::error::{ErrorCode, Failure};
-use crate::core::run::{self, Debt, Offer, Rejection, Scope, Status};
+use crate::core::run::{self, Channel, Coverage, Debt, Offer, Rejection, Scope, Status};
 use crate::core::tool::{Annotations, Arguments, LeftOut, Origin, Problem, ToolName};
 use crate::core::trace::TraceId;
 use crate::ports::{Delta, Progress};
@@ -91,12 +91,20 @@ fn busy_turn() -> Vec<Fact> {
         Fact::TierSelected { priority: 10, run: vec!["call_1".into()], deferred: vec!["call_2".into()] },
         Fact::Rejected { call: call("mcp_shop_orders"), reason: Rejection::Deferred, message: None },
         Fact::Rejected { call: call("get_invoice"), reason: Rejection::InvalidArguments, message: Some(problems) },
-        Fact::ApprovalRequested { call: call("mcp_shop_add_note"), rule: None, why: "it writes".into() },
+        Fact::ApprovalRequested {
+            call: call("mcp_shop_add_note"),
+            rule: None,
+            why: "it writes".into(),
+            policy: None,
+            within_s: None,
+        },
         Fact::ApprovalDecided {
             call: call("mcp_shop_add_note"),
             answer: run::Answer::Approve,
             by: "kim".into(),
+            via: Channel::Terminal,
             scope: Scope::Session,
+            covers: Coverage::Tool,
             edited: true,
             reason: None,
         },
@@ -207,12 +215,20 @@ fn what_is_owed_comes_with_the_command_that_settles_it() {
     let debts = [
         Debt::Approval {
             call_id: "call_1".into(),
+            summary: "shop: add_note(text: \"late\")".into(),
             origin: Origin::Mcp { server: "shop".into(), tool: "add_note".into() },
             name: ToolName::parse("mcp_shop_add_note").unwrap(),
             arguments: Arguments::from_value(json!({"text": "late"})),
             annotations: Annotations::default(),
+            definition: "sha256:d".into(),
             rule: Some("writes".into()),
             why: "it writes".into(),
+            policy: None,
+            differences: Vec::new(),
+            in_doubt: false,
+            event: 7,
+            since: None,
+            until: None,
         },
         Debt::ExternalResult {
             call_id: "call_2".into(),
@@ -222,6 +238,8 @@ fn what_is_owed_comes_with_the_command_that_settles_it() {
             result_schema: Some(
                 json!({"type": "object", "required": ["status"], "properties": {"status": {"enum": ["done"]}}}),
             ),
+            since: None,
+            until: None,
         },
     ];
     let again = Again::new(vec!["--config".into(), "desk.yaml".into()], Vec::new());

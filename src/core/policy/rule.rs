@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{Subject, Verdict};
 use crate::core::id::AgentName;
-use crate::core::tool::{Annotations, Origin, Tool, external_name, mcp_name};
+use crate::core::tool::{Annotations, Origin, Tool, ToolName, external_name, mcp_name};
 
 /// A rule. Build with [`Rule::new`], which compiles its patterns.
 #[derive(Clone, Debug)]
@@ -135,10 +135,10 @@ impl Rule {
 
     /// Whether all conditions hold. The hints of an untrusted server may only tighten: a rule that allows because of a
     /// hint does not match a tool whose server is not trusted.
-    pub fn matches(&self, subject: &Subject<'_>) -> bool {
+    pub fn matches(&self, subject: &Subject<'_>, name: &ToolName) -> bool {
         let tool = subject.tool;
         let globs = [
-            (&self.patterns.tool, Some(tool.name.as_str())),
+            (&self.patterns.tool, Some(name.as_str())),
             (&self.patterns.server, tool.server().map(|server| server.as_str())),
             (&self.patterns.agent, subject.agent.map(|agent| agent.as_str())),
         ];
@@ -175,7 +175,8 @@ impl Rule {
             .filter(|(example, should_match)| {
                 let tool = example.tool();
                 let agent = example.agent.clone().map(AgentName::from);
-                self.matches(&Subject { tool: &tool, agent: agent.as_ref() }) != *should_match
+                let subject = Subject { tool: &tool, agent: agent.as_ref(), principal: None, arguments: None };
+                self.matches(&subject, &tool.name) != *should_match
             })
             .map(|(example, should_match)| RuleError::Example {
                 rule: self.id.clone(),
@@ -197,13 +198,16 @@ impl Example {
         };
         Tool {
             name,
+            own_name: None,
             origin,
+            endpoint: None,
             description: String::new(),
             input_schema: Arc::new(json!({"type": "object"})),
             output_schema: None,
             annotations: self.annotations.clone(),
             trusted: self.trusted,
             priority: 0,
+            deadline_s: None,
             verdict: Verdict::Ask,
             changed: false,
             hash: String::new(),

@@ -1,12 +1,14 @@
 //! Whether a fact can be the next one. Looks, and changes nothing.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::state::Phase;
 use super::turn::{Call, CallState, Turn};
 use super::{Answer, CallVerdict, Ending, Event, Impossible, Offer, Rejection, Run};
 use crate::core::chat::{Part, Reply, Role, Stop};
 use crate::core::id::{CallId, ModelName};
+use crate::core::tool::Tool;
 
 impl Run {
     /// Whether the event can be the next one of the journal (law 1).
@@ -22,7 +24,7 @@ impl Run {
             (Event::Resumed { .. }, _) => Ok(()),
             (Event::ToolsListed { .. }, Phase::Ready { .. }) => Ok(()),
             (Event::ApprovalsResolved { granted }, Phase::Ready { .. }) => match &self.tools {
-                Some(tools) if granted.iter().all(|tool| tools.get(tool.as_str()).is_some()) => Ok(()),
+                Some(tools) if granted.iter().all(|granted| tools.get(granted.tool.as_str()).is_some()) => Ok(()),
                 Some(_) => contradiction("it grants a tool that was not listed"),
                 None => contradiction("no tools were listed yet"),
             },
@@ -57,10 +59,30 @@ impl Run {
                 if decision.edited_arguments.is_some() && decision.answer == Answer::Deny {
                     return contradiction("a denial cannot edit arguments");
                 }
-                if decision.edited_arguments.as_ref().is_some_and(|edited| edited.as_object().is_none()) {
-                    return contradiction("edited arguments are a JSON object");
+                if decision.edited_arguments.as_ref().is_some_and(|edited| !call.is_callable_with(edited)) {
+                    return contradiction("edited arguments are a JSON object, and those of a question are one");
                 }
                 expect_state(name, call, matches!(call.state, CallState::Asked { .. }))
+            }
+            (Event::CallDrifted { call, differences, tool }, Phase::Working { turn, .. }) => {
+                let call = turn.call(name, call)?;
+                if differences.is_empty() {
+                    return contradiction("nothing is different");
+                }
+                let same_origin = |now: &Arc<Tool>| call.tool.as_ref().is_some_and(|was| was.origin == now.origin);
+                if tool.as_ref().is_some_and(|now| !same_origin(now)) {
+                    return contradiction("another tool is not the same tool, changed");
+                }
+                let fits = call.state == CallState::Cleared && call.is_sent_by_us() && !call.sent;
+                expect_state(name, call, fits)
+            }
+            (Event::Extended { call, .. } | Event::Expired { call }, Phase::Working { turn, .. }) => {
+                let call = turn.call(name, call)?;
+                expect_state(name, call, call.is_awaited())
+            }
+            (Event::QuestionAnswered { call, .. }, Phase::Working { turn, .. }) => {
+                let call = turn.call(name, call)?;
+                expect_state(name, call, call.state == CallState::Cleared && call.is_question())
             }
             (Event::CallsStarted { calls }, Phase::Working { turn, .. }) => admit_start(turn, calls),
             (Event::CallCompleted { call, .. }, Phase::Working { turn, .. }) => {
@@ -108,6 +130,10 @@ impl Run {
                 | Event::TierSelected { .. }
                 | Event::CallChecked { .. }
                 | Event::ApprovalDecided { .. }
+                | Event::CallDrifted { .. }
+                | Event::Extended { .. }
+                | Event::Expired { .. }
+                | Event::QuestionAnswered { .. }
                 | Event::CallsStarted { .. }
                 | Event::CallCompleted { .. }
                 | Event::InputRequired { .. }
@@ -205,10 +231,10 @@ fn admit_tier(turn: &Turn, run: &[CallId], deferred: &[CallId]) -> Result<(), Im
 }
 
 fn admit_verdict(call: &Call, verdict: &CallVerdict) -> Result<(), Impossible> {
-    let callable = call.arguments().as_object().is_some();
+    let callable = call.is_callable_with(call.arguments());
     let fits = match verdict {
         CallVerdict::Run { .. } | CallVerdict::Ask { .. } if !callable => {
-            let why = "arguments that are no JSON object never run";
+            let why = "arguments that are no JSON object, or no question, never run";
             return Err(Impossible::Contradiction { event: "tool.checked", why });
         }
         CallVerdict::Run { .. } => call.state == CallState::Selected,
@@ -216,10 +242,10 @@ fn admit_verdict(call: &Call, verdict: &CallVerdict) -> Result<(), Impossible> {
         CallVerdict::Rejected { reason, .. } => match reason {
             Rejection::Unknown => call.state == CallState::New && call.tool.is_none(),
             Rejection::Budget => {
-                call.state == CallState::New || (call.state == CallState::Cleared && !call.is_external() && !call.sent)
+                call.state == CallState::New || (call.state == CallState::Cleared && call.is_sent_by_us() && !call.sent)
             }
             Rejection::InvalidArguments | Rejection::Denied => call.state == CallState::Selected,
-            Rejection::Deferred => false,
+            Rejection::Deferred | Rejection::Expired => false,
         },
     };
     expect_state("tool.checked", call, fits)
@@ -231,7 +257,7 @@ fn admit_start(turn: &Turn, calls: &[CallId]) -> Result<(), Impossible> {
     for id in calls {
         let call = turn.call(event, id)?;
         let may = call.state == CallState::Cleared || (call.is_in_doubt() && call.is_repeatable());
-        expect_state(event, call, may && !call.is_external())?;
+        expect_state(event, call, may && call.is_sent_by_us())?;
         if !named.insert(id) {
             return Err(Impossible::Contradiction { event, why: "it starts a call twice" });
         }

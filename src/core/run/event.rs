@@ -6,13 +6,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Ending, Started};
+use super::{Channel, Decision, Ending, Granted, PolicyMark, Started};
 use crate::core::chat::{Message, Reply, Usage};
 use crate::core::error::Failure;
-use crate::core::id::{CallId, ModelName};
+use crate::core::id::{CallId, GrantId, ModelName};
 use crate::core::json;
 use crate::core::tool::{
-    Arguments, CallReply, InputNeeded, Outcome, Problem, Reaction, Reactions, TaskHandle, ToolName, Toolset,
+    CallReply, Choice, Difference, InputNeeded, Outcome, Problem, Reaction, Reactions, TaskHandle, Tool, Toolset,
 };
 use crate::core::trace::Trace;
 
@@ -38,8 +38,8 @@ pub enum Event {
     /// The approval cache was asked, in one batch, which guarded tools are granted.
     #[serde(rename = "approvals.resolved")]
     ApprovalsResolved {
-        /// The tools that run without a person in this turn.
-        granted: Vec<ToolName>,
+        /// The standing approvals that hold in this turn.
+        granted: Vec<Granted>,
     },
     /// The model is asked (intent, written before the request is sent).
     #[serde(rename = "llm.call.started")]
@@ -101,6 +101,41 @@ pub enum Event {
         call: CallId,
         /// The decision.
         decision: Decision,
+    },
+    /// What a call was cleared for is no longer what would run, or no longer by that right. It is checked again.
+    #[serde(rename = "tool.drifted")]
+    CallDrifted {
+        /// The call.
+        call: CallId,
+        /// What has become different.
+        differences: Vec<Difference>,
+        /// The tool as it is now, when that is what differs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool: Option<Arc<Tool>>,
+    },
+    /// Somebody gave more time for what is owed.
+    #[serde(rename = "pending.extended")]
+    Extended {
+        /// The call.
+        call: CallId,
+        /// Until when.
+        until: Timestamp,
+        /// Who did.
+        by: String,
+    },
+    /// What was owed did not come in time.
+    #[serde(rename = "pending.expired")]
+    Expired {
+        /// The call.
+        call: CallId,
+    },
+    /// A person answered the model's question.
+    #[serde(rename = "question.answered")]
+    QuestionAnswered {
+        /// The call that asked.
+        call: CallId,
+        /// The answer.
+        answer: HumanAnswer,
     },
     /// Calls are sent to servers, or made by toolgate itself (intent, written before they are).
     #[serde(rename = "tool.started")]
@@ -214,6 +249,12 @@ pub enum CallVerdict {
         rule: Option<String>,
         /// Why a person is asked.
         why: String,
+        /// The policy that asks; `None` when it is not a policy that does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        policy: Option<PolicyMark>,
+        /// How many seconds there are for an answer; `None` for as long as the run lives.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        within_s: Option<u64>,
     },
     /// It may not; the model reads why.
     Rejected {
@@ -233,9 +274,15 @@ pub enum Right {
         /// The rule; `None` for the policy's default.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
+        /// The policy.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        policy: Option<PolicyMark>,
     },
-    /// It was approved before.
-    Grant,
+    /// A standing approval covers it.
+    Grant {
+        /// The approval.
+        grant: GrantId,
+    },
 }
 
 /// Why a call was refused without being run.
@@ -252,6 +299,8 @@ pub enum Rejection {
     Budget,
     /// A call of higher priority ran first.
     Deferred,
+    /// Nobody answered in time.
+    Expired,
 }
 
 impl Rejection {
@@ -263,47 +312,9 @@ impl Rejection {
             Self::Denied => "denied",
             Self::Budget => "budget",
             Self::Deferred => "deferred",
+            Self::Expired => "expired",
         }
     }
-}
-
-/// Yes or no to one call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Decision {
-    /// Yes or no.
-    pub answer: Answer,
-    /// Who decided.
-    pub by: String,
-    /// Why; the model reads it when the answer is no.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// How far a yes reaches.
-    #[serde(default)]
-    pub scope: Scope,
-    /// Arguments to use instead of the model's; checked like the model's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub edited_arguments: Option<Arguments>,
-}
-
-/// Yes or no.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Answer {
-    /// Yes.
-    Approve,
-    /// No.
-    Deny,
-}
-
-/// How far an approval reaches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scope {
-    /// This call alone.
-    #[default]
-    Once,
-    /// Every call of this tool in the session.
-    Session,
 }
 
 /// The answers to what a server wanted to know.
@@ -313,6 +324,19 @@ pub struct InputGiven {
     pub reactions: Reactions,
     /// Who answered.
     pub by: String,
+}
+
+/// A person's answer to a question of the model's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HumanAnswer {
+    /// What they answered.
+    #[serde(flatten)]
+    pub choice: Choice,
+    /// Who answered.
+    pub by: String,
+    /// Where they did.
+    #[serde(default)]
+    pub via: Channel,
 }
 
 impl InputGiven {
@@ -354,6 +378,10 @@ impl Event {
             Self::TierSelected { .. } => "tool.tier.selected",
             Self::CallChecked { .. } => "tool.checked",
             Self::ApprovalDecided { .. } => "approval.decided",
+            Self::CallDrifted { .. } => "tool.drifted",
+            Self::Extended { .. } => "pending.extended",
+            Self::Expired { .. } => "pending.expired",
+            Self::QuestionAnswered { .. } => "question.answered",
             Self::CallsStarted { .. } => "tool.started",
             Self::CallCompleted { .. } => "tool.completed",
             Self::InputRequired { .. } => "tool.input.required",

@@ -3,15 +3,17 @@
 use std::slice;
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use super::state::{Correction, Phase, Run};
 use super::turn::{Answered, Call, CallState, Settlement, Turn};
 use super::{
-    Answer, Budget, CallVerdict, Decision, Ending, Event, Impossible, InputGiven, Offer, Output, OutputVerdict,
-    Rejection, Started,
+    Answer, Budget, CallVerdict, Clearance, Decision, Ending, Event, HumanAnswer, Impossible, InputGiven, Offer,
+    Output, OutputVerdict, Recorded, Rejection, Right, Started, Term,
 };
 use crate::core::chat::{Message, Part, ProviderState, Reply, Role, Stop};
 use crate::core::id::CallId;
-use crate::core::tool::{Outcome, Problem, TierMode};
+use crate::core::tool::{Difference, FailureKind, Outcome, Problem, TierMode, Tool, ToolOutput};
 
 const BUDGET_NOTE: &str =
     "[toolgate] The tool budget of this run is used up: no more tools will be run. Answer now with what you have.";
@@ -21,6 +23,7 @@ impl Run {
     pub fn begin(started: Arc<Started>) -> Self {
         let mut run = Self {
             length: 1,
+            clock: None,
             execution: (0, started.trace.clone()),
             tools: None,
             pins: Default::default(),
@@ -32,6 +35,8 @@ impl Run {
             calls_seen: started.history.iter().flat_map(call_ids).collect(),
             external_results: Default::default(),
             decisions: Default::default(),
+            expired: Default::default(),
+            answers: Default::default(),
             inputs_given: Default::default(),
             blobs: Default::default(),
             has_cut_results: false,
@@ -63,7 +68,25 @@ impl Run {
         Ok(Some(run))
     }
 
-    /// Appends one fact. Refusing it changes nothing.
+    /// The state after a whole journal, with the times of its facts. `Ok(None)` for an empty one.
+    pub fn replay_recorded<'a>(events: impl IntoIterator<Item = &'a Recorded>) -> Result<Option<Self>, Impossible> {
+        let mut events = events.into_iter();
+        let Some(first) = events.next() else { return Ok(None) };
+        let Some(mut run) = Self::replay([&first.event])? else { return Ok(None) };
+        run.clock = Some(first.at);
+        for recorded in events {
+            run.apply_at(&recorded.event, recorded.at)?;
+        }
+        Ok(Some(run))
+    }
+
+    /// Appends one fact that was written at that time. Refusing it changes nothing.
+    pub fn apply_at(&mut self, event: &Event, at: Timestamp) -> Result<(), Impossible> {
+        let before = self.clock.replace(at);
+        self.apply(event).inspect_err(|_| self.clock = before)
+    }
+
+    /// Appends one fact, at the time of the one before. Refusing it changes nothing.
     pub fn apply(&mut self, event: &Event) -> Result<(), Impossible> {
         self.admit(event)?;
         match event {
@@ -89,6 +112,14 @@ impl Run {
             Event::TierSelected { run, deferred, .. } => self.tier_selected(run, deferred),
             Event::CallChecked { call, verdict } => self.checked(call, verdict),
             Event::ApprovalDecided { call, decision } => self.decided(call, decision),
+            Event::CallDrifted { call, differences, tool } => self.drifted(call, differences, tool.as_ref()),
+            Event::Extended { call, until, .. } => {
+                if let Some(call) = self.open_call(call) {
+                    call.term.extended = Some(*until);
+                }
+            }
+            Event::Expired { call } => self.expired(call),
+            Event::QuestionAnswered { call, answer } => self.question_answered(call, answer),
             Event::CallsStarted { calls } => self.sent(calls),
             Event::CallCompleted { call, outcome, .. } => self.completed(call, outcome),
             Event::InputRequired { call, needed } => {
@@ -139,7 +170,18 @@ impl Run {
     fn new_call(&mut self, asked: crate::core::tool::ToolCall) -> Call {
         self.calls_seen.insert(asked.id.clone());
         let tool = self.tools.as_ref().and_then(|tools| tools.get(&asked.name)).cloned();
-        Call { asked, tool, edited: None, answered: None, round: 0, sent: false, state: CallState::New }
+        Call {
+            asked,
+            tool,
+            edited: None,
+            answered: None,
+            round: 0,
+            sent: false,
+            clearance: None,
+            drift: Vec::new(),
+            term: Term::default(),
+            state: CallState::New,
+        }
     }
 
     fn validated(&mut self, verdict: &OutputVerdict) {
@@ -178,12 +220,31 @@ impl Run {
         }
     }
 
+    /// The time from now on, for whoever has to answer a call.
+    fn term(&self, within_s: Option<u64>) -> Term {
+        Term { event: self.length, since: self.clock, within_s, extended: None }
+    }
+
     fn checked(&mut self, id: &CallId, verdict: &CallVerdict) {
+        let asked = self.term(match verdict {
+            CallVerdict::Ask { within_s, .. } => *within_s,
+            CallVerdict::Run { .. } | CallVerdict::Rejected { .. } => None,
+        });
         let Some(call) = self.open_call(id) else { return };
         let in_doubt = call.is_in_doubt();
+        call.term = Term { within_s: call.tool.as_ref().and_then(|tool| tool.deadline_s), ..asked.clone() };
         call.state = match verdict {
-            CallVerdict::Run { .. } => CallState::Cleared,
-            CallVerdict::Ask { rule, why } => CallState::Asked { rule: rule.clone(), why: why.clone(), in_doubt },
+            CallVerdict::Run { by } => {
+                call.clearance = Some(match by {
+                    Right::Policy { .. } => Clearance::Policy,
+                    Right::Grant { grant } => Clearance::Grant(grant.clone()),
+                });
+                CallState::Cleared
+            }
+            CallVerdict::Ask { rule, why, policy, .. } => {
+                call.term = asked;
+                CallState::Asked { rule: rule.clone(), why: why.clone(), policy: policy.clone(), in_doubt }
+            }
             CallVerdict::Rejected { reason, message } => rejected(*reason, message),
         };
         if let CallVerdict::Rejected { reason: Rejection::Denied, message } = verdict {
@@ -193,13 +254,22 @@ impl Run {
 
     fn decided(&mut self, id: &CallId, decision: &Decision) {
         self.decisions.insert(id.clone(), decision.clone());
+        let now = self.clock;
         let Some(call) = self.open_call(id) else { return };
         let in_doubt = matches!(call.state, CallState::Asked { in_doubt: true, .. });
         let key = Self::denial_key(call);
         let mut denied = None;
         call.state = match decision.answer {
             Answer::Approve => {
-                call.edited.clone_from(&decision.edited_arguments);
+                if decision.edited_arguments.is_some() {
+                    call.edited.clone_from(&decision.edited_arguments);
+                }
+                if let CallState::Asked { rule, why, .. } = &call.state {
+                    call.clearance = Some(Clearance::Person { rule: rule.clone(), why: why.clone() });
+                }
+                // Whoever answers it has time from now on.
+                let within_s = call.tool.as_ref().and_then(|tool| tool.deadline_s);
+                call.term = Term { event: call.term.event, since: now, within_s, extended: None };
                 CallState::Cleared
             }
             Answer::Deny if in_doubt => CallState::Settled(Settlement::Completed(Outcome::Unknown.into())),
@@ -213,6 +283,62 @@ impl Run {
         if denied.is_some() {
             *self.denials.entry(key).or_default() += 1;
             self.denied = denied;
+        }
+    }
+
+    fn drifted(&mut self, id: &CallId, differences: &[Difference], tool: Option<&Arc<Tool>>) {
+        let Some(call) = self.open_call(id) else { return };
+        let was = call.clearance.take();
+        call.drift = differences.to_vec();
+        if let Some(tool) = tool {
+            call.tool = Some(tool.clone());
+        }
+        call.state = CallState::Selected;
+        if let Some(Clearance::Grant(grant)) = was {
+            self.granted.retain(|granted| granted.grant != grant);
+        }
+    }
+
+    fn expired(&mut self, id: &CallId) {
+        self.expired.insert(id.clone());
+        let Some(call) = self.open_call(id) else { return };
+        let settlement = match &call.state {
+            // What may have taken effect is not told as not run.
+            CallState::Asked { in_doubt: true, .. } => Settlement::Completed(Outcome::Unknown.into()),
+            CallState::Asked { .. } => Settlement::Rejected {
+                reason: Rejection::Expired,
+                message:
+                    "Not run: nobody decided about this call in time. That is no denial. Go on without it, or ask for \
+                          it again if it is still needed."
+                        .into(),
+            },
+            CallState::Cleared if call.is_question() => Settlement::Rejected {
+                reason: Rejection::Expired,
+                message: "Nobody answered in time. That is no refusal. Go on as well as you can without an answer."
+                    .into(),
+            },
+            CallState::Cleared
+            | CallState::New
+            | CallState::Selected
+            | CallState::Started
+            | CallState::NeedsInput(_)
+            | CallState::Task(_)
+            | CallState::Settled(_) => Settlement::Completed(
+                Outcome::failed(
+                    FailureKind::Expired,
+                    "The application gave no result in time. The call may or may not have taken effect.",
+                )
+                .into(),
+            ),
+        };
+        call.state = CallState::Settled(settlement);
+    }
+
+    fn question_answered(&mut self, id: &CallId, answer: &HumanAnswer) {
+        self.answers.insert(id.clone(), answer.clone());
+        if let Some(call) = self.open_call(id) {
+            let said = Outcome::Returned(ToolOutput::text(answer.choice.to_words()));
+            call.state = CallState::Settled(Settlement::Completed(said.into()));
         }
     }
 

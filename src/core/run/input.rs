@@ -1,14 +1,15 @@
 //! What comes in from outside for a run: results, decisions, messages, a cancel. Checked against what is owed before
 //! anything is written; a refused input consumes nothing.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::state::Phase;
-use super::{Answer, CallState, Debt, Decision, Ending, Event, InputGiven, Run};
+use super::{Answer, CallState, Debt, Decision, Ending, Event, HumanAnswer, InputGiven, Run, Scope};
 use crate::core::chat::Message;
 use crate::core::id::CallId;
 use crate::core::json;
-use crate::core::tool::{Arguments, InputNeeded, Outcome, Reactions, ToolOutput};
+use crate::core::tool::{Arguments, Ask, InputNeeded, Outcome, Reactions, ToolOutput};
 
 /// Something for a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +18,15 @@ pub enum Input {
     Resume(Resume),
     /// Something a person or the application says.
     Message(Message),
+    /// Give more time for something that is owed.
+    Extend {
+        /// The call.
+        call: CallId,
+        /// Until when.
+        until: Timestamp,
+        /// Who gives it.
+        by: String,
+    },
     /// Stop.
     Cancel {
         /// Why.
@@ -31,6 +41,11 @@ pub struct Resume {
     pub results: Vec<(CallId, Outcome)>,
     /// Decisions about calls that wait for approval.
     pub decisions: Vec<(CallId, Decision)>,
+    /// What decisions were about, as it was shown to whoever made them: the digest of the binding. One that is not in
+    /// force any more is refused.
+    pub seen: Vec<(CallId, String)>,
+    /// Answers to the model's questions.
+    pub answers: Vec<(CallId, HumanAnswer)>,
     /// Answers to what the servers of calls want to know.
     pub inputs: Vec<(CallId, InputGiven)>,
     /// Whether it is fine to leave debts open.
@@ -70,6 +85,28 @@ pub enum Refusal {
     Twice {
         /// The call.
         call_id: CallId,
+    },
+    /// What would run is not what was shown.
+    #[error(
+        "what waits at call `{call_id}` is not what the decision was about any more; look at it again and decide anew"
+    )]
+    Drifted {
+        /// The call.
+        call_id: CallId,
+    },
+    /// It came too late.
+    #[error("call `{call_id}` was not answered in time; the model was told so")]
+    TooLate {
+        /// The call.
+        call_id: CallId,
+    },
+    /// An extension that gives no more time.
+    #[error("call `{call_id}` has time until {until} already; give a later time")]
+    NotLater {
+        /// The call.
+        call_id: CallId,
+        /// Until when it has.
+        until: Timestamp,
     },
     /// Debts are left open by a request that is not partial.
     #[error("these calls are owed too: {}; answer all of them, or say that the resume is partial", list(missing))]
@@ -122,12 +159,33 @@ impl Run {
                     (None, Err(_)) => Err(vec![Refusal::EmptyMessage]),
                 }
             }
+            Input::Extend { call, until, by } => self.accept_extension(call, *until, by),
             Input::Cancel { reason } => match self.ending() {
                 None => Ok(vec![Event::Ended { ending: Ending::Cancelled { reason: reason.clone() } }]),
                 Some(Ending::Cancelled { .. }) => Ok(Vec::new()),
                 Some(_) => Err(vec![self.over()]),
             },
         }
+    }
+
+    fn accept_extension(&self, id: &CallId, until: Timestamp, by: &str) -> Result<Vec<Event>, Vec<Refusal>> {
+        let event = Event::Extended { call: id.clone(), until, by: by.to_owned() };
+        let call = match self.admit(&event) {
+            Ok(()) => self.call(id),
+            Err(_) if self.ending().is_some() => return Err(vec![self.over()]),
+            Err(_) if self.is_late(id) => return Err(vec![Refusal::TooLate { call_id: id.clone() }]),
+            Err(_) => return Err(vec![Refusal::UnknownCall { call_id: id.clone() }]),
+        };
+        match call.and_then(|call| call.term.until()) {
+            Some(now) if now == until => Ok(Vec::new()),
+            Some(now) if now > until => Err(vec![Refusal::NotLater { call_id: id.clone(), until: now }]),
+            Some(_) | None => Ok(vec![event]),
+        }
+    }
+
+    /// Whether nobody answered a call in time.
+    fn is_late(&self, id: &CallId) -> bool {
+        self.expired.contains(id)
     }
 
     fn over(&self) -> Refusal {
@@ -156,11 +214,23 @@ impl Run {
             answered.push(call);
         }
         for (call, decision) in &resume.decisions {
-            let known = self.decisions.get(call).map(|before| before == decision);
+            let known = self.decisions.get(call).map(|before| before.is_repeated_by(decision));
             match self.judge(&owed, call, "approval", known) {
-                Ok(Taken::New) if self.repeats_what_led_to_the_doubt(call, decision, resume) => {}
-                Ok(Taken::New) => match unusable_edit(call, decision) {
+                Ok(Taken::New) if self.repeats_what_led_here(call, decision, resume) => {}
+                Ok(Taken::New) => match self.unusable_edit(call, decision).or_else(|| unusable(call, decision)) {
                     None => events.push(Event::ApprovalDecided { call: call.clone(), decision: decision.clone() }),
+                    Some(refusal) => refusals.push(refusal),
+                },
+                Ok(Taken::Before) => {}
+                Err(refusal) => refusals.push(refusal),
+            }
+            answered.push(call);
+        }
+        for (call, answer) in &resume.answers {
+            let known = self.answers.get(call).map(|before| before == answer);
+            match self.judge(&owed, call, "question", known) {
+                Ok(Taken::New) => match self.objection(call, answer) {
+                    None => events.push(Event::QuestionAnswered { call: call.clone(), answer: answer.clone() }),
                     Some(refusal) => refusals.push(refusal),
                 },
                 Ok(Taken::Before) => {}
@@ -199,11 +269,35 @@ impl Run {
         if refusals.is_empty() { Ok(events) } else { Err(refusals) }
     }
 
-    /// A call that was approved, sent, and is in doubt: the same approval once more is a client's retry, not leave to
-    /// send the call again, unless its sender says that they saw the doubt.
-    fn repeats_what_led_to_the_doubt(&self, call: &CallId, decision: &Decision, resume: &Resume) -> bool {
-        let was_sent = self.call(call).is_some_and(|call| call.sent);
-        was_sent && self.decisions.get(call) == Some(decision) && resume.expected_version.is_none()
+    /// A call that was approved and is asked about again, because it is in doubt or because what would run is something
+    /// else by now: the same approval once more is a client's retry, not another approval, unless its sender says that
+    /// they saw what is asked now.
+    fn repeats_what_led_here(&self, id: &CallId, decision: &Decision, resume: &Resume) -> bool {
+        let is_asked_again = self.call(id).is_some_and(|call| call.sent || !call.drift.is_empty());
+        let repeats = self.decisions.get(id).is_some_and(|before| before.is_repeated_by(decision));
+        let saw = resume.expected_version.is_some() || resume.seen.iter().any(|(call, _)| call == id);
+        is_asked_again && repeats && !saw
+    }
+
+    /// What is wrong with the arguments a person put in the place of the model's, if the call can never run with them.
+    fn unusable_edit(&self, id: &CallId, decision: &Decision) -> Option<Refusal> {
+        let edited = decision.edited_arguments.as_ref()?;
+        let is_usable = self.call(id).is_none_or(|call| call.is_callable_with(edited));
+        let problems = match (decision.answer, edited) {
+            (Answer::Deny, _) => "make no sense with a denial; leave them out",
+            (Answer::Approve, Arguments::Malformed(_)) => "are not a JSON object",
+            (Answer::Approve, Arguments::Object(_)) if !is_usable => "are no question that could be put to a person",
+            (Answer::Approve, Arguments::Object(_)) => return None,
+        };
+        let what = "the edited arguments".to_owned();
+        Some(Refusal::Invalid { call_id: id.clone(), what, problems: problems.to_owned() })
+    }
+
+    /// What is wrong with an answer to the model's question.
+    fn objection(&self, id: &CallId, answer: &HumanAnswer) -> Option<Refusal> {
+        let arguments = self.call(id)?.arguments().as_object()?;
+        let problems = Ask::parse(arguments).ok()?.objection(&answer.choice)?;
+        Some(Refusal::Invalid { call_id: id.clone(), what: "the answer to the question".into(), problems })
     }
 
     /// The answers with the forms' defaults, if they answer what was asked and nothing else.
@@ -265,6 +359,7 @@ impl Run {
         }
         match known {
             Some(true) => Ok(Taken::Before),
+            None if self.is_late(call) => Err(Refusal::TooLate { call_id: call.clone() }),
             Some(false) => Err(Refusal::AlreadySettled { call_id: call.clone() }),
             None if self.ending().is_some() => Err(self.over()),
             None if self.calls_seen.contains(call) && self.call(call).is_none_or(|call| call.is_settled()) => {
@@ -288,21 +383,25 @@ fn unusable_result(call: &CallId, outcome: &Outcome) -> Option<Refusal> {
     json::is_deeper_than(value, json::MAX_DEPTH).then_some(refusal)
 }
 
-/// Edited arguments that no call could be made with.
-fn unusable_edit(call: &CallId, decision: &Decision) -> Option<Refusal> {
-    let edited = decision.edited_arguments.as_ref()?;
-    let problems = match (decision.answer, edited) {
-        (Answer::Approve, Arguments::Object(_)) => return None,
-        (Answer::Approve, Arguments::Malformed(_)) => "are not a JSON object",
-        (Answer::Deny, _) => "make no sense with a denial; leave them out",
+/// A decision that cannot be meant: a reach that a single call, or a denial, cannot have.
+fn unusable(call: &CallId, decision: &Decision) -> Option<Refusal> {
+    let has_reach = decision.expires_at.is_some() || decision.covers != Default::default();
+    let problems = match decision.answer {
+        Answer::Deny if decision.scope != Scope::Once || has_reach => {
+            "makes no sense with a denial; a denial is of one call"
+        }
+        Answer::Approve if decision.scope == Scope::Once && has_reach => {
+            "is this call alone; an expiry, and what is covered, are for `session` and `always`"
+        }
+        Answer::Approve | Answer::Deny => return None,
     };
-    let what = "the edited arguments".to_owned();
-    Some(Refusal::Invalid { call_id: call.clone(), what, problems: problems.to_owned() })
+    Some(Refusal::Invalid { call_id: call.clone(), what: "the scope".into(), problems: problems.to_owned() })
 }
 
 fn describe(kind: &str) -> String {
     let words = match kind {
         "approval" => "a decision",
+        "question" => "an answer to the model's question",
         "input" => "answers to its server's questions",
         "task" => "its server to finish the task",
         _ => "a result from the caller",

@@ -4,7 +4,10 @@
 //! and [`Run::apply`] appends one. Nothing here does I/O: the driver acts, or an embedder does by hand.
 
 mod admit;
+mod approval;
 mod chain;
+mod deadline;
+mod drift;
 mod ending;
 mod event;
 mod fold;
@@ -19,17 +22,17 @@ mod state;
 mod tasks;
 mod turn;
 
+pub use approval::{Answer, Binding, Channel, Coverage, Decision, Granted, PolicyMark, Scope};
 pub use chain::Candidate;
+pub use deadline::Term;
 pub use ending::{Ending, Output, Status};
-pub use event::{
-    Answer, CallVerdict, Decision, Event, InputGiven, Offer, OutputVerdict, Recorded, Rejection, Right, Scope,
-};
+pub use event::{CallVerdict, Event, HumanAnswer, InputGiven, Offer, OutputVerdict, Recorded, Rejection, Right};
 pub use impossible::Impossible;
 pub use input::{Input, Refusal, Resume};
 pub use limits::{Budget, LONGEST_RETRY_AFTER_MS, Limit, Limits};
 pub use next::Step;
 pub use pending::Debt;
-pub use spec::{DEFAULT_COOLDOWN_S, InDoubt, OnDeny, Spec, Started, Trigger};
+pub use spec::{AskHuman, DEFAULT_COOLDOWN_S, InDoubt, OnDeny, Spec, Started, Trigger};
 pub use state::Run;
 pub use tasks::OpenTask;
-pub use turn::{Answered, Call, CallState, Settlement};
+pub use turn::{Answered, Call, CallState, Clearance, Settlement};

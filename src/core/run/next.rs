@@ -8,7 +8,7 @@ use crate::core::chat::Stop;
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::CallId;
 use crate::core::policy::Verdict;
-use crate::core::tool::{Origin, Outcome, ToolName, top_tier};
+use crate::core::tool::{Ask, Origin, Outcome, ToolName, summary, top_tier};
 
 /// After so many denials of the same call nobody is asked again in this run.
 const DENIALS_THAT_SETTLE: u32 = 2;
@@ -230,6 +230,8 @@ impl Run {
                         why: "it was sent before toolgate stopped, and may already have taken effect; approve to send \
                               it again, deny to tell the model that the outcome is unknown"
                             .into(),
+                        policy: None,
+                        within_s: None,
                     },
                 },
             })
@@ -250,7 +252,7 @@ impl Run {
     }
 
     fn may_be_sent(call: &Call) -> bool {
-        !call.is_external() && (call.state == CallState::Cleared || (call.is_in_doubt() && call.is_repeatable()))
+        call.is_sent_by_us() && (call.state == CallState::Cleared || (call.is_in_doubt() && call.is_repeatable()))
     }
 
     /// Only first sends to servers count: a call that is made again was within the budget before.
@@ -268,14 +270,22 @@ impl Run {
     pub(super) fn debt(call: &Call) -> Option<Debt> {
         let tool = call.tool.as_ref()?;
         match &call.state {
-            CallState::Asked { rule, why, .. } => Some(Debt::Approval {
+            CallState::Asked { rule, why, policy, in_doubt } => Some(Debt::Approval {
                 call_id: call.asked.id.clone(),
+                summary: summary(&tool.origin, call.arguments()),
                 origin: tool.origin.clone(),
                 name: tool.name.clone(),
                 arguments: call.arguments().clone(),
                 annotations: tool.annotations.clone(),
+                definition: tool.hash.clone(),
                 rule: rule.clone(),
                 why: why.clone(),
+                policy: policy.clone(),
+                differences: call.drift.clone(),
+                in_doubt: *in_doubt,
+                event: call.term.event,
+                since: call.term.since,
+                until: call.term.until(),
             }),
             CallState::Cleared => match &tool.origin {
                 Origin::External { tool: external } => Some(Debt::ExternalResult {
@@ -284,6 +294,16 @@ impl Run {
                     name: tool.name.clone(),
                     arguments: call.arguments().clone(),
                     result_schema: tool.output_schema.as_deref().cloned(),
+                    since: call.term.since,
+                    until: call.term.until(),
+                }),
+                Origin::Builtin { .. } if call.is_question() => Some(Debt::Question {
+                    call_id: call.asked.id.clone(),
+                    name: tool.name.clone(),
+                    ask: call.arguments().as_object().and_then(|arguments| Ask::parse(arguments).ok())?,
+                    event: call.term.event,
+                    since: call.term.since,
+                    until: call.term.until(),
                 }),
                 Origin::Mcp { .. } | Origin::Builtin { .. } => None,
             },

@@ -1,12 +1,15 @@
 //! What a suspended run is owed. Derived from the journal; never written (law 8).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::PolicyMark;
 use crate::core::id::CallId;
-use crate::core::tool::{Annotations, Arguments, Origin, Question, TaskHandle, ToolName};
+use crate::core::tool::{Annotations, Arguments, Ask, Difference, Origin, Question, TaskHandle, ToolName};
 
 /// One thing that has to come from outside before the run goes on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,11 +28,19 @@ pub enum Debt {
         /// JSON Schema the result has to fit, if declared.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result_schema: Option<Value>,
+        /// Since when it waits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        since: Option<Timestamp>,
+        /// Until when there is time; without it, for as long as the run lives.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
     },
     /// A person is to decide about this call.
     Approval {
         /// The call; decisions are addressed to it.
         call_id: CallId,
+        /// The call in one line.
+        summary: String,
         /// What would run.
         origin: Origin,
         /// The name the model sees.
@@ -38,11 +49,48 @@ pub enum Debt {
         arguments: Arguments,
         /// The server's hints about the tool.
         annotations: Annotations,
+        /// Hash of the tool's definition.
+        definition: String,
         /// The policy rule that asks, if one does.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
         /// Why a person is asked.
         why: String,
+        /// The policy that asks.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        policy: Option<PolicyMark>,
+        /// What has become different since the call was approved before.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        differences: Vec<Difference>,
+        /// Whether it was sent before and may have taken effect.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        in_doubt: bool,
+        /// The position of the fact that asks.
+        event: u64,
+        /// Since when it waits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        since: Option<Timestamp>,
+        /// Until when there is time; without it, for as long as the run lives.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
+    },
+    /// The model asks a person something.
+    Question {
+        /// The call; answers are addressed to it.
+        call_id: CallId,
+        /// The name the model sees.
+        name: ToolName,
+        /// The question.
+        #[serde(flatten)]
+        ask: Ask,
+        /// The position of the fact that asks.
+        event: u64,
+        /// Since when it waits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        since: Option<Timestamp>,
+        /// Until when there is time; without it, for as long as the run lives.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
     },
     /// The tool's server wants to know something before it goes on.
     Input {
@@ -81,6 +129,7 @@ impl Debt {
         match self {
             Self::ExternalResult { call_id, .. }
             | Self::Approval { call_id, .. }
+            | Self::Question { call_id, .. }
             | Self::Input { call_id, .. }
             | Self::Task { call_id, .. } => call_id,
         }
@@ -91,15 +140,56 @@ impl Debt {
         match self {
             Self::ExternalResult { .. } => "external_result",
             Self::Approval { .. } => "approval",
+            Self::Question { .. } => "question",
             Self::Input { .. } => "input",
             Self::Task { .. } => "task",
+        }
+    }
+
+    /// The name the model sees.
+    pub fn name(&self) -> &ToolName {
+        match self {
+            Self::ExternalResult { name, .. }
+            | Self::Approval { name, .. }
+            | Self::Question { name, .. }
+            | Self::Input { name, .. }
+            | Self::Task { name, .. } => name,
+        }
+    }
+
+    /// The arguments of the call.
+    pub fn arguments(&self) -> Cow<'_, Arguments> {
+        match self {
+            Self::ExternalResult { arguments, .. }
+            | Self::Approval { arguments, .. }
+            | Self::Input { arguments, .. }
+            | Self::Task { arguments, .. } => Cow::Borrowed(arguments),
+            Self::Question { ask, .. } => {
+                Cow::Owned(Arguments::from_value(serde_json::to_value(ask).unwrap_or_default()))
+            }
+        }
+    }
+
+    /// Since when it waits, if the time of the facts is known.
+    pub fn since(&self) -> Option<Timestamp> {
+        match self {
+            Self::ExternalResult { since, .. } | Self::Approval { since, .. } | Self::Question { since, .. } => *since,
+            Self::Input { .. } | Self::Task { .. } => None,
+        }
+    }
+
+    /// Until when there is time for it; `None` for as long as the run lives.
+    pub fn until(&self) -> Option<Timestamp> {
+        match self {
+            Self::ExternalResult { until, .. } | Self::Approval { until, .. } | Self::Question { until, .. } => *until,
+            Self::Input { .. } | Self::Task { .. } => None,
         }
     }
 
     /// Whether somebody has to answer it. A task settles by itself.
     pub fn wants_answer(&self) -> bool {
         match self {
-            Self::ExternalResult { .. } | Self::Approval { .. } | Self::Input { .. } => true,
+            Self::ExternalResult { .. } | Self::Approval { .. } | Self::Question { .. } | Self::Input { .. } => true,
             Self::Task { .. } => false,
         }
     }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::{Candidate, Limits};
 use crate::core::chat::Message;
-use crate::core::id::{AgentName, ModelName, RunId, ServerId, SessionId};
+use crate::core::id::{AgentName, ModelName, Principal, RunId, ServerId, SessionId};
 use crate::core::tool::{ExternalTool, TierMode, ToolFilter};
 use crate::core::trace::Trace;
 
@@ -52,6 +52,9 @@ pub enum Trigger {
 pub struct Spec {
     /// The agent's configured name.
     pub agent: AgentName,
+    /// On whose behalf it acts, if anybody said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub principal: Option<Principal>,
     /// The model's configured name.
     pub model: ModelName,
     /// The models that stand in for it when it fails, in order. No model is in the chain twice.
@@ -78,6 +81,9 @@ pub struct Spec {
     /// What becomes of calls below the highest tier.
     #[serde(default)]
     pub tiers: TierMode,
+    /// Whether the model may ask a person, with the tool `ask_human`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask_human: Option<AskHuman>,
     /// What a denied call does.
     #[serde(default)]
     pub on_deny: OnDeny,
@@ -100,6 +106,15 @@ pub const DEFAULT_COOLDOWN_S: u64 = 60;
 
 fn default_cooldown_s() -> u64 {
     DEFAULT_COOLDOWN_S
+}
+
+/// How a model may ask a person.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AskHuman {
+    /// Seconds there are for an answer; without it, as long as the run lives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_s: Option<u64>,
 }
 
 /// What a denied call does to the run.

@@ -8,25 +8,29 @@ use jiff::Timestamp;
 use super::chain::Attempts;
 use super::fold::say;
 use super::turn::{Call, CallState, Turn};
-use super::{Budget, Debt, Decision, Ending, InputGiven, Offer, Output, Started, Status, Step};
+use super::{
+    Binding, Budget, Debt, Decision, Ending, Granted, HumanAnswer, InputGiven, Offer, Output, Started, Status, Step,
+};
 use crate::core::blob::BlobHandle;
 use crate::core::chat::{Message, Part, Reply, Stop};
 use crate::core::error::Failure;
-use crate::core::id::{CallId, ModelName};
+use crate::core::id::{CallId, GrantId, ModelName};
 use crate::core::json;
-use crate::core::tool::{Origin, Outcome, Pins, TaskHandle, Tool, ToolName, Toolset};
+use crate::core::tool::{Arguments, Origin, Outcome, Pins, TaskHandle, Tool, ToolName, Toolset};
 use crate::core::trace::{SpanContext, Trace};
 
 /// A run as its journal tells it. Built by [`Run::replay`], advanced by [`Run::apply`], asked by [`Run::next`].
 #[derive(Clone, Debug)]
 pub struct Run {
     pub(super) length: u64,
+    /// When the latest fact was written, if that is known.
+    pub(super) clock: Option<Timestamp>,
     pub(super) started: Arc<Started>,
     pub(super) execution: (u64, Trace),
     pub(super) tools: Option<Arc<Toolset>>,
     /// What each tool was when the run was first shown it.
     pub(super) pins: Pins,
-    pub(super) granted: Vec<ToolName>,
+    pub(super) granted: Vec<Granted>,
     pub(super) transcript: Vec<Arc<Message>>,
     pub(super) inbox: Vec<Message>,
     pub(super) budget: Budget,
@@ -34,6 +38,9 @@ pub struct Run {
     pub(super) calls_seen: BTreeSet<CallId>,
     pub(super) external_results: BTreeMap<CallId, Arc<Outcome>>,
     pub(super) decisions: BTreeMap<CallId, Decision>,
+    /// The calls that nobody answered in time.
+    pub(super) expired: BTreeSet<CallId>,
+    pub(super) answers: BTreeMap<CallId, HumanAnswer>,
     pub(super) inputs_given: BTreeMap<CallId, InputGiven>,
     /// The blobs that replies and results of this run name. A handle in somebody's text is none of them.
     pub(super) blobs: BTreeSet<BlobHandle>,
@@ -214,9 +221,30 @@ impl Run {
         })
     }
 
-    /// Whether a tool was granted for this turn by an earlier approval.
-    pub fn is_granted(&self, tool: &ToolName) -> bool {
-        self.granted.contains(tool)
+    /// The standing approval that covers a call of a tool with these arguments at that time, if one does.
+    pub fn granted(&self, tool: &ToolName, arguments: &Arguments, at: Timestamp) -> Option<&GrantId> {
+        let covers = |granted: &&Granted| granted.tool == *tool && granted.covers(arguments, Some(at));
+        self.granted.iter().find(covers).map(|granted| &granted.grant)
+    }
+
+    /// What a decision about a call is about: what it would run, and what asks. `None` unless it waits for one.
+    pub fn binding(&self, id: &CallId, edited: Option<&Arguments>) -> Option<Binding> {
+        let call = self.call(id)?;
+        let (CallState::Asked { policy, .. }, Some(tool)) = (&call.state, &call.tool) else { return None };
+        Some(Binding {
+            origin: tool.origin.clone(),
+            definition: tool.hash.clone(),
+            arguments: edited.unwrap_or_else(|| call.arguments()).hash(),
+            policy: policy.clone(),
+        })
+    }
+
+    /// The calls that wait for a decision, those that were put to somebody up to that event, or all.
+    pub fn undecided(&self, up_to: Option<u64>) -> Vec<CallId> {
+        let Phase::Working { turn, .. } = &self.phase else { return Vec::new() };
+        let asked = Self::calls_in(turn, |state| matches!(state, CallState::Asked { .. }));
+        let asked = asked.filter(|call| up_to.is_none_or(|event| call.term.event <= event));
+        asked.map(|call| call.asked.id.clone()).collect()
     }
 
     /// Whether the run is between turns, where the toolset may change.

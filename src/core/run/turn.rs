@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Impossible, InputGiven, Rejection};
+use super::{Impossible, InputGiven, PolicyMark, Rejection, Term};
 use crate::core::chat::{Message, Part, Role};
-use crate::core::id::CallId;
-use crate::core::tool::{Arguments, InputNeeded, Origin, Outcome, TaskHandle, TierMode, Tool, ToolCall};
+use crate::core::id::{CallId, GrantId};
+use crate::core::tool::{
+    Arguments, Ask, Builtin, Difference, InputNeeded, Origin, Outcome, TaskHandle, TierMode, Tool, ToolCall,
+};
 
 /// A reply with calls that are not all answered yet.
 #[derive(Clone, Debug)]
@@ -30,8 +32,30 @@ pub struct Call {
     pub round: u32,
     /// Whether it was ever sent to its server. Then nobody may say that it was not run.
     pub sent: bool,
+    /// By what right it may run, once it may.
+    pub clearance: Option<Clearance>,
+    /// Why it is checked once more although it had been cleared.
+    pub drift: Vec<Difference>,
+    /// Since when something is owed for it, and by when; meaningful while it waits for somebody.
+    pub term: Term,
     /// What has become of it.
     pub state: CallState,
+}
+
+/// By what right a call may run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Clearance {
+    /// The policy allows it.
+    Policy,
+    /// A standing approval covers it.
+    Grant(GrantId),
+    /// A person said yes to what this rule, for this reason, asked about.
+    Person {
+        /// The rule.
+        rule: Option<String>,
+        /// The reason.
+        why: String,
+    },
 }
 
 /// Questions of a server with their answers.
@@ -56,6 +80,8 @@ pub enum CallState {
         rule: Option<String>,
         /// Why.
         why: String,
+        /// The policy that asks.
+        policy: Option<PolicyMark>,
         /// Whether it may have run already.
         in_doubt: bool,
     },
@@ -111,6 +137,27 @@ impl Call {
     /// Whether the call is run by the calling application.
     pub fn is_external(&self) -> bool {
         self.tool.as_ref().is_some_and(|tool| matches!(tool.origin, Origin::External { .. }))
+    }
+
+    /// Whether the call is a question of the model's to a person.
+    pub fn is_question(&self) -> bool {
+        self.tool.as_ref().is_some_and(|tool| Builtin::of(&tool.origin) == Some(Builtin::AskHuman))
+    }
+
+    /// Whether it may run with these arguments: they are an object, and a question to a person is one.
+    pub(super) fn is_callable_with(&self, arguments: &Arguments) -> bool {
+        let object = arguments.as_object();
+        object.is_some_and(|arguments| !self.is_question() || Ask::parse(arguments).is_ok())
+    }
+
+    /// Whether toolgate sends the call anywhere once it is cleared; the others are answered from outside.
+    pub(super) fn is_sent_by_us(&self) -> bool {
+        !self.is_external() && !self.is_question()
+    }
+
+    /// Whether somebody has to decide about it or to answer it, and may be late.
+    pub(super) fn is_awaited(&self) -> bool {
+        matches!(self.state, CallState::Asked { .. }) || (self.state == CallState::Cleared && !self.is_sent_by_us())
     }
 
     /// Whether toolgate runs the call itself.
@@ -201,7 +248,7 @@ impl Turn {
         self.calls.iter().all(|call| match &call.state {
             CallState::Settled(Settlement::Rejected { reason, .. }) => match reason {
                 Rejection::Unknown | Rejection::InvalidArguments | Rejection::Budget => true,
-                Rejection::Denied | Rejection::Deferred => false,
+                Rejection::Denied | Rejection::Deferred | Rejection::Expired => false,
             },
             CallState::New
             | CallState::Selected

@@ -14,11 +14,13 @@ use crate::core::policy::Verdict;
 pub enum Builtin {
     /// Reads a result, or a piece of one, that was too large to be shown whole.
     ResultRead,
+    /// Puts a question to a person.
+    AskHuman,
 }
 
 impl Builtin {
     /// All of them.
-    pub const ALL: [Self; 1] = [Self::ResultRead];
+    pub const ALL: [Self; 2] = [Self::ResultRead, Self::AskHuman];
 
     /// The builtin that an origin names.
     pub fn of(origin: &Origin) -> Option<Self> {
@@ -32,6 +34,7 @@ impl Builtin {
     pub fn name(self) -> &'static str {
         match self {
             Self::ResultRead => "result_read",
+            Self::AskHuman => "ask_human",
         }
     }
 
@@ -49,14 +52,17 @@ impl Builtin {
             Annotations { read_only_hint: Some(true), idempotent_hint: Some(true), ..Annotations::default() };
         Tool {
             name: builtin_name(self.name(), &origin),
-            hash: Tool::definition_hash(&origin, description, &input_schema, None, &annotations),
+            hash: Tool::definition_hash((&origin, None), description, &input_schema, None, &annotations),
+            own_name: None,
             origin,
+            endpoint: None,
             description: description.to_owned(),
             input_schema: Arc::new(input_schema),
             output_schema: None,
             annotations,
             trusted: true,
             priority: 0,
+            deadline_s: None,
             verdict: Verdict::Ask,
             changed: false,
         }
@@ -69,6 +75,10 @@ impl Builtin {
                  handle (media://...). Choose the part by `line` and `lines`, by `offset` and `length` in \
                  bytes, by a JSON `pointer` if it is JSON, or look for a text with `search`. Without any of them it \
                  reads from the beginning. Each answer says where it goes on."
+            }
+            Self::AskHuman => {
+                "Asks the person you work for a question and waits for the answer, which may take long. Ask only what you \
+                 cannot find out yourself and cannot go on without. Give `options` when the answer is a choice."
             }
         }
     }
@@ -88,6 +98,18 @@ impl Builtin {
                     "search": {"type": "string", "description": "A text to look for, exactly as it is written."}
                 },
                 "required": ["handle"]
+            }),
+            Self::AskHuman => json!({
+                "type": "object",
+                "properties": {
+                    "question": {"type": "string", "minLength": 1, "description": "What you want to know."},
+                    "options": {"type": "array", "items": {"type": "string"}, "description": "Answers to choose from."},
+                    "multiple": {"type": "boolean", "description": "Whether more than one option may be chosen."},
+                    "free_text": {"type": "boolean", "description":
+                        "Whether the answer may be something else than the options. Default: yes."}
+                },
+                "required": ["question"],
+                "additionalProperties": false
             }),
         }
     }

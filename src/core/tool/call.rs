@@ -90,6 +90,11 @@ impl Arguments {
         }
     }
 
+    /// SHA-256 of their canonical form (RFC 8785).
+    pub fn hash(&self) -> String {
+        json::hash(&self.to_value())
+    }
+
     /// The arguments as a JSON value; malformed text is a string.
     pub fn to_value(&self) -> Value {
         match self {

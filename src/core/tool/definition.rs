@@ -73,6 +73,9 @@ pub struct ExternalTool {
     /// Of the calls in one reply only those of the highest priority run.
     #[serde(default)]
     pub priority: i32,
+    /// Seconds the caller has for its result; after that the model reads that there was none in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_s: Option<u64>,
 }
 
 /// A tool as an MCP server listed it, schemas verbatim.
@@ -95,8 +98,15 @@ pub struct McpTool {
 pub struct Tool {
     /// The name the model sees.
     pub name: ToolName,
+    /// The name it would have, had another tool not the same one. What a policy says of either holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_name: Option<ToolName>,
     /// Who runs it, and under which name.
     pub origin: Origin,
+    /// Fingerprint of how its server is reached, for MCP tools: another program or address under the same name is another
+    /// server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
     /// What it does, for the model.
     pub description: String,
     /// JSON Schema of its arguments, verbatim.
@@ -113,26 +123,29 @@ pub struct Tool {
     /// Of the calls in one reply only those of the highest priority run.
     #[serde(default)]
     pub priority: i32,
+    /// Seconds there are for whoever answers its calls, if it is answered from outside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_s: Option<u64>,
     /// What the policy says of the tool before any call is known.
     pub verdict: Verdict,
     /// Whether its definition changed during the run. Unless its server is trusted, its calls are asked about then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub changed: bool,
-    /// Hash of the definition (origin, description, schemas, annotations); a changed tool is another tool.
+    /// Hash of the definition (origin, endpoint, description, schemas, annotations); a changed tool is another tool.
     pub hash: String,
 }
 
 impl Tool {
     /// The hash of what a server or caller says a tool is.
     pub(super) fn definition_hash(
-        origin: &Origin,
+        (origin, endpoint): (&Origin, Option<&str>),
         description: &str,
         input_schema: &Value,
         output_schema: Option<&Value>,
         annotations: &Annotations,
     ) -> String {
         json::hash(&json!({
-            "origin": origin, "description": description, "input": input_schema, "output": output_schema,
+            "origin": origin, "endpoint": endpoint, "description": description, "input": input_schema, "output": output_schema,
             "annotations": annotations,
         }))
     }

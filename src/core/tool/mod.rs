@@ -1,8 +1,10 @@
 //! Tools: how they are named, defined, called, ordered, and answered.
 
+mod ask;
 mod builtin;
 mod call;
 mod definition;
+mod difference;
 mod filter;
 mod name;
 mod outcome;
@@ -10,13 +12,16 @@ mod problem;
 mod question;
 mod reply;
 pub mod result;
+mod summary;
 mod task;
 mod tier;
 mod toolset;
 
+pub use ask::{Ask, Choice};
 pub use builtin::Builtin;
 pub use call::{Arguments, ToolCall};
 pub use definition::{Annotations, ExternalTool, McpTool, Origin, Tool};
+pub use difference::Difference;
 pub use filter::ToolFilter;
 pub use name::{ToolName, external_name, mcp_name};
 pub use outcome::{CallFailure, FailureKind, Outcome, ToolOutput};
@@ -24,6 +29,7 @@ pub use problem::Problem;
 pub use question::{Action, InputNeeded, Question, Reaction, Reactions};
 pub use reply::CallReply;
 pub use result::{Kept, KeptForm};
+pub use summary::{is_suspicious, summary, visible};
 pub use task::TaskHandle;
 pub use tier::{Tier, TierMode, top_tier};
 pub use toolset::{LeftOut, Pins, ServerTools, Toolset, ToolsetRules};

@@ -69,6 +69,8 @@ pub enum FailureKind {
     Panicked,
     /// The caller abandoned the call.
     Abandoned,
+    /// The caller gave no result in time.
+    Expired,
 }
 
 impl FailureKind {
@@ -84,6 +86,7 @@ impl FailureKind {
             Self::Cancelled => "cancelled",
             Self::Panicked => "panicked",
             Self::Abandoned => "abandoned",
+            Self::Expired => "expired",
         }
     }
 }

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::name::{mcp_name, passed_through};
 use super::{Builtin, ExternalTool, McpTool, Origin, Tool, ToolFilter, ToolName, external_name};
-use crate::core::id::{AgentName, ServerId};
+use crate::core::id::{AgentName, Principal, ServerId};
 use crate::core::policy::{Policy, Subject};
+use crate::core::run::AskHuman;
 
 /// How often clashing names are told apart by a longer name before a tool is left out.
 const RENAMINGS: usize = 3;
@@ -20,6 +21,8 @@ pub struct ServerTools {
     pub server: ServerId,
     /// Whether the operator trusts its annotations.
     pub trusted: bool,
+    /// Fingerprint of how it is reached; `None` where there is nothing to tell one server from another.
+    pub endpoint: Option<String>,
     /// Its tools, in any order.
     pub tools: Vec<McpTool>,
     /// The tools or the whole server that had to be left out, each with the reason.
@@ -49,6 +52,8 @@ pub type Pins = BTreeMap<Origin, String>;
 pub struct ToolsetRules {
     /// The agent, for policy rules that name one.
     pub agent: Option<AgentName>,
+    /// On whose behalf it calls.
+    pub principal: Option<Principal>,
     /// Every filter a tool has to pass: the agent's, then the run's.
     pub filters: Vec<ToolFilter>,
     /// Priorities by name pattern, the first match wins; default 0 (external tools bring their own).
@@ -61,6 +66,8 @@ pub struct ToolsetRules {
     pub pins: Pins,
     /// Servers whose tools need not be on an allow list: whoever started the run brought them along.
     pub welcome: Vec<ServerId>,
+    /// Whether a person may be asked.
+    pub ask_human: Option<AskHuman>,
 }
 
 /// The tools the model is shown, in a byte-stable order.
@@ -96,10 +103,12 @@ impl Toolset {
 
         let mut tools: Vec<Arc<Tool>> = Vec::with_capacity(offers.len());
         for tool in Self::unique_names(offers, &mut left_out) {
-            tools.push(Arc::new(tool));
+            let is_renamed = tool.own_name.is_some();
+            tools.push(Arc::new(if is_renamed { rules.judged(tool) } else { tool }));
         }
         left_out.sort_by(|a, b| (&a.server, &a.tool, &a.reason).cmp(&(&b.server, &b.tool, &b.reason)));
-        Self::from(Listed { tools, left_out })
+        let listed = Self::from(Listed { tools, left_out });
+        if rules.ask_human.is_some() { listed.with_builtin(Builtin::AskHuman, rules) } else { listed }
     }
 
     /// Tools whose names clash all take a hash suffix; the same origin listed twice stays once. A server can name a
@@ -114,7 +123,9 @@ impl Toolset {
                 *seen.entry(tool.name.clone()).or_default() += 1;
             }
             for tool in unique.iter_mut().filter(|tool| seen.get(&tool.name).is_some_and(|count| *count > 1)) {
-                tool.name = tool.name.with_hash(&tool.origin);
+                let longer = tool.name.with_hash(&tool.origin);
+                let plain = std::mem::replace(&mut tool.name, longer);
+                tool.own_name.get_or_insert(plain);
             }
         }
         Self::first_of_each(unique, left_out, clash, |a, b| a.name == b.name)
@@ -207,19 +218,22 @@ impl ToolsetRules {
         self.judged(Tool {
             priority: self.priority(&name).unwrap_or(tool.priority),
             hash: Tool::definition_hash(
-                &origin,
+                (&origin, None),
                 &tool.description,
                 &tool.input_schema,
                 tool.result_schema.as_ref(),
                 &super::Annotations::default(),
             ),
             name,
+            own_name: None,
             origin,
+            endpoint: None,
             description: tool.description.clone(),
             input_schema: Arc::new(tool.input_schema.clone()),
             output_schema: tool.result_schema.clone().map(Arc::new),
             annotations: super::Annotations::default(),
             trusted: false,
+            deadline_s: tool.deadline_s,
             verdict: crate::core::policy::Verdict::Ask,
             changed: false,
         })
@@ -234,19 +248,22 @@ impl ToolsetRules {
         self.judged(Tool {
             priority: self.priority(&name).unwrap_or(0),
             hash: Tool::definition_hash(
-                &origin,
+                (&origin, server.endpoint.as_deref()),
                 &tool.description,
                 &tool.input_schema,
                 tool.output_schema.as_ref(),
                 &tool.annotations,
             ),
             name,
+            own_name: None,
             origin,
+            endpoint: server.endpoint.clone(),
             description: tool.description.clone(),
             input_schema: Arc::new(tool.input_schema.clone()),
             output_schema: tool.output_schema.clone().map(Arc::new),
             annotations: tool.annotations.clone(),
             trusted: server.trusted,
+            deadline_s: None,
             verdict: crate::core::policy::Verdict::Ask,
             changed: false,
         })
@@ -255,7 +272,11 @@ impl ToolsetRules {
     fn builtin(&self, builtin: Builtin) -> Tool {
         let tool = builtin.tool();
         let priority = self.priority(&tool.name).unwrap_or(tool.priority);
-        self.judged(Tool { priority, ..tool })
+        let deadline_s = match builtin {
+            Builtin::AskHuman => self.ask_human.and_then(|ask| ask.deadline_s),
+            Builtin::ResultRead => None,
+        };
+        self.judged(Tool { priority, deadline_s, ..tool })
     }
 
     fn admits(&self, tool: &Tool) -> bool {
@@ -268,8 +289,12 @@ impl ToolsetRules {
 
     fn judged(&self, mut tool: Tool) -> Tool {
         tool.changed = self.pins.get(&tool.origin).is_some_and(|pinned| *pinned != tool.hash);
-        tool.verdict = self.policy.judge(&Subject { tool: &tool, agent: self.agent.as_ref() }).verdict;
+        tool.verdict = self.policy.judge(&self.subject(&tool)).verdict;
         tool
+    }
+
+    fn subject<'a>(&'a self, tool: &'a Tool) -> Subject<'a> {
+        Subject { tool, agent: self.agent.as_ref(), principal: self.principal.as_ref(), arguments: None }
     }
 
     fn priority(&self, name: &ToolName) -> Option<i32> {

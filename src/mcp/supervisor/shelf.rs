@@ -116,7 +116,7 @@ impl Shelf {
             (None, None) => (Vec::new(), vec![(None, format!("the MCP server `{server}` was not asked yet"))], None),
         };
         let left_out = missing.into_iter().map(left_out).collect();
-        ServerTools { server: server.clone(), trusted, tools, left_out, stale }
+        ServerTools { server: server.clone(), trusted, endpoint: None, tools, left_out, stale }
     }
 
     /// How many tools there are, and why they are those of before.

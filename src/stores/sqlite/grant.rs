@@ -1,30 +1,81 @@
-//! A standing approval, written once however often it is given.
+//! Standing approvals: written once however often they are given, revoked once, found by the definition they cover.
 
 use async_trait::async_trait;
-use sqlx::sqlite::SqliteConnection;
+use sqlx::sqlite::{SqliteConnection, SqlitePool};
 
-use super::claim::now_ms;
 use super::writer::Write;
-use crate::ports::Grant;
+use crate::core::id::GrantId;
+use crate::ports::{Grant, Guarded, Revoked, StoreError};
 
-const GRANT: &str = concat!(
-    "INSERT INTO approval_grant (session, tool, hash, granted_by, granted_at) VALUES (?1, ?2, ?3, ?4, ",
-    now_ms!(),
-    ") ON CONFLICT DO NOTHING"
-);
+const GRANT: &str =
+    "INSERT INTO standing_grant (id, definition, created_at, body) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
+const REVOKE: &str = "UPDATE standing_grant SET revoked = coalesce(revoked, ?2) WHERE id = ?1 RETURNING body, revoked";
+const ALL: &str = "SELECT body, revoked FROM standing_grant ORDER BY created_at DESC, id DESC";
+/// `CROSS JOIN` makes SQLite look up each key instead of reading every grant.
+pub(super) const COVERING: &str =
+    "SELECT given.body, given.revoked FROM json_each(?1) AS asked CROSS JOIN standing_grant AS given
+    ON given.definition = asked.value WHERE given.revoked IS NULL";
+pub(super) const NAMED: &str =
+    "SELECT given.body, given.revoked FROM json_each(?1) AS asked CROSS JOIN standing_grant AS given
+    ON given.id = asked.value";
+
+/// The grant as it was given, and how it was revoked, both JSON.
+pub(super) type Row = (String, Option<String>);
+
+/// That a grant is to be taken back.
+pub(super) struct Revoking {
+    pub(super) grant: GrantId,
+    pub(super) revoked: Revoked,
+}
+
+/// The grants for any of these definitions that were not revoked.
+pub(super) async fn covering(db: &SqlitePool, tools: &[Guarded]) -> Result<Vec<Row>, sqlx::Error> {
+    let mut asked: Vec<_> = tools.iter().map(|guarded| guarded.definition.as_str()).collect();
+    asked.sort_unstable();
+    asked.dedup();
+    sqlx::query_as(COVERING).bind(serde_json::json!(asked).to_string()).fetch_all(db).await
+}
+
+/// The grants with these ids.
+pub(super) async fn named(db: &SqlitePool, grants: &[GrantId]) -> Result<Vec<Row>, sqlx::Error> {
+    sqlx::query_as(NAMED).bind(serde_json::json!(grants).to_string()).fetch_all(db).await
+}
+
+/// All grants, newest first.
+pub(super) async fn all(db: &SqlitePool) -> Result<Vec<Row>, sqlx::Error> {
+    sqlx::query_as(ALL).fetch_all(db).await
+}
+
+/// Rows as grants again.
+pub(super) fn read(rows: Vec<Row>) -> Result<Vec<Grant>, StoreError> {
+    let unreadable =
+        |error: serde_json::Error| StoreError::Corrupt(format!("a standing approval is unreadable: {error}"));
+    let each = rows.into_iter().map(|(body, revoked)| {
+        let grant: Grant = serde_json::from_str(&body).map_err(unreadable)?;
+        let revoked = revoked.map(|revoked| serde_json::from_str(&revoked)).transpose().map_err(unreadable)?;
+        Ok(Grant { revoked, ..grant })
+    });
+    each.collect()
+}
 
 #[async_trait]
 impl Write for Grant {
     type Answer = ();
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
-        sqlx::query(GRANT)
-            .bind(self.key.session.as_str())
-            .bind(self.key.tool.as_str())
-            .bind(&self.key.hash)
-            .bind(&self.by)
-            .execute(db)
-            .await?;
+        let body = serde_json::to_string(self).map_err(|error| sqlx::Error::Encode(error.into()))?;
+        let query = sqlx::query(GRANT).bind(self.id.as_str()).bind(&self.definition);
+        query.bind(self.created_at.to_string()).bind(body).execute(db).await?;
         Ok(())
+    }
+}
+
+#[async_trait]
+impl Write for Revoking {
+    type Answer = Vec<Row>;
+
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<Vec<Row>, sqlx::Error> {
+        let revoked = serde_json::to_string(&self.revoked).map_err(|error| sqlx::Error::Encode(error.into()))?;
+        sqlx::query_as(REVOKE).bind(self.grant.as_str()).bind(revoked).fetch_all(db).await
     }
 }

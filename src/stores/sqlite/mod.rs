@@ -21,20 +21,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 
 use self::append::Appending;
 use self::blob::{Putting, Sharing};
 use self::claim::Renewal;
 use self::fault::fault;
+use self::grant::Revoking;
 use self::writer::Writer;
 use super::wellformed;
 use crate::core::blob::BlobHandle;
-use crate::core::id::{NodeId, RunId};
-use crate::core::run::Recorded;
+use crate::core::id::{GrantId, NodeId, RunId};
+use crate::core::run::{Granted, Recorded};
 use crate::ports::{
-    Append, AppendError, ApprovalCache, ApprovalKey, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant, RunFilter,
-    RunRow, RunStore, StoreError,
+    Append, AppendError, ApprovalCache, Asker, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant, GrantFilter,
+    Guarded, Revoked, RunFilter, RunRow, RunStore, StoreError,
 };
 
 /// What an acknowledged append survives. Either way nothing is ever half-written, and a killed process loses nothing.
@@ -140,12 +142,34 @@ impl BlobStore for SqliteStore {
 
 #[async_trait]
 impl ApprovalCache for SqliteStore {
-    async fn granted(&self, keys: &[ApprovalKey]) -> Result<Vec<bool>, StoreError> {
-        let found = read::granted(&self.readers, keys).await.map_err(|error| self.fault(error))?;
-        Ok((0..keys.len()).map(|index| found.contains(&index)).collect())
+    async fn granted(&self, asker: &Asker, tools: &[Guarded], now: Timestamp) -> Result<Vec<Granted>, StoreError> {
+        let found = grant::covering(&self.readers, tools).await.map_err(|error| self.fault(error))?;
+        let mut granted = Vec::new();
+        for grant in grant::read(found)?.iter().filter(|grant| grant.holds(now) && grant.is_of(asker)) {
+            let covered = tools.iter().filter(|guarded| guarded.definition == grant.definition);
+            granted.extend(covered.map(|guarded| grant.granted(&guarded.tool)));
+        }
+        Ok(granted)
+    }
+
+    async fn hold(&self, grants: &[GrantId], now: Timestamp) -> Result<Vec<bool>, StoreError> {
+        let found = grant::named(&self.readers, grants).await.map_err(|error| self.fault(error))?;
+        let found = grant::read(found)?;
+        let holds = |id: &GrantId| found.iter().any(|grant| grant.id == *id && grant.holds(now));
+        Ok(grants.iter().map(holds).collect())
     }
 
     async fn grant(&self, grant: &Grant) -> Result<(), StoreError> {
         self.writer.make(grant.clone()).await
+    }
+
+    async fn grants(&self, filter: &GrantFilter, now: Timestamp) -> Result<Vec<Grant>, StoreError> {
+        let found = grant::all(&self.readers).await.map_err(|error| self.fault(error))?;
+        Ok(grant::read(found)?.into_iter().filter(|grant| filter.admits(grant, now)).collect())
+    }
+
+    async fn revoke(&self, grant: &GrantId, revoked: &Revoked) -> Result<Option<Grant>, StoreError> {
+        let row = self.writer.make(Revoking { grant: grant.clone(), revoked: revoked.clone() }).await?;
+        Ok(grant::read(row)?.pop())
     }
 }

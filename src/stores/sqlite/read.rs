@@ -1,8 +1,6 @@
 //! What readers ask, and how rows become our types again. A row that cannot is named, and spoils only the answer it
 //! belongs to.
 
-use std::collections::HashSet;
-
 use jiff::Timestamp;
 use serde::Deserialize;
 use sqlx::QueryBuilder;
@@ -11,14 +9,10 @@ use sqlx::sqlite::{Sqlite, SqlitePool};
 use super::append::integer;
 use crate::core::id::RunId;
 use crate::core::run::{Event, Recorded, Status};
-use crate::ports::{ApprovalKey, RunFilter, RunRow, StoreError};
+use crate::ports::{RunFilter, RunRow, StoreError};
 
 /// The rows of one journal from a position on.
 pub(super) const JOURNAL: &str = "SELECT seq, at, event FROM journal WHERE run = ?1 AND seq >= ?2 ORDER BY seq";
-
-/// The positions of the granted keys. `CROSS JOIN` makes SQLite look up each key instead of reading every grant.
-pub(super) const GRANTED: &str = "SELECT asked.key FROM json_each(?1) AS asked CROSS JOIN approval_grant AS given
-    ON given.session = asked.value ->> 0 AND given.tool = asked.value ->> 1 AND given.hash = asked.value ->> 2";
 
 const LISTED_BY_DEFAULT: usize = 100;
 
@@ -54,14 +48,6 @@ pub(super) async fn index(db: &SqlitePool, filter: &RunFilter) -> Result<Vec<Ind
     let limit = if filter.limit == 0 { LISTED_BY_DEFAULT } else { filter.limit };
     query.push(" ORDER BY id DESC LIMIT ").push_bind(integer(limit as u64));
     query.build_query_as().fetch_all(db).await
-}
-
-/// The positions, within `keys`, of those that are granted.
-pub(super) async fn granted(db: &SqlitePool, keys: &[ApprovalKey]) -> Result<HashSet<usize>, sqlx::Error> {
-    let asked: Vec<_> = keys.iter().map(|key| [key.session.as_str(), key.tool.as_str(), key.hash.as_str()]).collect();
-    let asked = serde_json::json!(asked).to_string();
-    let found: Vec<i64> = sqlx::query_scalar(GRANTED).bind(asked).fetch_all(db).await?;
-    Ok(found.into_iter().filter_map(|index| usize::try_from(index).ok()).collect())
 }
 
 /// The fact that belongs at position `seq`.

@@ -175,7 +175,8 @@ async fn whatever_is_looked_up_has_an_index() {
         (read::JOURNAL.to_owned(), "SEARCH journal USING INDEX sqlite_autoindex_journal_1 (run=? AND seq>?)"),
         (blob::GET.to_owned(), "SEARCH blob USING INDEX sqlite_autoindex_blob_1 (sha256=?)"),
         (blob::DESCRIBE.to_owned(), "SEARCH blob USING INDEX sqlite_autoindex_blob_1 (sha256=?)"),
-        (read::GRANTED.to_owned(), "SEARCH given USING PRIMARY KEY (session=? AND tool=? AND hash=?)"),
+        (grant::COVERING.to_owned(), "SEARCH given USING INDEX standing_grant_definition (definition=?)"),
+        (grant::NAMED.to_owned(), "SEARCH given USING PRIMARY KEY (id=?)"),
     ] {
         let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"));
         let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).fetch_all(&mut db).await.unwrap();

@@ -83,6 +83,7 @@ impl Owed {
             Debt::Approval { origin, name, arguments, .. }
             | Debt::Input { origin, name, arguments, .. }
             | Debt::Task { origin, name, arguments, .. } => (name, ToolRef::new(origin), arguments),
+            Debt::Question { name, .. } => (name, ToolRef { server: None, name: name.to_string() }, &*debt.arguments()),
         };
         let call = CallRef::new(debt.call_id(), name.as_str(), None, Some(arguments), content);
         Self { kind: debt.kind(), call: CallRef { tool: Some(tool), ..call } }

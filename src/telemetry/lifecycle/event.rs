@@ -7,8 +7,8 @@ use super::{CallRef, Content, Owed};
 use crate::core::chat::{Media, Stop, Usage};
 use crate::core::error::Failure;
 use crate::core::id::{AgentName, CallId, ModelName, RunId, SessionId};
-use crate::core::run::{Answer, Debt, Offer, Rejection, Scope, Status};
-use crate::core::tool::{Kept, LeftOut, Problem, ToolName};
+use crate::core::run::{Answer, Channel, Coverage, Debt, Granted, Offer, PolicyMark, Rejection, Scope, Status};
+use crate::core::tool::{Difference, Kept, LeftOut, Problem, ToolName};
 use crate::core::trace::TraceId;
 use crate::ports::Delta;
 
@@ -98,7 +98,7 @@ pub enum Fact {
     },
     /// Which guarded tools run without a person.
     #[serde(rename = "approvals.resolved")]
-    ApprovalsResolved { granted: Vec<ToolName> },
+    ApprovalsResolved { granted: Vec<Granted> },
     /// The model is asked.
     #[serde(rename = "llm.call.started")]
     ModelCalled {
@@ -265,6 +265,11 @@ pub enum Fact {
         #[serde(skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
         why: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        policy: Option<PolicyMark>,
+        /// Until when there is time for an answer.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        within_s: Option<u64>,
     },
     /// They decided.
     #[serde(rename = "approval.decided")]
@@ -273,10 +278,58 @@ pub enum Fact {
         call: CallRef,
         answer: Answer,
         by: String,
+        via: Channel,
         scope: Scope,
+        covers: Coverage,
         edited: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+    },
+    /// Nobody did in time.
+    #[serde(rename = "approval.expired")]
+    ApprovalExpired {
+        #[serde(flatten)]
+        call: CallRef,
+    },
+    /// A result of the caller's, or an answer, did not come in time.
+    #[serde(rename = "pending.expired")]
+    PendingExpired {
+        #[serde(flatten)]
+        call: CallRef,
+    },
+    /// Somebody gave more time.
+    #[serde(rename = "pending.extended")]
+    PendingExtended {
+        #[serde(flatten)]
+        call: CallRef,
+        until: Timestamp,
+        by: String,
+    },
+    /// What a call was cleared for is no longer what would run; it is checked again.
+    #[serde(rename = "tool.drifted")]
+    Drifted {
+        #[serde(flatten)]
+        call: CallRef,
+        /// What differs, in words.
+        changed: Vec<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        differences: Option<Vec<Difference>>,
+    },
+    /// The model asks a person something.
+    #[serde(rename = "question.asked")]
+    QuestionAsked {
+        #[serde(flatten)]
+        call: CallRef,
+    },
+    /// They answered.
+    #[serde(rename = "question.answered")]
+    QuestionAnswered {
+        #[serde(flatten)]
+        call: CallRef,
+        by: String,
+        via: Channel,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        answer: Option<String>,
     },
     /// Arguments or an answer do not fit; `target` is `arguments` or `output`.
     #[serde(rename = "validation.failed")]
@@ -345,6 +398,12 @@ impl Fact {
             Self::BudgetExhausted { .. } => "tool.budget.exhausted",
             Self::ApprovalRequested { .. } => "approval.requested",
             Self::ApprovalDecided { .. } => "approval.decided",
+            Self::ApprovalExpired { .. } => "approval.expired",
+            Self::PendingExpired { .. } => "pending.expired",
+            Self::PendingExtended { .. } => "pending.extended",
+            Self::Drifted { .. } => "tool.drifted",
+            Self::QuestionAsked { .. } => "question.asked",
+            Self::QuestionAnswered { .. } => "question.answered",
             Self::ValidationFailed { .. } => "validation.failed",
             Self::OutputValidated => "output.validated",
             Self::MessageAdded { .. } => "message.added",

@@ -10,7 +10,8 @@ use crate::core::chat::{Part, Reply};
 use crate::core::error::Failure;
 use crate::core::id::{CallId, ModelName, RunId};
 use crate::core::run::{
-    Answer, Budget, Call, CallVerdict, Decision, Ending, Event, Offer, OutputVerdict, Recorded, Rejection, Run,
+    Answer, Budget, Call, CallState, CallVerdict, Decision, Ending, Event, Offer, OutputVerdict, Recorded, Rejection,
+    Run,
 };
 use crate::core::tool::{Arguments, Outcome, Problem, ToolCall};
 use crate::ports::Delta;
@@ -132,6 +133,21 @@ impl Lifecycle {
             }
             Event::CallChecked { call, verdict } => self.call_checked(call, verdict),
             Event::ApprovalDecided { call, decision } => self.approval_decided(call, decision),
+            Event::CallDrifted { call, differences, .. } => vec![Fact::Drifted {
+                call: self.call_ref(call),
+                changed: differences.iter().map(|difference| difference.what.clone()).collect(),
+                differences: (self.content == Content::Include).then(|| differences.clone()),
+            }],
+            Event::Extended { call, until, by } => {
+                vec![Fact::PendingExtended { call: self.call_ref(call), until: *until, by: by.clone() }]
+            }
+            Event::Expired { call } => vec![self.expired(call)],
+            Event::QuestionAnswered { call, answer } => vec![Fact::QuestionAnswered {
+                call: self.call_ref(call),
+                by: answer.by.clone(),
+                via: answer.via,
+                answer: self.said(|| answer.choice.to_words()),
+            }],
             Event::CallsStarted { calls } => calls.iter().map(|call| self.call_started(call)).collect(),
             Event::CallCompleted { call, outcome, stderr } => vec![self.call_completed(call, outcome, stderr, at)],
             Event::InputRequired { call, needed } => vec![Fact::InputRequired {
@@ -198,9 +214,13 @@ impl Lifecycle {
     fn call_checked(&self, call: &CallId, verdict: &CallVerdict) -> Vec<Fact> {
         match verdict {
             CallVerdict::Run { .. } => self.external_requested(call, None),
-            CallVerdict::Ask { rule, why } => {
-                vec![Fact::ApprovalRequested { call: self.call_ref(call), rule: rule.clone(), why: why.clone() }]
-            }
+            CallVerdict::Ask { rule, why, policy, within_s } => vec![Fact::ApprovalRequested {
+                call: self.call_ref(call),
+                rule: rule.clone(),
+                why: why.clone(),
+                policy: policy.clone(),
+                within_s: *within_s,
+            }],
             CallVerdict::Rejected { reason, message } => {
                 let quotes = *reason == Rejection::InvalidArguments && self.content == Content::Omit;
                 let rejected = Fact::Rejected {
@@ -214,7 +234,11 @@ impl Lifecycle {
                         let call_id = Some(call.clone());
                         vec![Fact::ValidationFailed { target: "arguments", call_id, problems }, rejected]
                     }
-                    Rejection::Unknown | Rejection::Denied | Rejection::Budget | Rejection::Deferred => vec![rejected],
+                    Rejection::Unknown
+                    | Rejection::Denied
+                    | Rejection::Budget
+                    | Rejection::Deferred
+                    | Rejection::Expired => vec![rejected],
                 }
             }
         }
@@ -226,7 +250,9 @@ impl Lifecycle {
             call: self.call_ref_with(call, edited),
             answer: decision.answer,
             by: decision.by.clone(),
+            via: decision.via,
             scope: decision.scope,
+            covers: decision.covers,
             edited: edited.is_some(),
             reason: decision.reason.clone(),
         }];
@@ -237,9 +263,18 @@ impl Lifecycle {
     }
 
     fn external_requested(&self, id: &CallId, edited: Option<&Arguments>) -> Vec<Fact> {
-        match self.call(id).is_some_and(Call::is_external) {
-            true => vec![Fact::ExternalRequested { call: self.call_ref_with(id, edited) }],
-            false => Vec::new(),
+        match self.call(id) {
+            Some(call) if call.is_external() => vec![Fact::ExternalRequested { call: self.call_ref_with(id, edited) }],
+            Some(call) if call.is_question() => vec![Fact::QuestionAsked { call: self.call_ref_with(id, edited) }],
+            Some(_) | None => Vec::new(),
+        }
+    }
+
+    fn expired(&self, id: &CallId) -> Fact {
+        let call = self.call_ref(id);
+        match self.call(id).map(|call| &call.state) {
+            Some(CallState::Asked { .. }) => Fact::ApprovalExpired { call },
+            Some(_) | None => Fact::PendingExpired { call },
         }
     }
 

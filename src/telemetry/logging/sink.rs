@@ -133,6 +133,12 @@ fn record(event: &LifecycleEvent) {
         | Fact::McpCompleted { .. }
         | Fact::BuiltinExecuting { .. }
         | Fact::BuiltinCompleted { .. }
+        | Fact::ApprovalExpired { .. }
+        | Fact::PendingExpired { .. }
+        | Fact::PendingExtended { .. }
+        | Fact::Drifted { .. }
+        | Fact::QuestionAsked { .. }
+        | Fact::QuestionAnswered { .. }
         | Fact::InputGiven { .. }
         | Fact::ExternalCompleted { .. }
         | Fact::ApprovalRequested { .. }

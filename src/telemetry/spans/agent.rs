@@ -96,14 +96,8 @@ pub(super) fn outcome(finish: Finish<'_>, owed: &[Debt], content: SpanContent, t
 /// What a waiting run is owed, as its output: readers list runs by the input and output of the root.
 fn owed_text(debts: &[Debt]) -> String {
     let owed = |debt: &Debt| {
-        let (name, arguments) = match debt {
-            Debt::ExternalResult { name, arguments, .. }
-            | Debt::Approval { name, arguments, .. }
-            | Debt::Input { name, arguments, .. }
-            | Debt::Task { name, arguments, .. } => (name, arguments),
-        };
-        let arguments = arguments_text(arguments);
-        json!({ "kind": debt.kind(), "call_id": debt.call_id(), "tool": name, "arguments": arguments })
+        let arguments = arguments_text(&debt.arguments());
+        json!({ "kind": debt.kind(), "call_id": debt.call_id(), "tool": debt.name(), "arguments": arguments })
     };
     json!({ "status": "pending", "pending": debts.iter().map(owed).collect::<Vec<_>>() }).to_string()
 }
@@ -116,7 +110,7 @@ pub(super) fn mistake(event: &Event, at: Timestamp, content: SpanContent) -> Opt
             Some(SpanEvent::exception(reason.as_str(), "the call could not be used", at))
         }
         Rejection::Unknown | Rejection::InvalidArguments => Some(SpanEvent::exception(reason.as_str(), message, at)),
-        Rejection::Denied | Rejection::Budget | Rejection::Deferred => None,
+        Rejection::Denied | Rejection::Budget | Rejection::Deferred | Rejection::Expired => None,
     }
 }
 
@@ -129,6 +123,12 @@ pub(super) fn note(event: &LifecycleEvent) -> Option<SpanEvent> {
         | Fact::BudgetExhausted { .. }
         | Fact::ApprovalRequested { .. }
         | Fact::ApprovalDecided { .. }
+        | Fact::ApprovalExpired { .. }
+        | Fact::PendingExpired { .. }
+        | Fact::PendingExtended { .. }
+        | Fact::Drifted { .. }
+        | Fact::QuestionAsked { .. }
+        | Fact::QuestionAnswered { .. }
         | Fact::ExternalRequested { .. }
         | Fact::InputRequired { .. }
         | Fact::InputGiven { .. }

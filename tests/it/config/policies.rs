@@ -11,7 +11,14 @@ fn mcp_tool(server: &str, name: &str, read_only: Option<bool>, trusted: bool) ->
     let annotations = Annotations { read_only_hint: read_only, ..Annotations::default() };
     let (input_schema, output_schema) = (json!({"type": "object"}), None);
     let tool = McpTool { name: name.into(), description: String::new(), input_schema, output_schema, annotations };
-    let offer = ServerTools { server: server.into(), trusted, tools: vec![tool], left_out: Vec::new(), stale: None };
+    let offer = ServerTools {
+        server: server.into(),
+        trusted,
+        endpoint: None,
+        tools: vec![tool],
+        left_out: Vec::new(),
+        stale: None,
+    };
     only(Toolset::assemble(&[], &[offer], &ToolsetRules::default()))
 }
 
@@ -25,7 +32,7 @@ fn only(tools: Toolset) -> Tool {
 }
 
 fn verdict(policy: &Policy, tool: &Tool) -> Verdict {
-    policy.judge(&Subject { tool, agent: None }).verdict
+    policy.judge(&Subject { tool, agent: None, principal: None, arguments: None }).verdict
 }
 
 #[test]

@@ -1,17 +1,22 @@
 //! A memory of approvals that counts how it is asked and can be made to fail.
 
-use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use toolgate::ports::{ApprovalCache, ApprovalKey, Grant, StoreError};
+use jiff::Timestamp;
+use toolgate::core::id::GrantId;
+use toolgate::core::run::Granted;
+use toolgate::ports::{ApprovalCache, Asker, Grant, GrantFilter, Guarded, Revoked, StoreError};
+use toolgate::stores::MemoryStore;
 
 #[derive(Default)]
 pub(crate) struct CountingApprovals {
-    grants: Mutex<HashSet<ApprovalKey>>,
+    kept: MemoryStore,
     batches: Mutex<Vec<Vec<String>>>,
+    holds: Mutex<Vec<usize>>,
     broken: AtomicBool,
+    fickle: AtomicBool,
 }
 
 impl CountingApprovals {
@@ -20,9 +25,19 @@ impl CountingApprovals {
         self.batches.lock().unwrap().clone()
     }
 
+    /// How many grants it was asked about each time, right before they were made use of.
+    pub(crate) fn holds(&self) -> Vec<usize> {
+        self.holds.lock().unwrap().clone()
+    }
+
     /// From now on it neither answers nor remembers.
     pub(crate) fn break_down(&self) {
         self.broken.store(true, Ordering::SeqCst);
+    }
+
+    /// From now on whatever it finds is taken back right afterwards.
+    pub(crate) fn revoke_when_looked_up(&self) {
+        self.fickle.store(true, Ordering::SeqCst);
     }
 
     fn check(&self) -> Result<(), StoreError> {
@@ -33,16 +48,37 @@ impl CountingApprovals {
 
 #[async_trait]
 impl ApprovalCache for CountingApprovals {
-    async fn granted(&self, keys: &[ApprovalKey]) -> Result<Vec<bool>, StoreError> {
-        self.batches.lock().unwrap().push(keys.iter().map(|key| key.tool.to_string()).collect());
+    async fn granted(&self, asker: &Asker, tools: &[Guarded], now: Timestamp) -> Result<Vec<Granted>, StoreError> {
+        self.batches.lock().unwrap().push(tools.iter().map(|guarded| guarded.tool.to_string()).collect());
         self.check()?;
-        let grants = self.grants.lock().unwrap();
-        Ok(keys.iter().map(|key| grants.contains(key)).collect())
+        let found = self.kept.granted(asker, tools, now).await?;
+        if self.fickle.load(Ordering::SeqCst) {
+            for granted in &found {
+                self.kept.revoke(&granted.grant, &Revoked { at: now, by: "ann".into() }).await?;
+            }
+        }
+        Ok(found)
+    }
+
+    async fn hold(&self, grants: &[GrantId], now: Timestamp) -> Result<Vec<bool>, StoreError> {
+        assert!(!grants.is_empty(), "a question about nothing");
+        self.holds.lock().unwrap().push(grants.len());
+        self.check()?;
+        self.kept.hold(grants, now).await
     }
 
     async fn grant(&self, grant: &Grant) -> Result<(), StoreError> {
         self.check()?;
-        self.grants.lock().unwrap().insert(grant.key.clone());
-        Ok(())
+        self.kept.grant(grant).await
+    }
+
+    async fn grants(&self, filter: &GrantFilter, now: Timestamp) -> Result<Vec<Grant>, StoreError> {
+        self.check()?;
+        self.kept.grants(filter, now).await
+    }
+
+    async fn revoke(&self, grant: &GrantId, revoked: &Revoked) -> Result<Option<Grant>, StoreError> {
+        self.check()?;
+        self.kept.revoke(grant, revoked).await
     }
 }

@@ -76,8 +76,14 @@ impl FakeServers {
     /// Puts a tool on offer, or changes its definition.
     pub(crate) fn offer(&self, server: &str, tool: McpTool) {
         let mut world = self.world();
-        let empty =
-            ServerTools { server: server.into(), trusted: false, tools: Vec::new(), left_out: Vec::new(), stale: None };
+        let empty = ServerTools {
+            server: server.into(),
+            trusted: false,
+            endpoint: None,
+            tools: Vec::new(),
+            left_out: Vec::new(),
+            stale: None,
+        };
         let served = world.servers.entry(server.into()).or_insert(empty);
         served.tools.retain(|known| known.name != tool.name);
         served.tools.push(tool);
@@ -91,6 +97,13 @@ impl FakeServers {
         let mut world = self.world();
         world.servers.get_mut(&ServerId::from(server)).unwrap().trusted = true;
         world.repeatable.insert(name.into());
+    }
+
+    /// Puts another program, or address, in the place of a server, with the same name and the same tools.
+    pub(crate) fn replace(&self, server: &str, endpoint: &str) {
+        let mut world = self.world();
+        world.servers.get_mut(&ServerId::from(server)).unwrap().endpoint = Some(endpoint.into());
+        world.generation += 1;
     }
 
     /// Takes a tool off the offer.

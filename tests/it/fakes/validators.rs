@@ -62,7 +62,8 @@ fn check(schema: &Value, value: &Value, path: &str, problems: &mut Vec<Problem>)
                     }
                 }
             }
-            "properties" | "default" => {}
+            // What a question to a person has to be is looked at elsewhere, too.
+            "properties" | "default" | "additionalProperties" | "minLength" | "items" | "description" => {}
             unknown => panic!("the strict validator does not know the keyword {unknown:?}"),
         }
     }
@@ -78,6 +79,8 @@ fn is_a(value: &Value, kind: &str) -> bool {
         "object" => value.is_object(),
         "string" => value.is_string(),
         "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
         unknown => panic!("the strict validator does not know the type {unknown:?}"),
     }
 }

@@ -70,6 +70,7 @@ fn declared(schema: Value) -> Arc<Toolset> {
         input_schema: schema,
         result_schema: None,
         priority: 0,
+        deadline_s: None,
     };
     Arc::new(Toolset::assemble(&[tool], &[], &ToolsetRules::default()))
 }
@@ -492,6 +493,7 @@ async fn a_tool_that_the_api_would_refuse_does_not_cost_the_others() {
         input_schema: schema,
         result_schema: None,
         priority: 0,
+        deadline_s: None,
     };
     let external = [tool("bad", json!({"properties": {"$top": {}}})), tool("good", json!({"type": "object"}))];
     let tools = Arc::new(Toolset::assemble(&external, &[], &ToolsetRules::default()));

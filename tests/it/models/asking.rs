@@ -89,6 +89,7 @@ pub(crate) fn tools(names: &[&str]) -> Arc<Toolset> {
             input_schema: serde_json::json!({"type": "object"}),
             result_schema: None,
             priority: 0,
+            deadline_s: None,
         })
         .collect();
     Arc::new(Toolset::assemble(&external, &[], &ToolsetRules::default()))

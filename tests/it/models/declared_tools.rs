@@ -80,6 +80,7 @@ fn anthropic_is_sent_as_many_strict_tools_as_it_takes_and_the_others_without() {
         input_schema: schema.clone(),
         result_schema: None,
         priority: 0,
+        deadline_s: None,
     };
     let tools: Vec<ExternalTool> = (0..22).map(|number| tool(&format!("look_{number:03}"))).collect();
     let asked = Ask { tools: Arc::new(Toolset::assemble(&tools, &[], &ToolsetRules::default())), ..ask([user("a")]) };

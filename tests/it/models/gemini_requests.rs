@@ -493,6 +493,7 @@ fn a_tool_is_fitted_to_what_gemini_takes_and_our_own_copy_stays() {
             input_schema: input_schema.clone(),
             result_schema: None,
             priority: 0,
+            deadline_s: None,
         };
         let tools = Toolset::assemble(&[tool], &[], &ToolsetRules::default());
         let tool = tools.iter().next().unwrap().clone();

@@ -462,6 +462,7 @@ pub(crate) fn tool(input_schema: Value) -> ExternalTool {
         input_schema,
         result_schema: None,
         priority: 0,
+        deadline_s: None,
     }
 }
 

@@ -169,18 +169,6 @@ async fn what_the_policy_denies_is_refused_without_asking() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_changed_while_a_person_thought_is_not_called() {
-    let world = guarded(json!([deletion(), say("Done.")])).ready().await;
-    let run = world.run().await.run_id;
-    world.servers.offer("files", McpTool { description: "sends it away".into(), ..tool("delete") });
-
-    let report = world.resume(&run, decisions([("call_1_1", yes())])).await.unwrap();
-
-    assert_eq!(world.servers.calls(), [""; 0]);
-    assert!(answer_to(&report, "call_1_1").contains("definition of this tool changed"), "{:#?}", said(&report));
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_tool_that_vanished_while_a_person_thought_is_not_called() {
     let world = guarded(json!([deletion(), say("Done.")])).ready().await;
     let run = world.run().await.run_id;

@@ -132,7 +132,9 @@ async fn a_result_that_comes_after_the_deadline_finds_the_run_over() {
     let run = world.run().await.run_id;
     tokio::time::sleep(LEASE * 5).await;
 
-    let report = world.resume(&run, results([("call_1_1", json!("ordered"))])).await.unwrap();
+    let refused = world.resume(&run, results([("call_1_1", json!("ordered"))])).await.unwrap_err();
+    let report = world.runner.report(&run).await.unwrap();
 
-    assert_eq!(report.error.unwrap().code, ErrorCode::DeadlineExceeded);
+    assert!(refused.to_string().contains("the run is over: expired"), "{refused}");
+    assert_eq!(report.error.unwrap().code, ErrorCode::Expired);
 }

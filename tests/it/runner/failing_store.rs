@@ -41,7 +41,7 @@ fn answers(report: &Report) -> Resume {
                 resume.results.push(ResultFor::output(call_id.clone(), json!("ordered")));
             }
             Debt::Approval { call_id, .. } => resume.decisions.push((call_id.clone(), yes())),
-            Debt::Input { .. } | Debt::Task { .. } => panic!("nothing was put aside"),
+            Debt::Question { .. } | Debt::Input { .. } | Debt::Task { .. } => panic!("nothing was put aside"),
         }
     }
     resume

@@ -34,6 +34,7 @@ impl McpServers for Ledger {
         let offer = |server: &ServerId| ServerTools {
             server: server.clone(),
             trusted: false,
+            endpoint: None,
             tools: vec![tool("enter")],
             left_out: Vec::new(),
             stale: None,

@@ -28,6 +28,8 @@ on_every_store! {
             name: toolgate::core::tool::external_name("order"),
             arguments: Arguments::from_value(json!({"item": "tea"})),
             result_schema: None,
+            since: report.pending[0].since(),
+            until: None,
         };
         assert_eq!(report.pending, [owed]);
     }

@@ -190,9 +190,9 @@ async fn a_task_is_stopped_when_its_run_comes_to_its_deadline() {
     let waiting = world.run().await;
     tokio::time::sleep(Duration::from_secs(2)).await;
 
-    let report = world.resume(&waiting.run_id, given("call_1_2")).await.unwrap();
+    world.resume(&waiting.run_id, given("call_1_2")).await.unwrap_err();
 
-    assert_eq!(report.status, Status::Failed);
+    assert_eq!(world.runner.report(&waiting.run_id).await.unwrap().status, Status::Expired);
     assert_eq!(stopped(&world).await, [TASK]);
 }
 

@@ -124,7 +124,7 @@ pub(super) fn partly(resume: Resume) -> Resume {
 }
 
 pub(super) fn yes() -> Decision {
-    Decision { answer: Answer::Approve, by: "ann".into(), reason: None, scope: Scope::Once, edited_arguments: None }
+    Decision::new(Answer::Approve, "ann")
 }
 
 pub(super) fn yes_for_the_session() -> Decision {

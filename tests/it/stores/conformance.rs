@@ -52,9 +52,11 @@ macro_rules! conforms {
             a_renewed_lease_holds
             a_run_that_its_owner_does_not_name_is_not_renewed
             two_workers_claim_no_run_twice
-            a_grant_covers_exactly_its_key
+            a_grant_covers_the_calls_it_was_given_for
             granting_twice_is_granting_once
-            a_batch_of_keys_is_answered_in_order
+            a_batch_finds_every_tool_that_is_covered_under_its_own_name
+            a_grant_ends_with_its_time_or_when_it_is_revoked
+            grants_are_listed_newest_first_and_filtered
             a_blob_comes_back_exactly_as_it_went_in
             the_same_bytes_are_one_blob_under_their_first_type
             what_was_never_put_is_not_there

@@ -8,12 +8,10 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use tempfile::TempDir;
 use toolgate::core::json;
 use toolgate::core::run::{Event, OutputVerdict, Status};
-use toolgate::core::tool::ToolName;
-use toolgate::ports::{
-    AppendError, ApprovalCache, ApprovalKey, Blob, BlobStore, Grant, RunFilter, RunStore, StoreError,
-};
+use toolgate::ports::{AppendError, ApprovalCache, Blob, BlobStore, GrantFilter, RunFilter, RunStore, StoreError};
 use toolgate::stores::{Durability, SqliteStore};
 
+use super::conformance::grant;
 use super::journals::{Appending, LONG, any, append, fact, facts, node, run};
 
 fn file(directory: &TempDir) -> PathBuf {
@@ -41,17 +39,17 @@ async fn a_store_reopened_from_its_file_has_everything() {
     let store = open(&file(&directory)).await;
     let owned = append(run(1), 0, 3).by("node_a");
     let waiting = append(run(2), 0, 2).leaving(Status::Pending);
-    let key = ApprovalKey { session: "s".into(), tool: ToolName::parse("t").unwrap(), hash: "h".to_owned() };
+    let given = grant("g", "h");
     store.append(owned.clone()).await.unwrap();
     store.append(waiting.clone()).await.unwrap();
-    store.grant(&Grant { key: key.clone(), by: "ada".to_owned() }).await.unwrap();
+    store.grant(&given).await.unwrap();
     store.close().await;
 
     let store = open(&file(&directory)).await;
     assert_eq!(store.list(&RunFilter::default()).await.unwrap(), [waiting.row, owned.row]);
     assert_eq!(store.load(&run(1), 0).await.unwrap(), facts(0, 3));
     assert_eq!(store.load(&run(2), 0).await.unwrap(), facts(0, 2));
-    assert_eq!(store.granted(&[key]).await.unwrap(), [true]);
+    assert_eq!(store.grants(&GrantFilter::default(), jiff::Timestamp::now()).await.unwrap(), [given]);
     let other = store.append(append(run(1), 3, 1).by("node_b")).await;
     assert_eq!(other, Err(AppendError::Owned(node("node_a"))));
 }

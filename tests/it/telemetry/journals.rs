@@ -11,7 +11,7 @@ use toolgate::core::id::{ModelName, RunId};
 use toolgate::core::policy::Policy;
 use toolgate::core::run::{
     Answer, CallVerdict, Candidate, Decision, Ending, Event, InputGiven, Limits, Offer, Output, OutputVerdict,
-    Recorded, Rejection, Right, Run, Scope, Spec, Started, Trigger,
+    Recorded, Rejection, Right, Run, Spec, Started, Trigger,
 };
 use toolgate::core::tool::{
     Annotations, ExternalTool, FailureKind, InputNeeded, McpTool, Outcome, Problem, Question, Reaction, ServerTools,
@@ -148,18 +148,14 @@ pub(crate) fn approved_call(start: Timestamp) -> Journal {
     journal.selects(0, &["call_e"], &[]);
     journal.then(Event::CallChecked {
         call: "call_e".into(),
-        verdict: CallVerdict::Ask { rule: Some("files".into()), why: "files are private".into() },
-    });
-    journal.then(Event::ApprovalDecided {
-        call: "call_e".into(),
-        decision: Decision {
-            answer: Answer::Approve,
-            by: "ann".into(),
-            reason: None,
-            scope: Scope::Once,
-            edited_arguments: None,
+        verdict: CallVerdict::Ask {
+            rule: Some("files".into()),
+            why: "files are private".into(),
+            policy: None,
+            within_s: None,
         },
     });
+    journal.then(Event::ApprovalDecided { call: "call_e".into(), decision: Decision::new(Answer::Approve, "ann") });
     journal.resumes();
     journal.sends(&["call_e"]);
     journal.settles("call_e", Outcome::Returned(ToolOutput::text("127.0.0.1 localhost")));
@@ -299,6 +295,7 @@ impl Journal {
     pub(crate) fn start(name: &str, trace: u8, start: Timestamp, shape: impl FnOnce(&mut Spec)) -> Self {
         let mut spec = Spec {
             agent: "assistant".into(),
+            principal: None,
             model: "main".into(),
             system: "You are helpful.".into(),
             servers: vec!["weather".into(), "files".into()],
@@ -306,6 +303,7 @@ impl Journal {
             external_tools: vec![],
             tools: Default::default(),
             tiers: Default::default(),
+            ask_human: None,
             on_deny: Default::default(),
             in_doubt: Default::default(),
             output_schema: None,
@@ -376,7 +374,7 @@ impl Journal {
     }
 
     pub(crate) fn allows(&mut self, call: &str) {
-        let verdict = CallVerdict::Run { by: Right::Policy { rule: None } };
+        let verdict = CallVerdict::Run { by: Right::Policy { rule: None, policy: None } };
         self.then(Event::CallChecked { call: call.into(), verdict });
     }
 
@@ -432,6 +430,7 @@ fn toolset() -> Toolset {
     let server = |name: &str, tool: McpTool| ServerTools {
         server: name.into(),
         trusted: false,
+        endpoint: None,
         tools: vec![tool],
         left_out: vec![],
         stale: None,
@@ -442,6 +441,7 @@ fn toolset() -> Toolset {
         input_schema: json!({ "type": "object" }),
         result_schema: None,
         priority: 0,
+        deadline_s: None,
     };
     let servers = [
         server("weather", tool("today", "Today's weather.", city)),

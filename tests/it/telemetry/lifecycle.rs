@@ -87,6 +87,8 @@ fn a_waiting_run_tells_what_it_is_owed() {
         name: ToolName::parse("ext_ask_user").unwrap(),
         arguments: Arguments::parse("{\"question\":\"Which day?\"}"),
         result_schema: None,
+        since: None,
+        until: None,
     };
     let event = LifecycleEvent::pending(&"run_1".into(), START, 2, &[debt], Content::Omit);
     assert_eq!(

@@ -36,7 +36,8 @@ impl Projector {
                 self.held.extend(held);
                 true
             }
-            Event::MessageAdded { .. } | Event::InputGiven { .. } => true,
+            Event::MessageAdded { .. } | Event::InputGiven { .. } | Event::QuestionAnswered { .. } => true,
+            Event::Extended { .. } | Event::Expired { .. } => true,
             Event::Started(_)
             | Event::Resumed { .. }
             | Event::ToolsListed { .. }
@@ -47,6 +48,7 @@ impl Projector {
             | Event::OutputValidated { .. }
             | Event::TierSelected { .. }
             | Event::CallChecked { .. }
+            | Event::CallDrifted { .. }
             | Event::CallsStarted { .. }
             | Event::InputRequired { .. }
             | Event::TaskStarted { .. }

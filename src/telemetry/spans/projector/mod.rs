@@ -193,6 +193,10 @@ impl Projector {
             | Event::TierSelected { .. }
             | Event::CallChecked { .. }
             | Event::ApprovalDecided { .. }
+            | Event::CallDrifted { .. }
+            | Event::Extended { .. }
+            | Event::Expired { .. }
+            | Event::QuestionAnswered { .. }
             | Event::InputGiven { .. }
             | Event::MessageAdded { .. } => Vec::new(),
         }
@@ -270,6 +274,10 @@ impl Projector {
             | Event::TierSelected { .. }
             | Event::CallChecked { .. }
             | Event::ApprovalDecided { .. }
+            | Event::CallDrifted { .. }
+            | Event::Extended { .. }
+            | Event::Expired { .. }
+            | Event::QuestionAnswered { .. }
             | Event::CallsStarted { .. }
             | Event::CallCompleted { .. }
             | Event::InputRequired { .. }

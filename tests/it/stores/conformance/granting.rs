@@ -2,46 +2,144 @@
 
 use std::sync::Arc;
 
-use toolgate::core::tool::ToolName;
-use toolgate::ports::{ApprovalKey, Grant};
+use jiff::Timestamp;
+use toolgate::core::run::{Channel, Granted};
+use toolgate::core::tool::{Origin, ToolName};
+use toolgate::ports::{Asker, Grant, GrantFilter, Guarded, Revoked};
 
 use super::Store;
 
-fn key(session: &str, tool: &str, hash: &str) -> ApprovalKey {
-    ApprovalKey { session: session.into(), tool: ToolName::parse(tool).unwrap(), hash: hash.to_owned() }
+pub(crate) fn grant(id: &str, definition: &str) -> Grant {
+    Grant {
+        id: id.into(),
+        session: None,
+        agent: "desk".into(),
+        principal: None,
+        tool: name("mcp_disk_delete"),
+        origin: Origin::Mcp { server: "disk".into(), tool: "delete".into() },
+        definition: definition.to_owned(),
+        arguments: None,
+        summary: "disk: delete(path: \"a\")".to_owned(),
+        by: "ada".to_owned(),
+        via: Channel::Library,
+        reason: None,
+        run: "run_a".into(),
+        call: "call_1".into(),
+        created_at: at(100),
+        expires_at: None,
+        revoked: None,
+    }
 }
 
-fn grant(key: ApprovalKey) -> Grant {
-    Grant { key, by: "ada".to_owned() }
+fn name(tool: &str) -> ToolName {
+    ToolName::parse(tool).unwrap()
 }
 
-pub(crate) async fn a_grant_covers_exactly_its_key<S: Store>(store: Arc<S>) {
-    store.grant(&grant(key("s", "mcp_disk_delete", "h"))).await.unwrap();
-    let asked = [
-        key("s", "mcp_disk_delete", "h"),
-        key("other", "mcp_disk_delete", "h"),
-        key("s", "mcp_disk_move", "h"),
-        key("s", "mcp_disk_delete", "changed"),
-    ];
-    assert_eq!(store.granted(&asked).await.unwrap(), [true, false, false, false]);
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+pub(crate) fn asker(session: &str) -> Asker {
+    Asker { session: session.into(), agent: "desk".into(), principal: None }
+}
+
+pub(crate) fn guarded(definition: &str) -> Guarded {
+    Guarded { tool: name("mcp_disk_delete"), definition: definition.to_owned() }
+}
+
+fn ids(mut granted: Vec<Granted>) -> Vec<String> {
+    granted.sort_by_key(|granted| granted.grant.clone());
+    granted.into_iter().map(|granted| granted.grant.to_string()).collect()
+}
+
+pub(crate) async fn a_grant_covers_the_calls_it_was_given_for<S: Store>(store: Arc<S>) {
+    let of_the_session = Grant { session: Some("s".into()), ..grant("in_session", "h") };
+    let of_ann = Grant { principal: Some("ann".into()), ..grant("of_ann", "h") };
+    for given in [of_the_session, of_ann, grant("always", "h")] {
+        store.grant(&given).await.unwrap();
+    }
+    let found = |asker: Asker, definition: &'static str| {
+        let store = store.clone();
+        async move { ids(store.granted(&asker, &[guarded(definition)], at(200)).await.unwrap()) }
+    };
+    assert_eq!(found(asker("s"), "h").await, ["always", "in_session"]);
+    assert_eq!(found(asker("another"), "h").await, ["always"]);
+    assert_eq!(found(asker("s"), "changed").await, [""; 0]);
+    assert_eq!(found(Asker { agent: "another".into(), ..asker("s") }, "h").await, [""; 0]);
+    assert_eq!(found(Asker { principal: Some("ann".into()), ..asker("s") }, "h").await, ["of_ann"]);
+    assert_eq!(found(Asker { principal: Some("bob".into()), ..asker("s") }, "h").await, [""; 0]);
 }
 
 pub(crate) async fn granting_twice_is_granting_once<S: Store>(store: Arc<S>) {
-    let given = grant(key("s", "t", "h"));
+    let given = grant("g", "h");
     store.grant(&given).await.unwrap();
     store.grant(&given).await.unwrap();
     store.grant(&Grant { by: "bob".to_owned(), ..given.clone() }).await.unwrap();
-    assert_eq!(store.granted(&[given.key]).await.unwrap(), [true]);
+    assert_eq!(store.grants(&GrantFilter::default(), at(200)).await.unwrap(), [given]);
 }
 
-pub(crate) async fn a_batch_of_keys_is_answered_in_order<S: Store>(store: Arc<S>) {
-    assert!(store.granted(&[]).await.unwrap().is_empty());
-    let keys: Vec<_> = (0..300).map(|number| key("s '\"🦀", &format!("t{number}"), "[\"h\"]")).collect();
-    for key in keys.iter().step_by(3) {
-        store.grant(&grant(key.clone())).await.unwrap();
+pub(crate) async fn a_batch_finds_every_tool_that_is_covered_under_its_own_name<S: Store>(store: Arc<S>) {
+    assert!(store.granted(&asker("s"), &[], at(200)).await.unwrap().is_empty());
+    let tool = |number: usize| Guarded { tool: name(&format!("t{number}")), definition: format!("[\"h '{number}🦀") };
+    for number in (0..300).step_by(3) {
+        store.grant(&grant(&format!("g{number}"), &tool(number).definition)).await.unwrap();
     }
-    let mut asked = keys.clone();
-    asked.extend(keys.into_iter().rev());
-    let expected: Vec<_> = (0..300).chain((0..300).rev()).map(|number| number % 3 == 0).collect();
-    assert_eq!(store.granted(&asked).await.unwrap(), expected);
+    let asked: Vec<_> = (0..300).map(tool).collect();
+    let mut found: Vec<String> =
+        store.granted(&asker("s"), &asked, at(200)).await.unwrap().iter().map(|one| one.tool.to_string()).collect();
+    let mut expected: Vec<String> = (0..300).step_by(3).map(|number| format!("t{number}")).collect();
+    found.sort();
+    expected.sort();
+    assert_eq!(found, expected);
+}
+
+pub(crate) async fn a_grant_ends_with_its_time_or_when_it_is_revoked<S: Store>(store: Arc<S>) {
+    let brief = Grant { expires_at: Some(at(150)), arguments: Some("sha256:a".into()), ..grant("brief", "h") };
+    store.grant(&brief).await.unwrap();
+    store.grant(&grant("revoked", "h")).await.unwrap();
+    let hold = ["brief".into(), "revoked".into(), "unknown".into()];
+    assert_eq!(store.hold(&hold, at(149)).await.unwrap(), [true, true, false]);
+    let [found, _] = &store.granted(&asker("s"), &[guarded("h")], at(149)).await.unwrap()[..] else {
+        panic!("two hold")
+    };
+    assert_eq!((found.arguments.as_deref(), found.expires_at), (Some("sha256:a"), Some(at(150))));
+
+    let first = Revoked { at: at(160), by: "bob".to_owned() };
+    let revoked = store.revoke(&"revoked".into(), &first).await.unwrap().unwrap();
+    let again = store.revoke(&"revoked".into(), &Revoked { at: at(170), by: "eve".to_owned() }).await.unwrap().unwrap();
+    assert_eq!((revoked.revoked.as_ref(), &again), (Some(&first), &revoked));
+    assert_eq!(store.revoke(&"unknown".into(), &first).await.unwrap(), None);
+    // What was revoked does not come back because the same decision is written once more.
+    store.grant(&grant("revoked", "h")).await.unwrap();
+
+    assert_eq!(store.hold(&hold, at(165)).await.unwrap(), [false, false, false]);
+    assert!(store.granted(&asker("s"), &[guarded("h")], at(165)).await.unwrap().is_empty());
+    assert!(store.grants(&GrantFilter::default(), at(165)).await.unwrap().is_empty());
+    let all = GrantFilter { ended: true, ..GrantFilter::default() };
+    assert_eq!(store.grants(&all, at(165)).await.unwrap().len(), 2);
+}
+
+pub(crate) async fn grants_are_listed_newest_first_and_filtered<S: Store>(store: Arc<S>) {
+    let given = [
+        Grant { created_at: at(1), ..grant("old", "h") },
+        Grant { created_at: at(3), session: Some("s".into()), ..grant("in_session", "h") },
+        Grant { created_at: at(2), agent: "another".into(), ..grant("of_another", "h") },
+    ];
+    for grant in &given {
+        store.grant(grant).await.unwrap();
+    }
+    let listed = |filter: GrantFilter| {
+        let store = store.clone();
+        async move {
+            let found = store.grants(&filter, at(200)).await.unwrap();
+            found.into_iter().map(|grant| grant.id.to_string()).collect::<Vec<_>>()
+        }
+    };
+    assert_eq!(listed(GrantFilter::default()).await, ["in_session", "of_another", "old"]);
+    assert_eq!(
+        listed(GrantFilter { agent: Some("desk".into()), ..GrantFilter::default() }).await,
+        ["in_session", "old"]
+    );
+    let elsewhere = GrantFilter { session: Some("elsewhere".into()), ..GrantFilter::default() };
+    assert_eq!(listed(elsewhere).await, ["of_another", "old"]);
 }

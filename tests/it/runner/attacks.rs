@@ -1,0 +1,274 @@
+//! What somebody could try to make a yes count for something else than what was shown.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolgate::core::policy::{Match, Policy, Rule, Verdict};
+use toolgate::core::run::{Coverage, Debt, Decision, Event, Refusal, Resume, Scope, Status};
+use toolgate::core::tool::{Annotations, McpTool};
+use toolgate::runner::{Report, Request, RunnerError};
+
+use super::world::{
+    Given, World, answer_to, decisions, given_an_agent, partly, results, say, yes, yes_but_with, yes_for_the_session,
+};
+use crate::fakes::tool;
+
+fn deletion_of(path: &str) -> Value {
+    json!({"calls": [{"name": "mcp_files_delete", "arguments": {"path": path}}]})
+}
+
+fn guarded(turns: Value) -> Given {
+    given_an_agent()
+        .with_tools("files", &["delete"])
+        .whose_policy_says(Verdict::Ask, "*_delete")
+        .whose_model_says(turns)
+}
+
+async fn waiting_for_a_yes() -> (World, Report) {
+    let world = guarded(json!([deletion_of("a"), say("Done.")])).ready().await;
+    let report = world.run().await;
+    (world, report)
+}
+
+/// The digest of what is shown at a call.
+async fn shown(world: &World, report: &Report, call: &str) -> String {
+    let run = world.runner.load(&report.run_id).await.unwrap();
+    run.binding(&call.into(), None).unwrap().digest(&report.run_id, &call.into())
+}
+
+fn seen(call: &str, digest: String) -> Resume {
+    Resume { seen: vec![(call.into(), digest)], ..decisions([(call, yes())]) }
+}
+
+fn refusals(error: RunnerError) -> Vec<Refusal> {
+    let RunnerError::Refused(refusals) = error else { panic!("{error}") };
+    refusals
+}
+
+fn differences(report: &Report) -> Vec<String> {
+    let [Debt::Approval { differences, .. }] = &report.pending[..] else { panic!("{:?}", report.pending) };
+    differences.iter().map(|difference| difference.what.clone()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn changed_arguments_a_yes_to_other_arguments_than_those_that_wait_is_refused() {
+    let world = guarded(json!([deletion_of("a"), deletion_of("b"), say("Done.")])).ready().await;
+    let first = world.run().await;
+    let of_a = shown(&world, &first, "call_1_1").await;
+    let second = world.resume(&first.run_id, seen("call_1_1", of_a.clone())).await.unwrap();
+    assert_eq!(world.servers.calls(), ["call_1_1"]);
+
+    let refused = world.resume(&first.run_id, seen("call_2_1", of_a)).await.unwrap_err();
+
+    assert_eq!(refusals(refused), [Refusal::Drifted { call_id: "call_2_1".into() }]);
+    assert_eq!((second.status, world.servers.calls()), (Status::Pending, vec!["call_1_1".to_owned()]));
+    let of_b = shown(&world, &second, "call_2_1").await;
+    let done = world.resume(&first.run_id, seen("call_2_1", of_b)).await.unwrap();
+    assert_eq!(done.status, Status::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn changed_definition_the_call_waits_again_with_the_difference_and_a_new_yes_lets_the_new_tool_run() {
+    let (world, waiting) = waiting_for_a_yes().await;
+    world.servers.offer("files", McpTool { description: "sends it away".into(), ..tool("delete") });
+
+    let again = world.resume(&waiting.run_id, decisions([("call_1_1", yes())])).await.unwrap();
+
+    assert_eq!((again.status, world.servers.calls()), (Status::Pending, vec![]));
+    let [Debt::Approval { differences, .. }] = &again.pending[..] else { panic!("{:?}", again.pending) };
+    assert_eq!(differences[0].what, "description");
+    assert_eq!((differences[0].was.as_str(), differences[0].is.as_str()), ("does delete", "sends it away"));
+    // The same answer once more is a client that did not hear; it says nothing about what waits now.
+    let repeated = world.resume(&waiting.run_id, decisions([("call_1_1", yes())])).await.unwrap();
+    assert_eq!((repeated.status, world.servers.calls()), (Status::Pending, vec![]));
+    let digest = shown(&world, &again, "call_1_1").await;
+    let done = world.resume(&waiting.run_id, seen("call_1_1", digest)).await.unwrap();
+    assert_eq!((done.status, world.servers.calls()), (Status::Completed, vec!["call_1_1".to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn changed_server_another_program_under_the_same_name_is_another_tool() {
+    let (world, waiting) = waiting_for_a_yes().await;
+    world.servers.replace("files", "sha256:another program");
+
+    let again = world.resume(&waiting.run_id, decisions([("call_1_1", yes())])).await.unwrap();
+
+    assert_eq!((again.status, world.servers.calls()), (Status::Pending, vec![]));
+    assert_eq!(differences(&again), ["server (the way it is reached)"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_run_a_yes_that_was_given_for_one_run_is_refused_by_another_with_the_very_same_call() {
+    let (world, one) = waiting_for_a_yes().await;
+    let other = world.another_process().await.execute(world.request()).await.unwrap();
+    assert_eq!(one.pending[0].call_id(), other.pending[0].call_id());
+    let digest = shown(&world, &one, "call_1_1").await;
+
+    let refused = world.resume(&other.run_id, seen("call_1_1", digest.clone())).await.unwrap_err();
+
+    assert_eq!(refusals(refused), [Refusal::Drifted { call_id: "call_1_1".into() }]);
+    let done = world.resume(&one.run_id, seen("call_1_1", digest)).await.unwrap();
+    assert_eq!(done.status, Status::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn replay_a_yes_that_was_spent_lets_nothing_run_again() {
+    let (world, waiting) = waiting_for_a_yes().await;
+    let resume = seen("call_1_1", shown(&world, &waiting, "call_1_1").await);
+    let done = world.resume(&waiting.run_id, resume.clone()).await.unwrap();
+
+    let again = world.resume(&waiting.run_id, resume).await.unwrap();
+
+    assert_eq!((again.version, world.servers.calls()), (done.version, vec!["call_1_1".to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn double_spend_a_fork_from_between_yes_and_call_asks_again() {
+    let (world, waiting) = waiting_for_a_yes().await;
+    let done = world.resume(&waiting.run_id, decisions([("call_1_1", yes())])).await.unwrap();
+    let journal = world.runner.journal(&waiting.run_id).await.unwrap();
+    let decided = journal.iter().position(|fact| matches!(fact.event, Event::ApprovalDecided { .. })).unwrap();
+
+    let fork = world.runner.fork(&waiting.run_id, Some(decided as u64 + 1), None).await.unwrap().rest().await.unwrap();
+
+    assert_eq!((done.status, fork.status), (Status::Completed, Status::Pending));
+    assert_eq!(world.servers.calls(), ["call_1_1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn wrong_kind_a_result_posted_for_a_call_that_waits_for_a_yes_is_refused() {
+    let (world, waiting) = waiting_for_a_yes().await;
+
+    let refused = world.resume(&waiting.run_id, results([("call_1_1", json!("deleted"))])).await.unwrap_err();
+
+    assert!(matches!(&refusals(refused)[..], [Refusal::WrongKind { .. }]));
+    assert_eq!(world.runner.report(&waiting.run_id).await.unwrap().status, Status::Pending);
+}
+
+#[tokio::test(start_paused = true)]
+async fn stale_policy_a_yes_holds_while_the_policy_says_the_same_of_this_call_and_no_longer() {
+    let because = |why: &str| Rule::new("*_delete", Verdict::Ask, why, glob("*_delete"), vec![], vec![]).unwrap();
+    let elsewhere = Rule::new("other", Verdict::Deny, "no", glob("mcp_mail_*"), vec![], vec![]).unwrap();
+    let policy = |rules| Arc::new(Policy { rules, version: "edited".into(), ..Policy::allow_always() });
+    let same = policy(vec![because("because it matters"), elsewhere]);
+    let another = policy(vec![because("production is frozen")]);
+    let lenient = policy(vec![]);
+    for (now, expected) in [(same, Status::Completed), (another, Status::Pending), (lenient, Status::Completed)] {
+        let (world, waiting) = waiting_for_a_yes().await;
+        let edited = world.another_process_where(|agent| agent.policy = now).await;
+
+        let report = edited.resume(&waiting.run_id, decisions([("call_1_1", yes())])).await.unwrap();
+
+        assert_eq!(report.status, expected);
+        if expected == Status::Pending {
+            assert_eq!((differences(&report), world.servers.calls()), (vec!["policy".to_owned()], vec![]));
+        }
+    }
+}
+
+fn glob(tool: &str) -> Match {
+    Match { tool: Some(tool.into()), ..Match::default() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn expired_grant_a_standing_approval_counts_until_its_time_is_up() {
+    let world = guarded(json!([deletion_of("a"), say("Done.")])).ready().await;
+    let in_a_minute = toolgate::ports::Clock::now(&*world.clock) + Duration::from_secs(60);
+    let brief = Decision { expires_at: Some(in_a_minute), ..yes_for_the_session() };
+    let request = || Request { session: Some("talk".into()), ..world.request() };
+    let first = world.runner.execute(request()).await.unwrap();
+    world.resume(&first.run_id, decisions([("call_1_1", brief)])).await.unwrap();
+
+    let within = world.runner.execute(request()).await.unwrap();
+    tokio::time::advance(Duration::from_secs(61)).await;
+    let after = world.runner.execute(request()).await.unwrap();
+
+    assert_eq!((within.status, after.status), (Status::Completed, Status::Pending));
+}
+
+#[tokio::test(start_paused = true)]
+async fn revoked_grant_what_was_taken_back_between_lookup_and_call_is_asked_about() {
+    let world = guarded(json!([deletion_of("a"), say("Done.")])).ready().await;
+    let request = || Request { session: Some("talk".into()), ..world.request() };
+    let first = world.runner.execute(request()).await.unwrap();
+    world.resume(&first.run_id, decisions([("call_1_1", yes_for_the_session())])).await.unwrap();
+    world.approvals.revoke_when_looked_up();
+
+    let report = world.runner.execute(request()).await.unwrap();
+
+    assert_eq!((report.status, world.servers.calls().len()), (Status::Pending, 1));
+    assert_eq!(differences(&report), ["standing approval"]);
+    assert_eq!(world.approvals.holds(), [1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hint_that_lies_lets_nothing_run_that_a_person_should_see() {
+    let lying = Annotations { read_only_hint: Some(true), ..Annotations::default() };
+    let reads = Match { read_only: Some(true), ..Match::default() };
+    let rule = Rule::new("reads", Verdict::Allow, "it only reads", reads, vec![], vec![]).unwrap();
+    let policy = Policy { rules: vec![rule], ..Policy::ask_always() };
+    let world = given_an_agent()
+        .with_tools("files", &["delete"])
+        .where_servers(|servers| servers.offer("files", McpTool { annotations: lying, ..tool("delete") }))
+        .that(|agent| agent.policy = policy.into())
+        .whose_model_says(json!([deletion_of("a"), say("Done.")]))
+        .ready()
+        .await;
+
+    assert_eq!((world.run().await.status, world.servers.calls()), (Status::Pending, vec![]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn look_alikes_a_name_with_other_letters_has_none_of_the_rights_of_the_name_it_imitates() {
+    // The second letter is Cyrillic.
+    let imitation = "r\u{435}ad";
+    let rule = Rule::new("read", Verdict::Allow, "reading is fine", glob("mcp_files_read"), vec![], vec![]).unwrap();
+    let policy = Policy { rules: vec![rule], ..Policy::ask_always() };
+    let shown = toolgate::core::tool::mcp_name(&"files".into(), imitation);
+    let world = given_an_agent()
+        .with_tools("files", &["read", imitation])
+        .that(|agent| agent.policy = policy.into())
+        .whose_model_says(json!([{"calls": [{"name": "mcp_files_read"}, {"name": shown.as_str()}]}, say("Done.")]))
+        .ready()
+        .await;
+
+    let report = world.run().await;
+
+    assert_eq!(world.servers.calls(), ["call_1_1"]);
+    let [Debt::Approval { call_id, summary, .. }] = &report.pending[..] else { panic!("{:?}", report.pending) };
+    assert_eq!((call_id.as_str(), summary.contains("files: ")), ("call_1_2", true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_yes_for_the_same_arguments_covers_no_others() {
+    let world = guarded(json!([deletion_of("a"), deletion_of("b"), say("Done.")])).ready().await;
+    let same = Decision { covers: Coverage::Arguments, scope: Scope::Always, ..yes() };
+    let first = world.run().await;
+    let second = world.resume(&first.run_id, decisions([("call_1_1", same)])).await.unwrap();
+    assert_eq!(second.pending[0].call_id().as_str(), "call_2_1");
+
+    let later = world.run().await;
+
+    assert_eq!(later.pending[0].call_id().as_str(), "call_2_1");
+    assert_eq!(answer_to(&later, "call_1_1"), "delete done");
+}
+
+#[tokio::test(start_paused = true)]
+async fn edited_arguments_are_what_the_yes_is_bound_to() {
+    let (world, waiting) = waiting_for_a_yes().await;
+    let resume = partly(decisions([("call_1_1", yes_but_with(json!({"path": "b"})))]));
+    let shown = shown(&world, &waiting, "call_1_1").await;
+    let done =
+        world.resume(&waiting.run_id, Resume { seen: vec![("call_1_1".into(), shown)], ..resume }).await.unwrap();
+    assert_eq!(done.status, Status::Completed);
+
+    let journal = world.runner.journal(&waiting.run_id).await.unwrap();
+    let bound = journal.iter().find_map(|fact| match &fact.event {
+        Event::ApprovalDecided { decision, .. } => decision.binding.clone(),
+        _ => None,
+    });
+    let bound = bound.unwrap();
+    assert_eq!(bound.arguments, toolgate::core::json::hash(&json!({"path": "b"})));
+    assert_eq!(bound.policy.unwrap().name, "allow");
+}

@@ -1,0 +1,175 @@
+//! Answers that come in time, too late, or never.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use toolgate::core::policy::{Policy, Verdict};
+use toolgate::core::run::{AskHuman, Channel, Debt, HumanAnswer, Limits, Refusal, Resume, Status};
+use toolgate::core::tool::Choice;
+use toolgate::ports::Clock;
+use toolgate::runner::RunnerError;
+
+use super::world::{Given, World, answer_to, decisions, given_an_agent, no, nothing, results, say, yes};
+
+fn within(seconds: u64) -> Given {
+    given_an_agent()
+        .with_tools("files", &["delete"])
+        .that(move |agent| agent.policy = Policy { within_s: Some(seconds), ..Policy::ask_always() }.into())
+        .whose_model_says(json!([{"calls": [{"name": "mcp_files_delete"}]}, say("Done.")]))
+}
+
+fn now(world: &World) -> Timestamp {
+    world.clock.now()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_says_since_when_and_until_when() {
+    let world = within(60).ready().await;
+    tokio::time::advance(Duration::from_secs(5)).await;
+    let asked = now(&world);
+    let report = world.run().await;
+    let [Debt::Approval { since, until, .. }] = &report.pending[..] else { panic!("{:?}", report.pending) };
+    assert_eq!((*since, *until), (Some(asked), Some(asked + Duration::from_secs(60))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_decision_that_comes_too_late_is_refused_and_the_model_reads_that_it_was_no_denial() {
+    let world = within(60).ready().await;
+    let run = world.run().await.run_id;
+    tokio::time::advance(Duration::from_secs(60)).await;
+
+    let refused = world.resume(&run, decisions([("call_1_1", yes())])).await.unwrap_err();
+    let report = world.runner.take_up(&run, nothing(), None).await.unwrap().rest().await.unwrap();
+
+    let RunnerError::Refused(refusals) = refused else { panic!("{refused}") };
+    assert_eq!(refusals, [Refusal::TooLate { call_id: "call_1_1".into() }]);
+    assert_eq!((report.status, world.servers.calls()), (Status::Completed, vec![]));
+    let told = answer_to(&report, "call_1_1");
+    assert!(told.contains("nobody decided about this call in time") && told.contains("no denial"), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_that_was_extended_is_time_and_less_than_there_is_is_refused() {
+    let world = within(60).ready().await;
+    let run = world.run().await.run_id;
+    let (later, earlier) = (now(&world) + Duration::from_secs(600), now(&world) + Duration::from_secs(30));
+
+    let shorter = world.runner.extend(&run, "call_1_1".into(), earlier, "ann").await.unwrap_err();
+    world.runner.extend(&run, "call_1_1".into(), later, "ann").await.unwrap();
+    let again = world.runner.extend(&run, "call_1_1".into(), later, "ann").await.unwrap();
+    tokio::time::advance(Duration::from_secs(500)).await;
+    let report = world.resume(&run, decisions([("call_1_1", yes())])).await.unwrap();
+
+    let RunnerError::Refused(refusals) = shorter else { panic!("{shorter}") };
+    assert!(matches!(refusals[..], [Refusal::NotLater { .. }]), "{refusals:?}");
+    assert_eq!(again.pending[0].until(), Some(later));
+    assert_eq!((report.status, world.servers.calls().len()), (Status::Completed, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_of_the_application_that_comes_too_late_may_have_happened_all_the_same() {
+    let world = given_an_agent()
+        .with_external(json!({"name": "order", "deadline_s": 60}))
+        .whose_model_says(json!([{"calls": [{"name": "ext_order"}]}, say("Done.")]))
+        .ready()
+        .await;
+    let waiting = world.run().await;
+    assert_eq!(waiting.pending[0].until(), Some(now(&world) + Duration::from_secs(60)));
+    tokio::time::advance(Duration::from_secs(61)).await;
+
+    let late = world.resume(&waiting.run_id, results([("call_1_1", json!("ordered"))])).await.unwrap_err();
+    let report = world.runner.take_up(&waiting.run_id, nothing(), None).await.unwrap().rest().await.unwrap();
+
+    assert!(matches!(late, RunnerError::Refused(_)), "{late}");
+    assert!(answer_to(&report, "call_1_1").contains("may or may not have taken effect"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approved_call_of_the_application_has_its_time_from_the_approval_on() {
+    let world = given_an_agent()
+        .with_external(json!({"name": "order", "deadline_s": 60}))
+        .whose_policy_says(Verdict::Ask, "ext_*")
+        .whose_model_says(json!([{"calls": [{"name": "ext_order"}]}, say("Done.")]))
+        .ready()
+        .await;
+    let run = world.run().await.run_id;
+    tokio::time::advance(Duration::from_secs(1000)).await;
+
+    let approved = world.resume(&run, decisions([("call_1_1", yes())])).await.unwrap();
+
+    assert_eq!(approved.pending[0].kind(), "external_result");
+    assert_eq!(approved.pending[0].until(), Some(now(&world) + Duration::from_secs(60)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_whose_own_time_ran_out_while_it_waited_has_expired() {
+    let limits = Limits { deadline_s: Some(100), ..Limits::default() };
+    let world = within(1000).within(limits).ready().await;
+    let run = world.run().await.run_id;
+    tokio::time::advance(Duration::from_secs(101)).await;
+
+    let refused = world.resume(&run, decisions([("call_1_1", no("no"))])).await.unwrap_err();
+    let report = world.runner.report(&run).await.unwrap();
+
+    assert!(refused.to_string().contains("the run is over: expired"), "{refused}");
+    assert_eq!((report.status, world.servers.calls()), (Status::Expired, vec![]));
+}
+
+fn asking(arguments: Value) -> Given {
+    given_an_agent()
+        .that(|agent| agent.ask_human = Some(AskHuman { deadline_s: Some(3600) }))
+        .that_checks_arguments()
+        .whose_model_says(json!([{"calls": [{"name": "ask_human", "arguments": arguments}]}, say("Blue it is.")]))
+}
+
+fn answer(choice: Choice) -> Resume {
+    let answer = HumanAnswer { choice, by: "ann".into(), via: Channel::Api };
+    Resume { answers: vec![("call_1_1".into(), answer)], ..Resume::default() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_of_the_model_waits_for_a_person_and_goes_on_with_the_answer() {
+    let world =
+        asking(json!({"question": "Which colour?", "options": ["red", "blue"], "free_text": false})).ready().await;
+    let waiting = world.run().await;
+    let [Debt::Question { ask, until, .. }] = &waiting.pending[..] else { panic!("{:?}", waiting.pending) };
+    assert_eq!((ask.question.as_str(), ask.options.len()), ("Which colour?", 2));
+    assert_eq!(*until, Some(now(&world) + Duration::from_secs(3600)));
+
+    let strange = world.resume(&waiting.run_id, answer(Choice::text("green"))).await.unwrap_err();
+    let wrong = world.resume(&waiting.run_id, decisions([("call_1_1", yes())])).await.unwrap_err();
+    let blue = answer(Choice { chosen: vec!["blue".into()], text: None });
+    let report = world.resume(&waiting.run_id, blue.clone()).await.unwrap();
+    let repeated = world.resume(&waiting.run_id, blue).await.unwrap();
+
+    assert!(strange.to_string().contains("one of the options"), "{strange}");
+    assert!(wrong.to_string().contains("an answer to the model's question"), "{wrong}");
+    assert_eq!((report.status, answer_to(&report, "call_1_1")), (Status::Completed, "blue".into()));
+    assert_eq!(repeated.version, report.version);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_nobody_answers_in_time_is_no_refusal() {
+    let world = asking(json!({"question": "Which colour?"})).ready().await;
+    let run = world.run().await.run_id;
+    tokio::time::advance(Duration::from_secs(3600)).await;
+
+    let report = world.runner.take_up(&run, nothing(), None).await.unwrap().rest().await.unwrap();
+
+    assert!(answer_to(&report, "call_1_1").contains("Nobody answered in time"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_asks_nothing_is_mended_by_the_model() {
+    let world = asking(json!({"question": "  "})).ready().await;
+    let report = world.run().await;
+    assert!(answer_to(&report, "call_1_1").contains("`question` is empty"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_leave_no_question_is_on_offer() {
+    let world = asking(json!({"question": "Which?"})).that(|agent| agent.ask_human = None).ready().await;
+    let report = world.run().await;
+    assert!(answer_to(&report, "call_1_1").contains("Tool does not exist"));
+}

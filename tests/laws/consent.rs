@@ -1,0 +1,101 @@
+//! No call is sent without a right to it that is its own, holds now, and was not spent before.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use proptest::prelude::*;
+use toolgate::core::id::CallId;
+use toolgate::core::run::{Answer, Binding, CallVerdict, Event, PolicyMark, Right, Step};
+use toolgate::core::tool::Origin;
+
+use crate::tape::{strictly, tapes};
+use crate::world::{journey, states, wild_journey};
+
+/// What a reader of the journal, who knows nothing of the fold, would find that each sent call rests on.
+fn every_start_rests_on_a_right(journal: &[Event]) -> Result<(), TestCaseError> {
+    let mut rights: BTreeMap<CallId, &str> = BTreeMap::new();
+    let mut sent: BTreeSet<CallId> = BTreeSet::new();
+    for (event, before) in journal[1..].iter().zip(states(journal)) {
+        match event {
+            Event::CallChecked { call, verdict } => {
+                rights.remove(call);
+                match verdict {
+                    CallVerdict::Run { by: Right::Policy { .. } } => drop(rights.insert(call.clone(), "the policy")),
+                    CallVerdict::Run { by: Right::Grant { .. } } => drop(rights.insert(call.clone(), "a grant")),
+                    CallVerdict::Ask { .. } | CallVerdict::Rejected { .. } => {}
+                }
+            }
+            Event::ApprovalDecided { call, decision } => {
+                rights.remove(call);
+                if decision.answer == Answer::Approve {
+                    rights.insert(call.clone(), "a person");
+                }
+            }
+            Event::InputGiven { call, .. } => drop(rights.insert(call.clone(), "answers to its server")),
+            Event::CallDrifted { call, .. } | Event::Expired { call } => drop(rights.remove(call)),
+            Event::CallsStarted { calls } => {
+                for id in calls {
+                    let call = before.call(id).unwrap();
+                    let is_repeated = sent.contains(id) && call.tool.as_ref().unwrap().is_repeatable();
+                    prop_assert!(rights.remove(id).is_some() || is_repeated, "{} was sent by no right", id);
+                    sent.insert(id.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn binding(parts: &[u8]) -> Binding {
+    let part = |index: usize| parts.get(index).copied().unwrap_or(0).to_string();
+    Binding {
+        origin: Origin::Mcp { server: part(0).as_str().into(), tool: part(1) },
+        definition: part(2),
+        arguments: part(3),
+        policy: Some(PolicyMark { name: part(4), version: part(5) }),
+    }
+}
+
+proptest! {
+    #![proptest_config(strictly())]
+
+    #[test]
+    fn no_call_is_sent_without_an_unspent_right(tape in tapes()) {
+        every_start_rests_on_a_right(&journey(tape))?;
+    }
+
+    #[test]
+    fn no_event_that_is_admitted_lets_a_call_be_sent_without_an_unspent_right(tape in tapes()) {
+        every_start_rests_on_a_right(&wild_journey(tape))?;
+    }
+
+    #[test]
+    fn what_a_decision_is_about_has_one_digest_and_anything_else_has_another(
+        one in proptest::collection::vec(0_u8..3, 8),
+        other in proptest::collection::vec(0_u8..3, 8),
+    ) {
+        let digest = |parts: &[u8]| {
+            binding(parts).digest(&parts[6].to_string().into(), &parts[7].to_string().into())
+        };
+        prop_assert_eq!(one == other, digest(&one) == digest(&other));
+    }
+
+    #[test]
+    fn time_alone_makes_no_debt_overdue_before_its_time(tape in tapes(), within in 1_u64..1000, passed in 0_i64..2000) {
+        let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        for state in states(&journey(tape)) {
+            let mut run = state;
+            let Step::CheckCalls(calls) = run.next() else { continue };
+            let call = calls[0].clone();
+            let verdict = CallVerdict::Ask { rule: None, why: "?".into(), policy: None, within_s: Some(within) };
+            let asked = Event::CallChecked { call: call.clone(), verdict };
+            if run.apply_at(&asked, start).is_err() {
+                continue;
+            }
+            let now = start + std::time::Duration::from_secs(passed as u64);
+            let is_late = run.overdue(now).contains(&Event::Expired { call });
+            prop_assert_eq!(is_late, passed as u64 >= within);
+        }
+    }
+}
