@@ -1,6 +1,7 @@
 //! The composition root: settings in, adapters and a runner out. The only place that knows both.
 
 mod access;
+mod envelopes;
 mod kinds;
 mod models;
 mod prices;
@@ -20,11 +21,13 @@ use crate::driver::{Agent, Fallback, ServerResults};
 use crate::mcp::{self, Servers};
 pub use crate::mcp::{ServerState, ServerStatus};
 use crate::ports::{ApprovalCache, EventSink, ModelIdentity, RunStore};
+use crate::runner::envelope::KeyError;
 use crate::runner::{AgentRunner, RunnerError, Sampler};
 use crate::stores::{Durability, MemoryStore, SqliteStore};
 use crate::telemetry::{Aside, ExportSettings, LogSink, Sampler as TraceSampler, SpanContent, SpanSink};
 use crate::validation::SchemaValidator;
 pub use access::{AccessError, Login, login, logout};
+pub use envelopes::check_envelope_keys;
 pub use kinds::{kind_of, model_of_kind};
 pub use models::{Models, open as open_models};
 pub use prices::{IdleCostLimit, Pricing, idle_cost_limits};
@@ -80,6 +83,17 @@ pub enum AppError {
         /// What is wrong.
         reason: String,
     },
+    /// A key of envelopes is none.
+    #[error("envelope key `{id}`: {reason}")]
+    EnvelopeKey {
+        /// The key.
+        id: String,
+        /// What is wrong.
+        reason: KeyError,
+    },
+    /// The keys of envelopes cannot be used together.
+    #[error("envelope: {0}")]
+    EnvelopeKeys(KeyError),
     /// Spans cannot be exported as asked.
     #[error("{0}")]
     Telemetry(String),
@@ -93,9 +107,12 @@ impl AppError {
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Store(_) => ErrorCode::StoreUnavailable,
-            Self::Script(_) | Self::Model { .. } | Self::OutputSchema { .. } | Self::Telemetry(_) => {
-                ErrorCode::Configuration
-            }
+            Self::Script(_)
+            | Self::Model { .. }
+            | Self::OutputSchema { .. }
+            | Self::EnvelopeKey { .. }
+            | Self::EnvelopeKeys(_)
+            | Self::Telemetry(_) => ErrorCode::Configuration,
             Self::Runner(error) => error.code(),
         }
     }
@@ -127,6 +144,9 @@ impl App {
             .outputs(validator.clone())
             .sampler(sampler)
             .lease(settings.lease);
+        if let Some(envelope) = &settings.envelope {
+            builder = builder.envelope_keys(envelopes::keys(envelope)?);
+        }
         builder = builder.sink(Arc::new(LogSink::new()));
         for sink in spans.iter().map(|spans| spans.aside.clone() as Arc<dyn EventSink>).chain(sinks) {
             builder = builder.sink(sink);

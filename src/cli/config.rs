@@ -38,6 +38,7 @@ impl Config {
                 let settings = setup::settings(&flag)?;
                 let models = app::open_models(&settings)?;
                 app::check_output_schemas(&settings)?;
+                app::check_envelope_keys(&settings)?;
                 found(&settings).iter().for_each(|line| out.line(line));
                 let paint = out.note_paint();
                 for limit in app::idle_cost_limits(&settings, &models) {

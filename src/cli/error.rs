@@ -103,6 +103,8 @@ impl From<AppError> for CliError {
             AppError::Store(_)
             | AppError::Model { .. }
             | AppError::OutputSchema { .. }
+            | AppError::EnvelopeKey { .. }
+            | AppError::EnvelopeKeys(_)
             | AppError::Telemetry(_)
             | AppError::Runner(_) => Self::told(error.code(), error.to_string()),
         }

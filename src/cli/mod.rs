@@ -11,6 +11,7 @@ mod config;
 mod conformance_client;
 mod demo;
 mod demo_server;
+mod envelope;
 mod error;
 mod exit;
 mod find;

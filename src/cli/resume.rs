@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::answers::{self, Addressed};
+use super::envelope;
 use super::error::CliError;
 use super::exit::Exit;
 use super::find::find;
@@ -18,6 +19,7 @@ use crate::app::App;
 use crate::core::chat::Message;
 use crate::core::id::RunId;
 use crate::core::run::{Input, Resume};
+use crate::runner::envelope::Envelope;
 use crate::runner::{Execution, ResultFor, RunnerError};
 
 /// How often a run of another process is looked at again.
@@ -34,6 +36,7 @@ Examples:
   toolgate resume last --answer call_4='{\"seats\": 2}'
   toolgate resume last --wait
   my-app | toolgate resume run_0199… --json --file -
+  toolgate resume --envelope run.json --approve call_2
 
 A file of answers:
   {\"results\":   [{\"call_id\": \"call_3\", \"output\": {\"status\": \"refunded\"}},
@@ -54,7 +57,13 @@ same twice changes nothing. Exit codes are those of `toolgate run`.";
 #[command(after_help = EXAMPLES)]
 pub(super) struct ResumeRun {
     /// The run: its id, a unique beginning or end of it, or `last`
-    run: String,
+    #[arg(required_unless_present = "envelope")]
+    run: Option<String>,
+
+    /// The run as it was handed out with `toolgate runs export --signed`; the store need not know it. `-` reads standard
+    /// input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["run", "message"])]
+    envelope: Option<PathBuf>,
 
     #[command(flatten)]
     config: ConfigFlag,
@@ -145,7 +154,10 @@ impl ResumeRun {
     }
 
     async fn go_on(&self, app: &App, mut answers: Resume, out: &mut Output) -> Result<Exit, CliError> {
-        let run = find(app, &self.run).await?;
+        if let Some(envelope) = &self.envelope {
+            return self.take_back(app, &envelope::read(envelope)?, answers, out).await;
+        }
+        let run = find(app, self.run.as_deref().unwrap_or_default()).await?;
         let known = app.runner.journal(&run).await?;
         let mut seen = known.len() as u64;
         answers.inputs.extend(answers::inputs(&self.answers.answer, &self.answers.decline, &known)?);
@@ -172,6 +184,20 @@ impl ResumeRun {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Goes on with a run that its caller kept.
+    async fn take_back(
+        &self,
+        app: &App,
+        envelope: &Envelope,
+        mut answers: Resume,
+        out: &mut Output,
+    ) -> Result<Exit, CliError> {
+        let known = app.runner.journal_in(envelope)?;
+        answers.inputs.extend(answers::inputs(&self.answers.answer, &self.answers.decline, &known)?);
+        let execution = app.runner.take_up_from(envelope, answers, None).await?;
+        self.settle(app, execution, &known, out).await
     }
 
     /// Takes the run up. One that belongs to another process is waited for as long as the lease of a dead one lasts.

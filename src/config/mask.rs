@@ -5,7 +5,8 @@
 use std::ops::Range;
 
 /// What the name of a secret contains, unless it ends with `token`.
-const TELLING: [&str; 7] = ["api_key", "apikey", "api-key", "secret", "password", "authorization", "bearer"];
+const TELLING: [&str; 10] =
+    ["api_key", "apikey", "api-key", "secret", "password", "authorization", "bearer", "hmac", "ed25519", "seal"];
 
 /// The text with every byte of a secret value as an asterisk, so that places stay where they are. References to variables
 /// are no secrets, nor are numbers (`max_tokens`).

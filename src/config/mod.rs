@@ -31,8 +31,9 @@ pub use mcp_file::mcp_servers_file;
 pub use policy::policy_file;
 pub use schema::json_schema;
 pub use settings::{
-    AgentSettings, Api, ContentMode, Durability, HttpModelSettings, KeySettings, McpEra, MediaKind, ModelSettings,
-    PromptCache, ProxySettings, ServerSettings, Settings, StoreSettings, TelemetrySettings, TransportSettings,
+    AgentSettings, Api, ContentMode, Durability, EnvelopeKeySettings, EnvelopeSettings, HttpModelSettings, KeyMaterial,
+    KeySettings, McpEra, MediaKind, ModelSettings, PromptCache, ProxySettings, ServerSettings, Settings, StoreSettings,
+    TelemetrySettings, TransportSettings,
 };
 pub use template::{TemplateFile, template};
 

@@ -41,6 +41,8 @@ pub struct Settings {
     pub policies: BTreeMap<String, Arc<Policy>>,
     /// The agents, by name; at least one.
     pub agents: BTreeMap<AgentName, AgentSettings>,
+    /// How envelopes are signed, if any are made or accepted.
+    pub envelope: Option<EnvelopeSettings>,
     /// Where traces go.
     pub telemetry: TelemetrySettings,
     /// A log level or directives, as `tracing-subscriber` reads them.
@@ -344,4 +346,38 @@ pub enum ContentMode {
     Full,
     /// Nothing but names, counts and sizes.
     None,
+}
+
+/// Signed envelopes.
+#[derive(Clone, Debug)]
+pub struct EnvelopeSettings {
+    /// The id of the key to sign with.
+    pub sign_with: String,
+    /// The keys that are accepted.
+    pub keys: Vec<EnvelopeKeySettings>,
+    /// How long an envelope can be given back.
+    pub ttl: Duration,
+}
+
+/// A key of envelopes.
+#[derive(Clone, Debug)]
+pub struct EnvelopeKeySettings {
+    /// Its name.
+    pub id: String,
+    /// What it is made of.
+    pub material: KeyMaterial,
+}
+
+/// What a key of envelopes is made of.
+#[derive(Clone, Debug)]
+pub enum KeyMaterial {
+    /// A secret that all nodes share.
+    Hmac(SecretString),
+    /// An Ed25519 key.
+    Ed25519 {
+        /// The key, private or public, in PEM or base64.
+        key: SecretString,
+        /// The secret that hides what is signed.
+        seal: SecretString,
+    },
 }

@@ -113,6 +113,22 @@ impl Journal {
         Ok(Some((Self { id, run, title, created_at, committed, staged, orphans, store, clock, sinks }, history)))
     }
 
+    /// A journal that somebody handed over, of which the store has the first `committed` facts. The others are staged as
+    /// they were written. Nobody is told of them: that was done when they happened.
+    pub fn handed_over(
+        id: &RunId,
+        mut history: Vec<Recorded>,
+        committed: usize,
+        store: Store,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, DriveError> {
+        let run = fold(id, &history)?;
+        let (title, created_at) = (title(&run), history.first().map_or_else(|| clock.now(), |first| first.at));
+        let staged = history.split_off(committed.min(history.len()));
+        let (id, committed, orphans, sinks) = (id.clone(), history.len() as u64, Vec::new(), Arc::from([]));
+        Ok(Self { id, run, title, created_at, committed, staged, orphans, store, clock, sinks })
+    }
+
     /// The run's id.
     pub fn id(&self) -> &RunId {
         &self.id

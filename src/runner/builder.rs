@@ -48,6 +48,8 @@ pub struct Builder {
     poll: Option<Duration>,
     agents: Vec<Agent>,
     sampler: Option<Sampler>,
+    #[cfg(feature = "envelope")]
+    envelopes: Option<Arc<super::envelope::EnvelopeKeys>>,
 }
 
 /// Decides whether the spans of a trace are recorded. The second argument is the caller's decision, if it made one.
@@ -136,6 +138,14 @@ impl Builder {
         self
     }
 
+    /// The keys of envelopes, for callers who keep the state of their runs themselves; without them no run is exported.
+    #[cfg(feature = "envelope")]
+    #[must_use]
+    pub fn envelope_keys(mut self, keys: super::envelope::EnvelopeKeys) -> Self {
+        self.envelopes = Some(Arc::new(keys));
+        self
+    }
+
     /// The runner. Fails without a store, when two agents share a name, and when an agent names a model twice.
     pub fn build(self) -> Result<AgentRunner, RunnerError> {
         let store = self.store.ok_or(RunnerError::Incomplete("a store is required: Builder::store"))?;
@@ -180,6 +190,8 @@ impl Builder {
             hub,
             driving: Driving::default(),
             injections: Injections::default(),
+            #[cfg(feature = "envelope")]
+            envelopes: self.envelopes,
             tasks: TaskTracker::new(),
         };
         let runner = AgentRunner { inner: Arc::new(inner) };

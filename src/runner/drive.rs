@@ -158,7 +158,7 @@ impl AgentRunner {
     }
 
     /// An execution of another process, whose rest is waited for. If that process dies, the run is taken up here.
-    fn follow_elsewhere(&self, run: &RunId) -> Execution {
+    pub(super) fn follow_elsewhere(&self, run: &RunId) -> Execution {
         let (mut done, rest) = oneshot::channel();
         let (runner, id) = (self.clone(), run.clone());
         self.inner.tasks.spawn(async move {

@@ -100,6 +100,10 @@ pub enum RunnerError {
     /// The run could not be driven on.
     #[error(transparent)]
     Drive(#[from] DriveError),
+    /// An envelope was not made, or not taken.
+    #[cfg(feature = "envelope")]
+    #[error(transparent)]
+    Envelope(#[from] super::envelope::EnvelopeError),
     /// The task that drove the run is gone.
     #[error("the task that drove run `{0}` stopped unexpectedly; the run can be taken up again")]
     Lost(RunId),
@@ -123,6 +127,8 @@ impl RunnerError {
             Self::Drive(DriveError::Store(crate::ports::StoreError::Corrupt(_)) | DriveError::Corrupt { .. }) => {
                 ErrorCode::JournalCorrupt
             }
+            #[cfg(feature = "envelope")]
+            Self::Envelope(error) => error.code(),
             Self::Lost(_) => ErrorCode::Internal,
         }
     }

@@ -7,6 +7,8 @@ mod builder;
 mod context;
 mod drive;
 mod driving;
+#[cfg(feature = "envelope")]
+pub mod envelope;
 mod error;
 mod fork;
 mod given;
@@ -63,6 +65,8 @@ struct Inner {
     hub: Arc<Hub>,
     driving: Driving,
     injections: Injections,
+    #[cfg(feature = "envelope")]
+    envelopes: Option<Arc<envelope::EnvelopeKeys>>,
     tasks: TaskTracker,
 }
 

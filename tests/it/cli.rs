@@ -2,6 +2,7 @@
 
 mod costs;
 mod desk;
+mod envelope;
 mod fallback;
 mod images;
 mod look;

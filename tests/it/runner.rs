@@ -6,6 +6,7 @@ mod budgets;
 mod cancelling;
 mod changing;
 mod crashing;
+mod envelope;
 mod failing_model;
 mod failing_store;
 mod fallback;

@@ -4,6 +4,7 @@
 
 mod agent;
 mod auth;
+mod envelope;
 mod model;
 mod price;
 
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 
 pub(super) use agent::{Agent, Fallback, Limits, Tools};
 pub(super) use auth::{Auth, ClientCredentials, OAuth};
+pub(super) use envelope::{Envelope, EnvelopeKey};
 pub(super) use model::{HttpModel, Model};
 pub(super) use price::Price;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -42,6 +44,8 @@ pub(super) struct Written {
     pub(super) policies: Option<BTreeMap<String, Text>>,
     /// The agents, by name.
     pub(super) agents: Option<BTreeMap<String, Placed<Agent>>>,
+    /// Signed envelopes, for callers who keep the state of their runs themselves. Default: none are made or accepted.
+    pub(super) envelope: Option<Placed<Envelope>>,
     /// Where traces go.
     pub(super) telemetry: Option<Telemetry>,
     /// What is logged: a level (`warn`) or directives (`info,toolgate::mcp=debug`). Default: `warn`.

@@ -43,6 +43,15 @@ const CASES: &[(&str, &str)] = &[
         "no room for results",
         "servers:\n  git: { stdio: { command: a }, max_result_bytes: 100 }\nagents:\n  a: { limits: { max_result_bytes: 2047 } }\n",
     ),
+    (
+        "keys of envelopes that cannot be",
+        "envelope:\n  sign_with: c\n  keys:\n    - { id: a, hmac: plain-s3cret, seal: other-s3cret }\n    - { id: a, ed25519: private-s3cret }\n    - { id: b b }\n    - { id: d, ed25519_file: none.pem, seal: \"${SEAL}\" }\n",
+    ),
+    (
+        "several keys of envelopes and none to sign with",
+        "envelope: { keys: [{ id: a, hmac: x }, { id: b, hmac: y }] }\n",
+    ),
+    ("envelopes without a key", "envelope: { keys: [] }\n"),
     ("a URL without a scheme", "servers:\n  web: { http: { url: example.com/mcp } }\n"),
     (
         "addresses with passwords",

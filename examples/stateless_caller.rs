@@ -1,0 +1,79 @@
+//! An application that keeps the state of its runs itself: between two requests nothing of a run is anywhere but in the
+//! envelope that the caller has.
+//!
+//! `cargo run --example stateless_caller`
+//!
+//! Each request is answered by a node of its own, whose store is empty: the first one starts a run and hands it out, the
+//! second one has never heard of it and goes on with it. Then somebody tries what should not work.
+#![allow(clippy::print_stdout)]
+
+use std::error::Error;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use toolgate::core::policy::Policy;
+use toolgate::core::run::Status;
+use toolgate::core::tool::ExternalTool;
+use toolgate::models::scripted::{Script, ScriptedModel};
+use toolgate::runner::envelope::{Envelope, EnvelopeError, EnvelopeKey, EnvelopeKeys};
+use toolgate::runner::{Agent, AgentRunner, Request, ResultFor, Resume, RunnerError};
+use toolgate::stores::MemoryStore;
+
+const CONVERSATION: &str = r#"{"turns": [
+    {"say": "I look the order up.", "calls": [{"name": "ext_get_order", "arguments": {"id": "77"}}]},
+    {"say": "Order 77 is paid."}
+]}"#;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let handed_out = first_request().await?;
+    println!("the caller keeps {} bytes", handed_out.len());
+
+    let mut altered: Value = serde_json::from_str(&handed_out)?;
+    *altered.pointer_mut("/pending/0/arguments/id").ok_or("no order is asked about")? = json!("78");
+    let refused = second_request(&altered.to_string()).await;
+    assert!(matches!(&refused, Err(RunnerError::Envelope(EnvelopeError::Altered))), "{refused:?}");
+    println!("with another order number in it: {}", refused.err().map(|error| error.to_string()).unwrap_or_default());
+
+    let answer = second_request(&handed_out).await?;
+    println!("as it was: {answer}");
+    assert_eq!(answer, "Order 77 is paid.");
+    Ok(())
+}
+
+/// Starts a run, and hands it out when it is owed something. The node is gone afterwards, and its store with it.
+async fn first_request() -> Result<String, Box<dyn Error>> {
+    let runner = node()?;
+    let report = runner.execute(Request::new("support", "Is order 77 paid?").external_tool(get_order()?)).await?;
+    assert_eq!(report.status, Status::Pending);
+    Ok(serde_json::to_string(&runner.export(&report.run_id).await?)?)
+}
+
+/// Takes a run back with what it is owed. Here the caller found everything it needs in the envelope: `messages` to show,
+/// `pending` to work on.
+async fn second_request(body: &str) -> Result<String, RunnerError> {
+    let envelope = Envelope::from_json(body.as_bytes())?;
+    let results =
+        envelope.pending.iter().map(|debt| ResultFor::output(debt.call_id().clone(), json!({"status": "paid"})));
+    let resume = Resume { results: results.collect(), ..Resume::default() };
+    let report = node().map_err(|_| RunnerError::Closed)?.resume_from(&envelope, resume).await?;
+    Ok(report.output.map(|output| output.text).unwrap_or_default())
+}
+
+/// A node with an empty store. What all nodes have in common are the agent and the key.
+fn node() -> Result<AgentRunner, Box<dyn Error>> {
+    let model = ScriptedModel::new("scripted", Script::from_json(CONVERSATION)?);
+    let agent = Agent { policy: Arc::new(Policy::allow_always()), ..Agent::new("support", Arc::new(model)) };
+    // In earnest: from the environment, made with `openssl rand -base64 48`.
+    let key = EnvelopeKey::hmac(b"an example is no place for a secret of 32 bytes")?;
+    let keys = EnvelopeKeys::new("2026-11", [("2026-11".to_owned(), key)])?;
+    Ok(AgentRunner::builder().store(Arc::new(MemoryStore::new())).agent(agent).envelope_keys(keys).build()?)
+}
+
+fn get_order() -> Result<ExternalTool, serde_json::Error> {
+    serde_json::from_value(json!({
+        "name": "get_order",
+        "description": "Looks an order up by its id.",
+        "input_schema": {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
+    }))
+}

@@ -1,0 +1,36 @@
+//! Signed envelopes as files.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::Path;
+
+use super::error::CliError;
+use super::output::Output;
+use crate::runner::RunnerError;
+use crate::runner::envelope::{Envelope, MOST_ENVELOPE_BYTES};
+
+/// Reads an envelope; `-` is standard input. Of one that is too large no more is read than shows it.
+pub(super) fn read(path: &Path) -> Result<Envelope, CliError> {
+    let mut text = Vec::new();
+    let most = MOST_ENVELOPE_BYTES as u64 + 1;
+    let read = if path.as_os_str() == "-" {
+        std::io::stdin().lock().take(most).read_to_end(&mut text)
+    } else {
+        File::open(path).and_then(|file| file.take(most).read_to_end(&mut text))
+    };
+    read.map_err(|error| CliError::file("the envelope", path, &error))?;
+    Envelope::from_json(&text).map_err(|error| RunnerError::from(error).into())
+}
+
+/// Writes an envelope to a new file. It is a bearer's paper with a conversation in it: nobody else reads it.
+pub(super) fn write(path: &Path, envelope: &Envelope, out: &mut Output) -> Result<(), CliError> {
+    let text = serde_json::to_vec(envelope).map_err(|error| CliError::usage(error.to_string()))?;
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(path).and_then(|mut file| file.write_all(&text));
+    written.map_err(|error| CliError::file("cannot write", path, &error))?;
+    out.note(format!("run {}, good until {}, as {}", envelope.run_id, envelope.expires_at, path.display()));
+    Ok(())
+}

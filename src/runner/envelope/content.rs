@@ -1,0 +1,65 @@
+//! What is sealed in a token: the journal, and the bytes that it names.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::error::EnvelopeError;
+use super::token::Claims;
+use crate::core::json;
+use crate::core::run::Recorded;
+use crate::ports::Blob;
+
+/// Everything a node needs that has never seen the run.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Content {
+    pub(super) journal: Vec<Recorded>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    blobs: Vec<Carried>,
+}
+
+/// A blob in JSON.
+#[derive(Serialize, Deserialize)]
+struct Carried {
+    media_type: String,
+    data: String,
+}
+
+impl Content {
+    pub(super) fn new(journal: Vec<Recorded>, blobs: Vec<Blob>) -> Self {
+        let carried = |blob: Blob| Carried { media_type: blob.media_type, data: STANDARD_NO_PAD.encode(blob.bytes) };
+        Self { journal, blobs: blobs.into_iter().map(carried).collect() }
+    }
+
+    pub(super) fn to_bytes(&self) -> Result<Vec<u8>, EnvelopeError> {
+        serde_json::to_vec(self).map_err(|_| EnvelopeError::Sealing)
+    }
+
+    /// Reads what was sealed for these claims.
+    pub(super) fn read(bytes: &[u8], claims: &Claims) -> Result<Self, EnvelopeError> {
+        let content: Self = serde_json::from_slice(bytes).map_err(|_| EnvelopeError::Unreadable)?;
+        let in_order = content.journal.iter().zip(0..).all(|(recorded, seq)| recorded.seq == seq);
+        let is_meant = content.journal.len() as u64 == claims.length && head(&content.journal) == claims.head;
+        if in_order && is_meant { Ok(content) } else { Err(EnvelopeError::Unreadable) }
+    }
+
+    pub(super) fn blobs(&self) -> Result<Vec<Blob>, EnvelopeError> {
+        let blob = |carried: &Carried| match STANDARD_NO_PAD.decode(&carried.data) {
+            Ok(bytes) => Ok(Blob { media_type: carried.media_type.clone(), bytes }),
+            Err(_) => Err(EnvelopeError::Unreadable),
+        };
+        self.blobs.iter().map(blob).collect()
+    }
+}
+
+/// The hash of a journal, or of the beginning of one: of its facts as JSON, one a line.
+pub(super) fn head<'a>(journal: impl IntoIterator<Item = &'a Recorded>) -> String {
+    let mut hash = Sha256::new();
+    for recorded in journal {
+        // A fact that could not be written would not be in a journal.
+        hash.update(serde_json::to_vec(recorded).unwrap_or_default());
+        hash.update(b"\n");
+    }
+    format!("sha256:{}", json::hex(&hash.finalize()))
+}

@@ -1,0 +1,230 @@
+//! The keys of envelopes. What a key does is fixed by the key, never by what a token says about itself.
+//!
+//! A configured secret is never held: it is turned into keys at once, by HKDF-SHA256 under labels of their own, so that
+//! what signs is not what seals.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
+use aws_lc_rs::{hkdf, hmac};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::error::EnvelopeError;
+
+/// A secret shorter than this can be guessed.
+pub const LEAST_SECRET_BYTES: usize = 32;
+
+/// How long an envelope is good for, unless something else is said.
+pub const DEFAULT_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The longest id a key may have.
+const LONGEST_ID: usize = 64;
+
+/// What stands before the 32 bytes of a public Ed25519 key in its DER form (RFC 8410).
+const PUBLIC_KEY_PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+
+/// The keys that this runner accepts, and the one it signs with. Rotation: add the new key everywhere, then sign with it
+/// everywhere, then take the old one away when its last envelope has expired.
+#[derive(Debug)]
+pub struct EnvelopeKeys {
+    sign_with: String,
+    keys: BTreeMap<String, EnvelopeKey>,
+    lifetime: Duration,
+}
+
+/// One key: it verifies and opens, and all but a public one sign.
+pub struct EnvelopeKey {
+    signing: Signing,
+    seal: hkdf::Prk,
+}
+
+enum Signing {
+    Hmac(Box<hmac::Key>),
+    Ed25519(Ed25519KeyPair),
+    Ed25519Public([u8; 32]),
+}
+
+/// Why keys cannot be used. No message shows any of a key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// The id cannot stand in a token.
+    #[error("a key's id is 1 to {LONGEST_ID} of the letters, digits, `-` and `_`; `{0}` is not")]
+    Id(String),
+    /// Two keys have one id.
+    #[error("two keys have the id `{0}`; give each its own")]
+    Twice(String),
+    /// Envelopes are to be signed with a key that is not there.
+    #[error("envelopes are to be signed with `{0}`, which is not among the keys")]
+    Missing(String),
+    /// Envelopes are to be signed with the public half of a key.
+    #[error("envelopes are to be signed with `{0}`, which is a public key; it can only verify")]
+    Public(String),
+    /// A secret can be guessed.
+    #[error("a secret needs at least {LEAST_SECRET_BYTES} bytes, as `openssl rand -base64 48` prints them")]
+    Short,
+    /// It is no Ed25519 key.
+    #[error(
+        "this is no Ed25519 key; give PEM as `openssl genpkey -algorithm ed25519` prints it, its public half, or 32 bytes in \
+         base64"
+    )]
+    NotEd25519,
+}
+
+impl EnvelopeKeys {
+    /// Keys by their ids, and the id of the one to sign with.
+    pub fn new(
+        sign_with: impl Into<String>,
+        keys: impl IntoIterator<Item = (String, EnvelopeKey)>,
+    ) -> Result<Self, KeyError> {
+        let sign_with = sign_with.into();
+        let mut known = BTreeMap::new();
+        for (id, key) in keys {
+            if !is_id(&id) {
+                return Err(KeyError::Id(id));
+            }
+            if known.insert(id.clone(), key).is_some() {
+                return Err(KeyError::Twice(id));
+            }
+        }
+        match known.get(&sign_with) {
+            None => Err(KeyError::Missing(sign_with)),
+            Some(EnvelopeKey { signing: Signing::Ed25519Public(_), .. }) => Err(KeyError::Public(sign_with)),
+            Some(EnvelopeKey { signing: Signing::Hmac(_) | Signing::Ed25519(_), .. }) => {
+                Ok(Self { sign_with, keys: known, lifetime: DEFAULT_LIFETIME })
+            }
+        }
+    }
+
+    /// The same keys for envelopes that are good for so long.
+    #[must_use]
+    pub fn lasting(mut self, lifetime: Duration) -> Self {
+        self.lifetime = lifetime;
+        self
+    }
+
+    /// How long an envelope is good for.
+    pub fn lifetime(&self) -> Duration {
+        self.lifetime
+    }
+
+    /// The key that signs, by its id.
+    pub(super) fn signer(&self) -> Option<(&str, &EnvelopeKey)> {
+        self.keys.get(&self.sign_with).map(|key| (self.sign_with.as_str(), key))
+    }
+
+    pub(super) fn get(&self, id: &str) -> Option<&EnvelopeKey> {
+        self.keys.get(id)
+    }
+}
+
+impl EnvelopeKey {
+    /// A secret that all nodes share: whoever resumes can also make envelopes.
+    pub fn hmac(secret: &[u8]) -> Result<Self, KeyError> {
+        let root = root(secret)?;
+        let label = [b"sign".as_slice()];
+        let signing = root.expand(&label, hmac::HMAC_SHA256).map_err(|_| KeyError::Short)?;
+        Ok(Self { signing: Signing::Hmac(Box::new(signing.into())), seal: root })
+    }
+
+    /// An Ed25519 key, private or public, and the secret that hides what the signed content is: PEM, DER in base64, or
+    /// the 32 bytes of a private key in base64.
+    pub fn ed25519(key: &str, seal: &[u8]) -> Result<Self, KeyError> {
+        let lines = key.lines().map(str::trim).filter(|line| !line.starts_with("-----"));
+        let bytes = STANDARD.decode(lines.collect::<String>()).map_err(|_| KeyError::NotEd25519)?;
+        let public = bytes.strip_prefix(&PUBLIC_KEY_PREFIX).map(<[u8; 32]>::try_from);
+        let signing = match (public, bytes.len()) {
+            (Some(public), _) => Signing::Ed25519Public(public.map_err(|_| KeyError::NotEd25519)?),
+            (None, 32) => {
+                Signing::Ed25519(Ed25519KeyPair::from_seed_unchecked(&bytes).map_err(|_| KeyError::NotEd25519)?)
+            }
+            (None, _) => {
+                let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&bytes).map_err(|_| KeyError::NotEd25519)?;
+                Signing::Ed25519(pair)
+            }
+        };
+        Ok(Self { signing, seal: root(seal)? })
+    }
+
+    pub(super) fn sign(&self, text: &[u8]) -> Result<Vec<u8>, EnvelopeError> {
+        match &self.signing {
+            Signing::Hmac(key) => Ok(hmac::sign(key, text).as_ref().to_vec()),
+            Signing::Ed25519(pair) => match pair.try_sign(text) {
+                Ok(signature) => Ok(signature.as_ref().to_vec()),
+                Err(_) => Err(EnvelopeError::Sealing),
+            },
+            Signing::Ed25519Public(_) => Err(EnvelopeError::Sealing),
+        }
+    }
+
+    /// Compares in constant time.
+    pub(super) fn verify(&self, text: &[u8], signature: &[u8]) -> Result<(), EnvelopeError> {
+        if signature.len() != self.signature_length() {
+            return Err(EnvelopeError::WrongAlgorithm);
+        }
+        let ed25519 = |public: &[u8]| UnparsedPublicKey::new(&ED25519, public).verify(text, signature);
+        let verified = match &self.signing {
+            Signing::Hmac(key) => hmac::verify(key, text, signature),
+            Signing::Ed25519(pair) => ed25519(pair.public_key().as_ref()),
+            Signing::Ed25519Public(public) => ed25519(public),
+        };
+        verified.map_err(|_| EnvelopeError::Forged)
+    }
+
+    fn signature_length(&self) -> usize {
+        match &self.signing {
+            Signing::Hmac(_) => 32,
+            Signing::Ed25519(_) | Signing::Ed25519Public(_) => 64,
+        }
+    }
+
+    /// Encrypts in place, as content of a token that says this. `salt` is never used twice.
+    pub(super) fn seal(&self, salt: &[u8], said: &[u8], content: &mut Vec<u8>) -> Result<(), EnvelopeError> {
+        let key = self.one_time_key(salt)?;
+        key.seal_in_place_append_tag(only_nonce(), Aad::from(said), content).map_err(|_| EnvelopeError::Sealing)
+    }
+
+    /// Decrypts in place.
+    pub(super) fn open<'a>(&self, salt: &[u8], said: &[u8], sealed: &'a mut [u8]) -> Result<&'a [u8], EnvelopeError> {
+        let key = self.one_time_key(salt)?;
+        let opened = key.open_in_place(only_nonce(), Aad::from(said), sealed);
+        opened.map(|opened| &*opened).map_err(|_| EnvelopeError::Unreadable)
+    }
+
+    fn one_time_key(&self, salt: &[u8]) -> Result<LessSafeKey, EnvelopeError> {
+        let info = [b"seal".as_slice(), salt];
+        let key = self.seal.expand(&info, &AES_256_GCM).map_err(|_| EnvelopeError::Sealing)?;
+        Ok(LessSafeKey::new(UnboundKey::from(key)))
+    }
+}
+
+/// A key that seals once needs one nonce.
+fn only_nonce() -> Nonce {
+    Nonce::assume_unique_for_key([0; 12])
+}
+
+fn root(secret: &[u8]) -> Result<hkdf::Prk, KeyError> {
+    if secret.len() < LEAST_SECRET_BYTES {
+        return Err(KeyError::Short);
+    }
+    Ok(hkdf::Salt::new(hkdf::HKDF_SHA256, b"toolgate envelope 1").extract(secret))
+}
+
+/// Whether a text can be the id of a key.
+pub(super) fn is_id(text: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    (1..=LONGEST_ID).contains(&text.len()) && text.bytes().all(fits)
+}
+
+impl fmt::Debug for EnvelopeKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match &self.signing {
+            Signing::Hmac(_) => "Hmac(…)",
+            Signing::Ed25519(_) => "Ed25519(…)",
+            Signing::Ed25519Public(_) => "Ed25519Public(…)",
+        })
+    }
+}

@@ -1,0 +1,260 @@
+//! Handing a run to its caller, and taking it back.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::content::{Content, head};
+use super::token::{Claims, mint};
+use super::{Envelope, EnvelopeError, EnvelopeKeys, MOST_TOKEN_BYTES};
+use crate::core::id::{CallId, RunId};
+use crate::core::run::{Debt, Ending, Event, Input, Recorded, Refusal, Resume, Run};
+use crate::core::trace::Trace;
+use crate::driver::{DriveError, Journal};
+use crate::ports::{Blob, BlobError, StoreError};
+use crate::runner::given::{gives, require_servers};
+use crate::runner::{AgentRunner, Execution, Report, RunnerError};
+
+/// How the journal in the store stands to the one in an envelope.
+enum Standing {
+    /// It is the same, but for what time wrote; it is so long now.
+    Same(u64),
+    /// It went on from there with the very answers that are given now.
+    Answered,
+}
+
+impl AgentRunner {
+    /// A pending run as an envelope for its caller.
+    pub async fn export(&self, run: &RunId) -> Result<Envelope, RunnerError> {
+        let keys = self.envelope_keys()?;
+        let (journal, history) = self.open_in_time(run).await?;
+        let report = Report::of(run.clone(), journal.run());
+        if report.pending.is_empty() {
+            let status = report.status.as_str();
+            return Err(EnvelopeError::NotPending { run: run.clone(), status }.into());
+        }
+        let issued_at = self.inner.ports.clock.now();
+        let mut envelope = Envelope {
+            run_id: run.clone(),
+            messages: report.messages,
+            pending: report.pending,
+            tool_interactions: report.tool_interactions,
+            token: String::new(),
+            expires_at: issued_at.saturating_add(keys.lifetime()).unwrap_or(issued_at),
+        };
+        let claims = Claims {
+            run: run.clone(),
+            length: report.version,
+            head: head(&history),
+            shown: envelope.shown(),
+            bindings: bindings(run, journal.run(), &envelope.pending),
+            issued_at,
+            expires_at: envelope.expires_at,
+        };
+        let content = Content::new(history, self.carried(run, journal.run()).await?);
+        let token = mint(&keys, &claims, content.to_bytes()?)?;
+        envelope.token = token.ok_or_else(|| too_large(run))?;
+        Ok(envelope)
+    }
+
+    /// Takes a run back, gives it what it is owed, drives it on, and waits until it rests again.
+    pub async fn resume_from(&self, envelope: &Envelope, resume: Resume) -> Result<Report, RunnerError> {
+        self.take_up_from(envelope, resume, None).await?.rest().await
+    }
+
+    /// Takes a run back, gives it what it is owed, and drives it on. An envelope is good for one resume; the very same
+    /// one repeated changes nothing. What is refused writes nothing.
+    pub async fn take_up_from(
+        &self,
+        envelope: &Envelope,
+        resume: Resume,
+        trace: Option<Trace>,
+    ) -> Result<Execution, RunnerError> {
+        let (claims, content) = self.opened(envelope)?;
+        let claims = &claims;
+        stands_at(&resume, claims.length)?;
+        loop {
+            let version = match self.standing(claims, &content, &resume).await? {
+                Standing::Same(version) => version,
+                Standing::Answered => return self.follow(&claims.run, trace).await,
+            };
+            let given = Input::Resume(bound(&resume, claims, version));
+            match self.take_up(&claims.run, given, trace.clone()).await {
+                // Somebody was quicker, or time was: look again at what is there now.
+                Err(RunnerError::Refused(_)) if self.length(&claims.run).await? != version => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// The journal in an envelope, if everything about the envelope is as it has to be.
+    pub fn journal_in(&self, envelope: &Envelope) -> Result<Vec<Recorded>, RunnerError> {
+        Ok(self.opened(envelope)?.1.journal)
+    }
+
+    fn opened(&self, envelope: &Envelope) -> Result<(Claims, Content), EnvelopeError> {
+        let keys = self.envelope_keys()?;
+        let verified = keys.verified(envelope, self.inner.ports.clock.now())?;
+        let content = Content::read(&verified.open()?, &verified.claims)?;
+        Ok((verified.claims, content))
+    }
+
+    /// How a run goes on that has what it was owed. Nothing is given to it.
+    async fn follow(&self, run: &RunId, trace: Option<Trace>) -> Result<Execution, RunnerError> {
+        match self.take_up(run, Input::Resume(Resume::default()), trace).await {
+            Err(RunnerError::DrivenElsewhere { run, .. }) => Ok(self.follow_elsewhere(&run)),
+            done => done,
+        }
+    }
+
+    fn envelope_keys(&self) -> Result<Arc<EnvelopeKeys>, EnvelopeError> {
+        self.inner.envelopes.clone().ok_or(EnvelopeError::NotConfigured)
+    }
+
+    /// Where the run stands in our store, which has it when this returns.
+    async fn standing(&self, claims: &Claims, content: &Content, resume: &Resume) -> Result<Standing, RunnerError> {
+        let run = &claims.run;
+        loop {
+            let stored = self.stored(run).await?;
+            let common = stored.len().min(content.journal.len());
+            if head(stored.iter().take(common)) != head(content.journal.iter().take(common)) {
+                return Err(EnvelopeError::Diverged { run: run.clone() }.into());
+            }
+            if common < content.journal.len() {
+                self.import(claims, content, common, resume).await?;
+                continue;
+            }
+            let since = stored.iter().skip(common);
+            if since.clone().all(is_of_time) {
+                return Ok(Standing::Same(stored.len() as u64));
+            }
+            return match self.repeats(run, resume).await? {
+                true => Ok(Standing::Answered),
+                false => Err(EnvelopeError::Spent { run: run.clone() }.into()),
+            };
+        }
+    }
+
+    /// Whether a run that moved on was given the very same before.
+    async fn repeats(&self, run: &RunId, resume: &Resume) -> Result<bool, RunnerError> {
+        let bare = Resume { seen: Vec::new(), expected_version: None, ..resume.clone() };
+        let journal = self.open_in_time(run).await?.0;
+        let (input, _) = self.fit(&journal, &Input::Resume(bare));
+        let received = self.received(run, journal.run(), &input);
+        Ok(gives(&input) && received.is_ok_and(|events| events.is_empty()))
+    }
+
+    /// Writes what our store lacks of the run, in one append, if what is given with it would be taken. Whoever was
+    /// quicker is looked at by the caller.
+    async fn import(
+        &self,
+        claims: &Claims,
+        content: &Content,
+        stored: usize,
+        resume: &Resume,
+    ) -> Result<(), RunnerError> {
+        let (run, ports) = (&claims.run, &self.inner.ports);
+        let history = content.journal.clone();
+        let mut journal = Journal::handed_over(run, history, stored, ports.store.clone(), ports.clock.clone())?;
+        let agent = self.agent(&journal.run().started().spec.agent)?;
+        require_servers(&journal, &agent, &self.inner.injections.of(run))?;
+        let given = bound(resume, claims, claims.length);
+        self.check(&journal, &given).await?;
+        let (input, _) = self.fit(&journal, &Input::Resume(given));
+        self.received(run, journal.run(), &input)?;
+        if let Some(blobs) = &ports.blobs {
+            for blob in content.blobs()? {
+                blobs.put(run, blob).await.map_err(|error| DriveError::from(unavailable(error)))?;
+            }
+        }
+        journal.post().await?;
+        Ok(())
+    }
+
+    /// The bytes that the run's own facts name, as far as they are still there.
+    async fn carried(&self, run: &RunId, state: &Run) -> Result<Vec<Blob>, RunnerError> {
+        let Some(blobs) = &self.inner.ports.blobs else { return Ok(Vec::new()) };
+        let (mut carried, mut room) = (Vec::new(), MOST_TOKEN_BYTES);
+        for handle in state.blobs() {
+            let Some(info) = blobs.describe(handle).await.map_err(DriveError::from)? else { continue };
+            let size = usize::try_from(info.size).unwrap_or(usize::MAX);
+            room = room.checked_sub(size).ok_or_else(|| too_large(run))?;
+            carried.extend(blobs.get(handle).await.map_err(DriveError::from)?);
+        }
+        Ok(carried)
+    }
+
+    async fn stored(&self, run: &RunId) -> Result<Vec<Recorded>, RunnerError> {
+        Ok(self.inner.ports.store.runs.load(run, 0).await.map_err(DriveError::from)?)
+    }
+
+    async fn length(&self, run: &RunId) -> Result<u64, RunnerError> {
+        Ok(self.stored(run).await?.len() as u64)
+    }
+}
+
+/// Whoever names a version means that of the envelope.
+fn stands_at(resume: &Resume, length: u64) -> Result<(), RunnerError> {
+    match resume.expected_version {
+        Some(expected) if expected != length => {
+            let status = "in an envelope".to_owned();
+            Err(RunnerError::Refused(vec![Refusal::Stale { expected, actual: length, status }]))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// What is given, on condition that the journal is so long, and that decisions are about what the envelope showed.
+fn bound(resume: &Resume, claims: &Claims, version: u64) -> Resume {
+    let mut resume = Resume { expected_version: Some(version), ..resume.clone() };
+    let shown =
+        resume.decisions.iter().filter_map(|(call, _)| Some((call.clone(), claims.bindings.get(call)?.clone())));
+    resume.seen.extend(shown.collect::<Vec<_>>());
+    resume
+}
+
+fn bindings(run: &RunId, state: &Run, pending: &[Debt]) -> BTreeMap<CallId, String> {
+    let binding = |debt: &Debt| {
+        let call = debt.call_id();
+        state.binding(call, None).map(|binding| (call.clone(), binding.digest(run, call)))
+    };
+    pending.iter().filter_map(binding).collect()
+}
+
+/// Whether a fact answers nothing: the deadline of something passed, or was put off.
+fn is_of_time(recorded: &Recorded) -> bool {
+    match &recorded.event {
+        Event::Expired { .. } | Event::Extended { .. } => true,
+        Event::Ended { ending } => *ending == Ending::Expired,
+        Event::Started(_)
+        | Event::Resumed { .. }
+        | Event::ToolsListed { .. }
+        | Event::ApprovalsResolved { .. }
+        | Event::ModelCalled { .. }
+        | Event::ModelReplied { .. }
+        | Event::ModelFailed { .. }
+        | Event::OutputValidated { .. }
+        | Event::TierSelected { .. }
+        | Event::CallChecked { .. }
+        | Event::ApprovalDecided { .. }
+        | Event::CallDrifted { .. }
+        | Event::QuestionAnswered { .. }
+        | Event::CallsStarted { .. }
+        | Event::CallCompleted { .. }
+        | Event::InputRequired { .. }
+        | Event::InputGiven { .. }
+        | Event::TaskStarted { .. }
+        | Event::MessageAdded { .. } => false,
+    }
+}
+
+fn too_large(run: &RunId) -> RunnerError {
+    EnvelopeError::TooLarge { run: run.clone(), most: MOST_TOKEN_BYTES }.into()
+}
+
+fn unavailable(error: BlobError) -> StoreError {
+    match error {
+        BlobError::Store(error) => error,
+        // It came out of a store, so that it is not too large for one.
+        BlobError::TooLarge { .. } => StoreError::Unavailable(error.to_string()),
+    }
+}

@@ -1,0 +1,107 @@
+//! The token of an envelope: `tge1.KEY.CLAIMS.SEALED.SIGNATURE`. Claims can be read by anybody and changed by nobody;
+//! what is sealed can be read by nodes alone. Decision 0011 has the reasons.
+//!
+//! Whatever is read here may come from an attacker: sizes first, then the shape, the key, the signature. Nothing is
+//! parsed before it is verified.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::error::EnvelopeError;
+use super::keys::{EnvelopeKey, EnvelopeKeys, is_id};
+use crate::core::id::{CallId, RunId};
+
+/// The largest token, in bytes.
+pub const MOST_TOKEN_BYTES: usize = 16 * 1024 * 1024;
+
+/// Names every algorithm but the signature's, which belongs to the key.
+const FORM: &str = "tge1";
+
+/// Random bytes from which the one-time key is made; they stand before what it sealed.
+const SALT_BYTES: usize = 32;
+
+/// What a token vouches for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claims {
+    /// The run.
+    pub run: RunId,
+    /// The length of its journal.
+    pub length: u64,
+    /// The hash of its journal.
+    pub head: String,
+    /// The hash of everything that stands beside the token.
+    pub shown: String,
+    /// What each decision that is owed would be about: the digest of the binding.
+    pub bindings: BTreeMap<CallId, String>,
+    /// Since when.
+    pub issued_at: Timestamp,
+    /// Until when.
+    pub expires_at: Timestamp,
+}
+
+/// A token whose signature fits.
+pub(super) struct Verified<'a> {
+    pub(super) claims: Claims,
+    key: &'a EnvelopeKey,
+    said: &'a str,
+    sealed: &'a str,
+}
+
+/// Makes a token. `None` if it would be too large.
+pub(super) fn mint(
+    keys: &EnvelopeKeys,
+    claims: &Claims,
+    mut content: Vec<u8>,
+) -> Result<Option<String>, EnvelopeError> {
+    let (id, key) = keys.signer().ok_or(EnvelopeError::NotConfigured)?;
+    let claims = serde_json::to_vec(claims).map_err(|_| EnvelopeError::Sealing)?;
+    let mut token = format!("{FORM}.{id}.{}", URL_SAFE_NO_PAD.encode(claims));
+    let mut sealed = vec![0; SALT_BYTES];
+    aws_lc_rs::rand::fill(&mut sealed).map_err(|_| EnvelopeError::Sealing)?;
+    key.seal(&sealed, token.as_bytes(), &mut content)?;
+    sealed.append(&mut content);
+    token.push('.');
+    URL_SAFE_NO_PAD.encode_string(sealed, &mut token);
+    let signature = key.sign(token.as_bytes())?;
+    token.push('.');
+    URL_SAFE_NO_PAD.encode_string(signature, &mut token);
+    Ok((token.len() <= MOST_TOKEN_BYTES).then_some(token))
+}
+
+/// Reads a token as far as it can be read without opening it.
+pub(super) fn verify<'a>(keys: &'a EnvelopeKeys, token: &'a str) -> Result<Verified<'a>, EnvelopeError> {
+    if token.len() > MOST_TOKEN_BYTES {
+        return Err(EnvelopeError::Oversized { most: MOST_TOKEN_BYTES });
+    }
+    let (text, signature) = token.rsplit_once('.').ok_or(EnvelopeError::Malformed)?;
+    let (said, sealed) = text.rsplit_once('.').ok_or(EnvelopeError::Malformed)?;
+    let mut parts = said.split('.');
+    let (Some(FORM), Some(id), Some(claims), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {
+        return Err(EnvelopeError::Malformed);
+    };
+    if !is_id(id) {
+        return Err(EnvelopeError::Malformed);
+    }
+    let key = keys.get(id).ok_or(EnvelopeError::UnknownKey)?;
+    key.verify(text.as_bytes(), &decode(signature)?)?;
+    let claims = serde_json::from_slice(&decode(claims)?).map_err(|_| EnvelopeError::Unreadable)?;
+    Ok(Verified { claims, key, said, sealed })
+}
+
+impl Verified<'_> {
+    /// What is sealed.
+    pub(super) fn open(&self) -> Result<Vec<u8>, EnvelopeError> {
+        let mut bytes = decode(self.sealed)?;
+        let (salt, sealed) = bytes.split_at_mut_checked(SALT_BYTES).ok_or(EnvelopeError::Unreadable)?;
+        self.key.open(salt, self.said.as_bytes(), sealed).map(<[u8]>::to_vec)
+    }
+}
+
+fn decode(text: &str) -> Result<Vec<u8>, EnvelopeError> {
+    URL_SAFE_NO_PAD.decode(text).map_err(|_| EnvelopeError::Malformed)
+}

@@ -1,0 +1,97 @@
+//! A pending run that is carried from one machine to another as a file.
+
+use serde_json::Value;
+
+use super::desk::Desk;
+
+const NOTE: &str = "
+turns:
+  - { calls: [{ id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: late } }] }
+  - { say: '{{last_result}}' }
+";
+
+/// A machine of its own: the same configuration, another store.
+fn machine() -> Desk {
+    let desk = Desk::playing(NOTE);
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    let keys = "envelope: { keys: [{ id: k1, hmac: a secret of more than enough bytes to be one }] }\n";
+    desk.write("toolgate.yaml", &format!("{config}{keys}"));
+    desk
+}
+
+/// The envelope of a run that waits for a decision about a note.
+fn handed_out() -> String {
+    let desk = machine();
+    desk.toolgate(&["run", "Note it"]).expect(10);
+    let ended = desk.toolgate(&["runs", "export", "last", "--signed", "-o", "run.json"]).expect(0);
+    assert!(ended.err.contains("good until"), "{}", ended.err);
+    std::fs::read_to_string(desk.path().join("run.json")).unwrap()
+}
+
+#[test]
+fn another_machine_goes_on_with_the_run_and_a_second_answer_is_refused() {
+    let envelope = handed_out();
+    let elsewhere = machine();
+    elsewhere.write("run.json", &envelope);
+
+    let approve = ["resume", "--envelope", "run.json", "--approve", "note", "--json"];
+    let ended = elsewhere.toolgate(&approve).expect(0);
+
+    assert_eq!(ended.result()["status"], "completed");
+    assert!(ended.json_lines().iter().all(|line| line["type"] != "execution.started"), "only what is new is told");
+    assert_eq!(elsewhere.toolgate(&approve).expect(0).result()["status"], "completed");
+    let spent = elsewhere.toolgate(&["resume", "--envelope", "run.json", "--deny", "note"]).expect(1);
+    assert!(spent.err.contains("spent"), "{}", spent.err);
+    let started = elsewhere.journal("last").iter().filter(|fact| fact["type"] == "tool.started").count();
+    assert_eq!(started, 1);
+}
+
+#[test]
+fn an_altered_one_is_refused_and_leaves_no_run_behind() {
+    let mut envelope: Value = serde_json::from_str(&handed_out()).unwrap();
+    envelope["pending"][0]["arguments"]["customer_id"] = "C-1002".into();
+    let elsewhere = machine();
+    elsewhere.write("run.json", &envelope.to_string());
+
+    let refused = elsewhere.toolgate(&["resume", "--envelope", "run.json", "--approve", "note"]).expect(2);
+
+    assert!(refused.err.contains("not as it was exported"), "{}", refused.err);
+    assert_eq!(elsewhere.toolgate(&["runs", "list", "--json"]).expect(0).json_lines().len(), 0);
+}
+
+#[test]
+fn without_keys_nothing_is_handed_out_and_the_remedy_is_told() {
+    let desk = Desk::playing(NOTE);
+    desk.toolgate(&["run", "Note it"]).expect(10);
+
+    let refused = desk.toolgate(&["runs", "export", "last", "--signed"]).expect(2);
+
+    assert!(refused.err.contains("envelope.keys"), "{}", refused.err);
+}
+
+#[test]
+fn a_key_that_can_be_guessed_is_found_by_config_check() {
+    let desk = machine();
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.toolgate(&["config", "check"]).expect(0);
+    desk.write("toolgate.yaml", &config.replace("a secret of more than enough bytes to be one", "guess-me"));
+
+    let refused = desk.toolgate(&["config", "check"]).expect(2);
+
+    assert!(refused.err.contains("`k1`") && refused.err.contains("at least 32 bytes"), "{}", refused.err);
+    assert!(!refused.err.contains("guess-me"), "{}", refused.err);
+}
+
+#[cfg(unix)]
+#[test]
+fn nobody_else_reads_the_file_and_no_other_file_is_lost_to_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let desk = machine();
+    desk.toolgate(&["run", "Note it"]).expect(10);
+    desk.toolgate(&["runs", "export", "last", "--signed", "-o", "run.json"]).expect(0);
+
+    let mode = std::fs::metadata(desk.path().join("run.json")).unwrap().permissions().mode();
+
+    assert_eq!(mode & 0o777, 0o600);
+    desk.toolgate(&["runs", "export", "last", "--signed", "-o", "run.json"]).expect(2);
+}
