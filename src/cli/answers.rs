@@ -2,6 +2,7 @@
 
 mod file;
 mod inputs;
+mod questions;
 
 use std::collections::BTreeSet;
 
@@ -13,6 +14,7 @@ use crate::core::run::{Answer, Channel, Decision, Resume, Scope};
 use crate::core::tool::Arguments;
 pub(super) use file::read;
 pub(super) use inputs::{inputs, reactions};
+pub(super) use questions::{asked, choice, questions};
 
 /// `CALL_ID=VALUE`, or `CALL_ID` alone where a value may be left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,8 +95,7 @@ pub(super) fn merge(flags: Resume, file: Option<Resume>) -> Resume {
 
 /// Approvals with the arguments that `--edit` puts in place; an edit alone approves once.
 pub(super) fn decisions(
-    once: &[String],
-    session: &[String],
+    approved_for: [(&[String], Scope); 3],
     denied: &[Addressed],
     edits: &[Addressed],
 ) -> Result<Vec<(CallId, Decision)>, CliError> {
@@ -105,7 +106,7 @@ pub(super) fn decisions(
     };
     let mut decisions = Vec::new();
     let mut approved = BTreeSet::new();
-    for (calls, scope) in [(once, Scope::Once), (session, Scope::Session)] {
+    for (calls, scope) in approved_for {
         for call in calls.iter().map(|call| CallId::from(call.as_str())) {
             let decision = approval(scope, edited(&call)?);
             approved.insert(call.clone());
@@ -141,7 +142,9 @@ mod tests {
     #[test]
     fn an_edit_alone_approves_and_beside_an_approval_changes_it() {
         let edits = [with_value("a={\"x\":1}").unwrap(), with_value("b={\"x\":2}").unwrap()];
-        let decisions = decisions(&[], &["a".into()], &[], &edits).unwrap();
+        let decisions =
+            decisions([(&["a".into()], Scope::Session), (&[], Scope::Once), (&[], Scope::Always)], &[], &edits)
+                .unwrap();
         let told: Vec<_> = decisions
             .iter()
             .map(|(call, decision)| {
@@ -153,7 +156,12 @@ mod tests {
 
     #[test]
     fn an_edit_that_is_no_object_names_the_call() {
-        let error = decisions(&[], &[], &[], &[with_value("a=[1]").unwrap()]).unwrap_err();
+        let error = decisions(
+            [Scope::Once, Scope::Session, Scope::Always].map(|scope| (&[][..], scope)),
+            &[],
+            &[with_value("a=[1]").unwrap()],
+        )
+        .unwrap_err();
         assert_eq!(error.to_string(), "--edit a: arguments are a JSON object, for example {\"city\": \"Oslo\"}");
     }
 }

@@ -23,6 +23,8 @@ pub(super) enum Exit {
     TimedOut,
     /// 7: the result does not fit the schema that the tool declares for it.
     InvalidResult,
+    /// 8: what waits for a decision is not what the decision was about; it was shown anew and nothing ran.
+    Drifted,
     /// 10: the run, or the call, is owed something; `toolgate resume` goes on with a run.
     Pending,
     /// 130: the run was cancelled.
@@ -45,6 +47,7 @@ impl Exit {
             Self::ServerFailed => 5,
             Self::TimedOut => 6,
             Self::InvalidResult => 7,
+            Self::Drifted => 8,
             Self::Pending => 10,
             Self::Cancelled => 130,
             Self::Terminated => 143,

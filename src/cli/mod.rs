@@ -4,6 +4,7 @@
 //! but through `output::Output`.
 
 mod answers;
+mod approvals;
 mod attach;
 mod blobs;
 mod completions;
@@ -49,6 +50,7 @@ Begin with:
   toolgate demo                     see a whole run, without a key and without a network
   toolgate init                     write a configuration that works at once
   toolgate run \"What is in stock?\"  run the agent it describes
+  toolgate approvals list           see what waits for a person, and decide
   toolgate tools                    see what the agent is offered, and what asks first
   toolgate models check NAME        see what works with a configured model
   toolgate mcp list -- COMMAND      see what an MCP server offers
@@ -71,6 +73,7 @@ enum Command {
     Run(Box<run::Run>),
     Resume(Box<resume::ResumeRun>),
     Runs(runs::Runs),
+    Approvals(approvals::Approvals),
     Blobs(blobs::Blobs),
     Tools(tools::Tools),
     Mcp(mcp::Mcp),
@@ -119,6 +122,7 @@ impl Command {
             Self::Run(command) => command.execute(out).await,
             Self::Resume(command) => command.execute(out).await,
             Self::Runs(command) => command.execute(out).await,
+            Self::Approvals(command) => command.execute(out).await,
             Self::Blobs(command) => command.execute(out).await,
             Self::Tools(command) => command.execute(out).await,
             Self::Mcp(command) => command.execute(out).await,
@@ -137,6 +141,7 @@ impl Command {
             Self::Run(command) => command.json,
             Self::Resume(command) => command.json,
             Self::Runs(command) => command.ends_with_result(),
+            Self::Approvals(command) => command.ends_with_result(),
             Self::Mcp(command) => command.ends_with_result(),
             Self::Demo(_)
             | Self::Init(_)

@@ -18,7 +18,7 @@ use super::setup::{self, Changes, ConfigFlag};
 use crate::app::App;
 use crate::core::chat::Message;
 use crate::core::id::RunId;
-use crate::core::run::{Input, Resume};
+use crate::core::run::{Input, Resume, Scope};
 use crate::runner::envelope::Envelope;
 use crate::runner::{Execution, ResultFor, RunnerError};
 
@@ -34,6 +34,7 @@ Examples:
   toolgate resume run_0199… --result call_3='{\"status\": \"refunded\"}'
   toolgate resume last --deny call_2='not before Friday' --result call_3='done'
   toolgate resume last --answer call_4='{\"seats\": 2}'
+  toolgate resume last --answer call_9='the blue one'
   toolgate resume last --wait
   my-app | toolgate resume run_0199… --json --file -
   toolgate resume --envelope run.json --approve call_2
@@ -42,10 +43,17 @@ A file of answers:
   {\"results\":   [{\"call_id\": \"call_3\", \"output\": {\"status\": \"refunded\"}},
                  {\"call_id\": \"call_4\", \"error\": \"the bank is closed\"},
                  {\"call_id\": \"call_5\", \"abandoned\": true}],
-   \"decisions\": [{\"call_id\": \"call_2\", \"decision\": \"approve\", \"scope\": \"session\"}],
+   \"decisions\": [{\"call_id\": \"call_2\", \"decision\": \"approve\", \"scope\": \"always\", \"covers\": \"arguments\",
+                  \"expires_at\": \"2027-01-01T00:00:00Z\", \"reason\": \"as agreed\", \"seen\": \"sha256:…\"},
+                 {\"call_id\": \"call_7\", \"decision\": \"approve\", \"edited_arguments\": {\"cents\": 100}},
+                 {\"call_id\": \"call_8\", \"decision\": \"deny\", \"reason\": \"not before Friday\", \"by\": \"kim\"}],
+   \"answers\":   [{\"call_id\": \"call_9\", \"chosen\": [\"blue\"], \"text\": \"the dark one\"}],
    \"inputs\":    [{\"call_id\": \"call_6\",
                   \"answers\": {\"booking\": {\"action\": \"accept\", \"content\": {\"seats\": 2}}}}],
    \"partial\": false, \"expected_version\": 17}
+
+`scope` is once, session or always; `covers` is tool or arguments; `seen` is the digest that
+`toolgate approvals list --json` gives, and refuses the decision if something else waits by now.
 
 Without answers a run that a dead process left behind is driven on; a pending one is asked about in
 a terminal, and listed elsewhere. Calls that go on at their servers as tasks are asked about once;
@@ -115,6 +123,10 @@ struct Answers {
     #[arg(long, value_name = "CALL_ID")]
     approve_session: Vec<String>,
 
+    /// A call may run, and so may every further call of its tool by this agent, whatever the session
+    #[arg(long, value_name = "CALL_ID")]
+    approve_always: Vec<String>,
+
     /// A call may not run; the model reads why
     #[arg(long, value_name = "CALL_ID[=REASON]", value_parser = answers::addressed)]
     deny: Vec<Addressed>,
@@ -123,9 +135,10 @@ struct Answers {
     #[arg(long, value_name = "CALL_ID=JSON", value_parser = answers::with_value)]
     edit: Vec<Addressed>,
 
-    /// What a call's server wants to know, as the fields of its form, or by key: {"KEY": {"action": "accept",
-    /// "content": {…}}}; without `=` an address was visited, or a form's defaults hold
-    #[arg(long, value_name = "CALL_ID[=JSON]", value_parser = answers::addressed)]
+    /// An answer to the model's question: text, or one of its options. Or what a call's server wants to know, as the
+    /// fields of its form, or by key: {"KEY": {"action": "accept", "content": {…}}}; without `=` an address was
+    /// visited, or a form's defaults hold
+    #[arg(long, value_name = "CALL_ID[=TEXT_OR_JSON]", value_parser = answers::addressed)]
     answer: Vec<Addressed>,
 
     /// What a call's server wants to know is not told
@@ -160,11 +173,14 @@ impl ResumeRun {
         let run = find(app, self.run.as_deref().unwrap_or_default()).await?;
         let known = app.runner.journal(&run).await?;
         let mut seen = known.len() as u64;
-        answers.inputs.extend(answers::inputs(&self.answers.answer, &self.answers.decline, &known)?);
+        let (to_the_model, to_servers) = answers::questions(&self.answers.answer, &known);
+        answers.answers.extend(to_the_model);
+        answers.inputs.extend(answers::inputs(&to_servers, &self.answers.decline, &known)?);
         if let Some(text) = &self.message {
             // Said first, so that the turn that follows the answers hears it.
             let message = Input::Message(Message::user(text.clone()));
-            if answers.results.is_empty() && answers.decisions.is_empty() && answers.inputs.is_empty() {
+            let is_settling = !answers.results.is_empty() || !answers.decisions.is_empty();
+            if !is_settling && answers.answers.is_empty() && answers.inputs.is_empty() {
                 let execution = self.take_up(app, &run, message, out).await?;
                 return self.settle(app, execution, &known, out).await;
             }
@@ -241,7 +257,15 @@ impl Answers {
         let abandoned = self.abandon.iter().map(|call| ResultFor::abandoned(call.as_str()));
         let flags = Resume {
             results: outputs.chain(errors).chain(abandoned).collect(),
-            decisions: answers::decisions(&self.approve, &self.approve_session, &self.deny, &self.edit)?,
+            decisions: answers::decisions(
+                [
+                    (&self.approve, Scope::Once),
+                    (&self.approve_session, Scope::Session),
+                    (&self.approve_always, Scope::Always),
+                ],
+                &self.deny,
+                &self.edit,
+            )?,
             partial: self.partial,
             ..Resume::default()
         };

@@ -177,9 +177,10 @@ async fn rest(adopted: Vec<Execution>, exit: Exit, out: &mut Output) -> bool {
     if exit == Exit::Cancelled {
         return false;
     }
+    // Listened for before it is offered: who reads the line may press at once.
+    let mut interrupts = Interrupts::listen();
     let runs = left.join(", ");
     out.note(format!("still driving on {runs}; Ctrl-C leaves it to `toolgate resume`, or to the next `toolgate run`"));
-    let mut interrupts = Interrupts::listen();
     tokio::select! {
         _ = resting => true,
         _ = interrupts.next() => false,

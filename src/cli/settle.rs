@@ -95,6 +95,7 @@ impl Person {
         }
         let Some(mut prompt) = prompt::at_terminal() else { return Ok(None) };
         self.left_open.extend(debts.iter().map(named));
+        let shown = debts.clone();
         let asking = tokio::task::spawn_blocking(move || prompt.ask(&debts));
         let answered = tokio::select! {
             answered = asking => answered,
@@ -104,16 +105,25 @@ impl Person {
         // A terminal that cannot be read is nobody to ask.
         let Some(mut resume) = answered.ok().and_then(Result::ok) else { return Ok(None) };
         let calls = resume.results.iter().map(|(call, _)| call).chain(resume.decisions.iter().map(|(call, _)| call));
+        let calls = calls.chain(resume.answers.iter().map(|(call, _)| call));
         let calls: Vec<&CallId> = calls.chain(resume.inputs.iter().map(|(call, _)| call)).collect();
         if calls.is_empty() {
             return Ok(None);
         }
         // What was answered may be asked again: because it was refused, or because its server has another question.
         self.left_open.retain(|(call, _)| !calls.contains(&call));
+        // A yes is to what was shown, whatever has become of it since.
+        resume.seen = resume.decisions.iter().filter_map(|(call, _)| seen(&report.run_id, call, &shown)).collect();
         // The same words to another question are another answer.
         resume.expected_version = (!resume.inputs.is_empty()).then_some(report.version);
         Ok(Some(resume))
     }
+}
+
+/// What a decision about a call is about, as it was shown.
+fn seen(run: &RunId, call: &CallId, shown: &[Debt]) -> Option<(CallId, String)> {
+    let debt = shown.iter().find(|debt| debt.call_id() == call)?;
+    Some((call.clone(), debt.binding()?.digest(run, call)))
 }
 
 fn named(debt: &Debt) -> (CallId, &'static str) {
@@ -193,7 +203,7 @@ pub(super) struct ResultLine<'a> {
 
 impl<'a> ResultLine<'a> {
     /// How a run rests.
-    fn of(report: &'a Report) -> Self {
+    pub(super) fn of(report: &'a Report) -> Self {
         let output = report.output.as_ref();
         Self {
             r#type: "result",

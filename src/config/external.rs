@@ -24,7 +24,7 @@ pub fn external_tools_file(path: &Path) -> Result<Vec<ExternalTool>, ConfigError
     scope.finish(tools)
 }
 
-const KEYS: [&str; 5] = ["name", "description", "input_schema", "result_schema", "priority"];
+const KEYS: [&str; 6] = ["name", "description", "input_schema", "result_schema", "priority", "deadline_s"];
 /// What others call the schemas.
 const ALIASES: [&str; 3] = ["parameters", "inputSchema", "outputSchema"];
 

@@ -1,5 +1,6 @@
 //! The program as people and scripts use it: the real binary, a real MCP server over stdio, a played model.
 
+mod approvals;
 mod costs;
 mod desk;
 mod envelope;

@@ -15,6 +15,7 @@ mod kill;
 mod late;
 mod media;
 mod mending;
+mod overdue;
 mod pending;
 mod plain;
 mod put_aside;

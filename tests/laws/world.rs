@@ -390,6 +390,7 @@ fn visible_debts(run: &Run, journal: &[Event]) -> Vec<Debt> {
                 name: tool.name.clone(),
                 arguments: call.arguments().clone(),
                 annotations: tool.annotations.clone(),
+                trusted: tool.trusted,
                 definition: tool.hash.clone(),
                 rule: None,
                 why: String::new(),

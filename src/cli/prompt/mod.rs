@@ -6,10 +6,15 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use super::answers::{self, approval, denial, json_or_text, who};
 use super::text::{COMPACT, compact};
+use super::view;
 use crate::core::id::CallId;
-use crate::core::run::{Channel, Debt, Decision, HumanAnswer, InputGiven, Resume, Scope};
+use crate::core::run::{Channel, Coverage, Debt, Decision, HumanAnswer, InputGiven, Resume, Scope};
 use crate::core::tool::{Arguments, Ask, Choice, Outcome};
 use crate::runner::ResultFor;
+
+/// What may be said to a call that waits for a decision.
+const CHOICES: &str = "  [a]pprove once, from now on: in this [s]ession, al[w]ays, [o]nly with these arguments; [d]eny, [e]dit, \
+                       [q] leave it pending: ";
 
 /// A person to be asked.
 pub(super) struct Prompt<R, W> {
@@ -55,7 +60,7 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
             let said = match debt {
                 Debt::Approval { .. } => self.decision(debt)?,
                 Debt::ExternalResult { .. } => self.result(debt)?,
-                Debt::Question { call_id, ask, .. } => self.answer(call_id, ask)?,
+                Debt::Question { call_id, ask, .. } => self.answer(call_id, ask, debt)?,
                 Debt::Input { .. } => self.input(debt)?,
                 Debt::Task { .. } => Said::Later,
             };
@@ -71,15 +76,23 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
     }
 
     fn decision(&mut self, debt: &Debt) -> io::Result<Said> {
-        let Debt::Approval { call_id, name, arguments, why, .. } = debt else { return Ok(Said::Later) };
-        writeln!(self.questions, "\nMay {name} run?  ({why})")?;
+        let Debt::Approval { call_id, name, arguments, summary, .. } = debt else { return Ok(Said::Later) };
+        writeln!(self.questions, "\nMay {name} run?  {summary}")?;
         writeln!(self.questions, "  {}", pretty(arguments))?;
+        for line in view::circumstances(debt, jiff::Timestamp::now()) {
+            writeln!(self.questions, "  {line}")?;
+        }
         loop {
-            let answer = self.line("  [a]pprove once, for this [s]ession, [d]eny, [e]dit, [q] leave it pending: ")?;
+            let answer = self.line(CHOICES)?;
             let decision = match answer.as_deref().map(str::trim) {
                 None | Some("q" | "quit") => return Ok(Said::Later),
                 Some("a" | "y" | "yes" | "approve") => approval(Scope::Once, None),
                 Some("s" | "session") => approval(Scope::Session, None),
+                Some("w" | "always") => approval(Scope::Always, None),
+                Some("o" | "only") => match self.reach()? {
+                    Some(scope) => Decision { covers: Coverage::Arguments, ..approval(scope, None) },
+                    None => continue,
+                },
                 Some("d" | "n" | "no" | "deny") => denial(self.line("  why (the model reads it): ")?),
                 Some("e" | "edit") => match self.edited()? {
                     Some(edited) => approval(Scope::Once, Some(edited)),
@@ -92,9 +105,22 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
         }
     }
 
+    /// How far a yes to these arguments reaches.
+    fn reach(&mut self) -> io::Result<Option<Scope>> {
+        let answer = self.line("  the same call from now on: in this [s]ession, or al[w]ays (empty: neither): ")?;
+        Ok(match answer.as_deref().map(str::trim) {
+            Some("s" | "session") => Some(Scope::Session),
+            Some("w" | "always") => Some(Scope::Always),
+            Some(_) | None => None,
+        })
+    }
+
     /// A number chooses an option, several numbers with commas choose several; anything else is the answer in words.
-    fn answer(&mut self, call: &CallId, ask: &Ask) -> io::Result<Said> {
+    fn answer(&mut self, call: &CallId, ask: &Ask, debt: &Debt) -> io::Result<Said> {
         writeln!(self.questions, "\nThe model asks: {}", super::text::harmless(&ask.question))?;
+        if let Some(term) = view::term(debt, jiff::Timestamp::now()) {
+            writeln!(self.questions, "  {term}")?;
+        }
         for (index, option) in ask.options.iter().enumerate() {
             writeln!(self.questions, "  {}. {}", index + 1, super::text::harmless(option))?;
         }
@@ -179,9 +205,7 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
 
 /// A person decides about all of it, so nothing is cut off.
 fn pretty(arguments: &Arguments) -> String {
-    let value = arguments.to_value();
-    let text = serde_json::to_string_pretty(&value).unwrap_or_else(|_| value.to_string());
-    super::text::harmless(&text).replace('\n', "\n  ")
+    view::pretty(arguments).replace('\n', "\n  ")
 }
 
 #[cfg(test)]
@@ -199,6 +223,7 @@ mod tests {
             name: ToolName::parse("mcp_shop_add_note").unwrap(),
             arguments: Arguments::from_value(json!({"text": "late"})),
             annotations: Annotations::default(),
+            trusted: false,
             definition: "sha256:d".into(),
             rule: None,
             why: "it writes".into(),
@@ -261,6 +286,19 @@ mod tests {
             ]
         );
         assert!(resume.partial);
+    }
+
+    #[test]
+    fn a_yes_may_reach_further_or_to_these_arguments_alone() {
+        let debts: Vec<Debt> = ["1", "2", "3"].into_iter().map(approval_debt).collect();
+        let (resume, questions) = ask(&debts, "w\no\n\no\ns\no\nw\n");
+        let told: Vec<_> = resume.decisions.iter().map(|(call, d)| (call.as_str(), d.scope, d.covers)).collect();
+        let only = Coverage::Arguments;
+        assert_eq!(
+            told,
+            [("1", Scope::Always, Coverage::Tool), ("2", Scope::Session, only), ("3", Scope::Always, only)]
+        );
+        assert!(questions.contains("because: it writes"), "{questions}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod cancel;
 mod events;
+mod explain;
 mod export;
 mod fork;
 mod list;
@@ -18,13 +19,14 @@ const EXAMPLES: &str = "\
 Examples:
   toolgate runs list --status pending
   toolgate runs show last
+  toolgate runs explain last
   toolgate runs events last --follow
   toolgate runs cancel run_0199… --reason \"wrong customer\"
   toolgate runs fork last --message \"And the other order?\"
 
 RUN is an id, a unique beginning or end of one, or `last`.";
 
-/// List, show, follow, cancel, fork, export and recover runs
+/// List, show, explain, follow, cancel, fork, export and recover runs
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Runs {
@@ -36,6 +38,7 @@ pub(super) struct Runs {
 enum Command {
     List(list::List),
     Show(show::Show),
+    Explain(explain::Explain),
     Events(events::Events),
     Cancel(cancel::Cancel),
     Fork(Box<fork::Fork>),
@@ -48,6 +51,7 @@ impl Runs {
         match self.command {
             Command::List(command) => command.execute(out).await,
             Command::Show(command) => command.execute(out).await,
+            Command::Explain(command) => command.execute(out).await,
             Command::Events(command) => command.execute(out).await,
             Command::Cancel(command) => command.execute(out).await,
             Command::Fork(command) => command.execute(out).await,
@@ -62,6 +66,7 @@ impl Runs {
             Command::Fork(command) => command.json,
             Command::List(_)
             | Command::Show(_)
+            | Command::Explain(_)
             | Command::Events(_)
             | Command::Cancel(_)
             | Command::Export(_)

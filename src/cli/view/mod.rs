@@ -1,6 +1,8 @@
 //! What people see of a run. Pure: lifecycle events, journals and debts in, lines out; who prints them is not known here.
 
+mod approval;
 mod asked;
+mod explain;
 mod owed;
 mod picture;
 mod show;
@@ -10,7 +12,9 @@ mod story;
 mod tests;
 mod words;
 
+pub(super) use approval::{because, by_way_of, circumstances, clock, origin, pretty, term};
 pub(super) use asked::{answering, question_lines};
+pub(super) use explain::Explanation;
 pub(super) use owed::{Again, what_is_owed};
 pub(super) use picture::Picture;
 pub(super) use spent::{Gaps, Spent, dollars, tokens};

@@ -1,13 +1,15 @@
 //! What a run is owed, and the command that answers it: to be read, copied and run.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::Look;
+use super::approval::{circumstances, term, whole};
 use super::asked::{answering, question_lines};
 use crate::cli::text::{compact, count, duration, harmless, one_line, shell_word};
 use crate::core::id::RunId;
 use crate::core::run::Debt;
-use crate::core::tool::{Arguments, TaskHandle};
+use crate::core::tool::TaskHandle;
 
 /// The flags that a further command on the same run needs, as they were given to this one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,9 +42,9 @@ fn line<'a>(words: &[&'a str], flags: impl Iterator<Item = &'a String>) -> Strin
 
 /// The debts, and one command that settles them all.
 pub(in crate::cli) fn what_is_owed(run: &RunId, debts: &[Debt], again: &Again, look: Look) -> Vec<String> {
-    let paint = look.paint;
+    let (paint, now) = (look.paint, Timestamp::now());
     let mut lines = vec![paint.yellow(format!("pending: the run waits for {}", how_many(debts)))];
-    lines.extend(debts.iter().flat_map(|debt| owed(debt, look)));
+    lines.extend(debts.iter().flat_map(|debt| owed(debt, look, now)));
     let resume = ["resume", run.as_str()];
     let given: Vec<String> = debts.iter().flat_map(settling).collect();
     if given.is_empty() {
@@ -79,22 +81,25 @@ fn otherwise(debts: &[Debt]) -> impl Iterator<Item = String> {
     denial.into_iter().chain(refusal).chain(wait)
 }
 
-fn owed(debt: &Debt, look: Look) -> Vec<String> {
+fn owed(debt: &Debt, look: Look, now: Timestamp) -> Vec<String> {
     let shown = |value: &Value, used: usize| look.paint.dim(compact(value, look.room(used)));
     match debt {
         Debt::ExternalResult { call_id, name, arguments, .. } => {
             let head = format!("  result of   {call_id}  {name}");
             let arguments = shown(&arguments.to_value(), head.chars().count() + 1);
-            vec![format!("{head} {arguments}")]
+            let term = term(debt, now).map(|term| format!("              {term}"));
+            [format!("{head} {arguments}")].into_iter().chain(term).collect()
         }
-        Debt::Approval { call_id, name, arguments, rule, why, .. } => {
-            let head = format!("  decision on {call_id}  {name}");
-            let rule = rule.as_ref().map(|rule| format!(" (rule {rule})")).unwrap_or_default();
-            vec![format!("{head} {}", whole(arguments)), format!("              because: {}{rule}", harmless(why))]
+        Debt::Approval { call_id, name, arguments, summary, .. } => {
+            let mut lines = vec![format!("  decision on {call_id}  {summary}")];
+            lines.push(format!("              {name} {}", whole(arguments)));
+            lines.extend(circumstances(debt, now).iter().map(|line| format!("              {line}")));
+            lines
         }
         Debt::Question { call_id, ask, .. } => {
             let mut lines = vec![format!("  answer to   {call_id}  {}", harmless(&ask.question))];
             lines.extend(ask.options.iter().map(|option| format!("              - {}", harmless(option))));
+            lines.extend(term(debt, now).map(|term| format!("              {term}")));
             lines
         }
         Debt::Input { call_id, name, arguments, questions, restarts, .. } => {
@@ -117,11 +122,6 @@ fn told(task: &TaskHandle) -> String {
     let every = task.poll_ms.map(|poll| format!(", to be asked about every {}", duration(poll))).unwrap_or_default();
     let message = task.message.as_deref().map(|message| format!(": {}", one_line(message, 120))).unwrap_or_default();
     format!("goes on at its server as {}{every}{message}", harmless(&task.id))
-}
-
-/// Nobody decides about arguments they cannot see: nothing is cut off.
-fn whole(arguments: &Arguments) -> String {
-    harmless(&arguments.to_value().to_string())
 }
 
 /// The flag and the value that settle a debt.
@@ -172,7 +172,7 @@ fn example(schema: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::tool::{Origin, Question, ToolName};
+    use crate::core::tool::{Arguments, Origin, Question, ToolName};
 
     #[test]
     fn the_form_for_a_result_has_what_its_schema_requires() {

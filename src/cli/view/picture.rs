@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::approval::{by_way_of, marked};
 use super::spent::Gaps;
 use crate::core::chat::{Media, Part, Usage};
 use crate::core::id::{CallId, ModelName};
@@ -242,13 +243,15 @@ impl Call {
                 Answer::Deny => "denied",
             };
             let edited = if decision.edited_arguments.is_some() { ", edited" } else { "" };
-            return format!("{word} by {}{edited}", decision.by);
+            let policy = decision.binding.as_ref().and_then(|binding| binding.policy.as_ref());
+            let policy = policy.map(|policy| format!(", {}", marked(policy))).unwrap_or_default();
+            return format!("{word} by {} {}{edited}{policy}", decision.by, by_way_of(decision.via));
         }
         match &self.verdict {
             None if self.deferred => "deferred".into(),
             None => "not looked at yet".into(),
             _ if self.expired => "not answered in time".into(),
-            Some(CallVerdict::Run { by: Right::Grant { .. } }) => "approved before".into(),
+            Some(CallVerdict::Run { by: Right::Grant { grant } }) => format!("approved before, {grant}"),
             Some(CallVerdict::Run { by: Right::Policy { rule: Some(rule), .. } }) => format!("allowed, rule {rule}"),
             Some(CallVerdict::Run { by: Right::Policy { rule: None, .. } }) => "allowed".into(),
             Some(CallVerdict::Ask { .. }) => "waits for a decision".into(),

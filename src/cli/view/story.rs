@@ -1,11 +1,12 @@
 //! A run told while it happens: one or two lines for each lifecycle event, fragments of text in between.
 
 use super::Look;
+use super::approval::{by_way_of, clock, marked};
 use super::spent::{Gaps, spent, spent_in_vain, total};
 use super::words::{in_words, kept_line, left_out_line, why_rejected};
 use crate::cli::text::{COMPACT, compact, count, duration, harmless, list, one_line};
 use crate::core::chat::Usage;
-use crate::core::run::{self, Offer, Rejection, Scope};
+use crate::core::run::{self, Coverage, Offer, Rejection, Scope};
 use crate::core::tool::{LeftOut, Problem};
 use crate::ports::Delta;
 use crate::telemetry::LifecycleEvent;
@@ -180,8 +181,8 @@ impl Story {
                 vec![self.asked(&paint.yellow("!"), call, &what)]
             }
             Fact::QuestionAsked { call } => vec![self.asked(&paint.yellow("?"), call, " asks you something")],
-            Fact::QuestionAnswered { call, by, .. } => {
-                vec![format!("  {} {} answered by {by}", paint.green("✓"), call.name)]
+            Fact::QuestionAnswered { call, by, via, .. } => {
+                vec![format!("  {} {} answered by {by} {}", paint.green("✓"), call.name, by_way_of(*via))]
             }
             Fact::InputGiven { call, by } => vec![format!("  {} {} answered by {by}", paint.green("✓"), call.name)],
             Fact::TaskStarted { call, task_id, .. } => {
@@ -250,7 +251,10 @@ impl Story {
     }
 
     fn decided(&self, fact: &Fact) -> Option<String> {
-        let Fact::ApprovalDecided { call, answer, by, scope, edited, reason, .. } = fact else { return None };
+        let Fact::ApprovalDecided { call, answer, by, via, scope, covers, expires_at, edited, reason, policy } = fact
+        else {
+            return None;
+        };
         let (mark, word) = match answer {
             run::Answer::Approve => (self.look.paint.green("✓"), "approved"),
             run::Answer::Deny => (self.look.paint.red("✗"), "denied"),
@@ -260,9 +264,13 @@ impl Story {
             Scope::Session => " for this session",
             Scope::Always => " for good",
         };
+        let only = if *covers == Coverage::Arguments { ", only with these arguments" } else { "" };
+        let until = expires_at.map(|until| format!(", until {}", clock(until))).unwrap_or_default();
         let edited = if *edited { ", arguments edited" } else { "" };
+        let policy = policy.as_ref().map(|policy| format!(" ({} asked)", marked(policy))).unwrap_or_default();
+        let how = by_way_of(*via);
         let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        Some(format!("  {mark} {} {word}{reach} by {by}{edited}{why}", call.name))
+        Some(format!("  {mark} {} {word}{reach}{only}{until} by {by} {how}{edited}{policy}{why}", call.name))
     }
 
     fn asked(&self, mark: &str, call: &CallRef, remark: &str) -> String {

@@ -7,7 +7,7 @@ use super::*;
 use crate::cli::paint::Paint;
 use crate::core::chat::{Stop, Usage};
 use crate::core::error::{ErrorCode, Failure};
-use crate::core::run::{self, Channel, Coverage, Debt, Offer, Rejection, Scope, Status};
+use crate::core::run::{self, Channel, Coverage, Debt, Offer, PolicyMark, Rejection, Scope, Status};
 use crate::core::tool::{Annotations, Arguments, LeftOut, Origin, Problem, ToolName};
 use crate::core::trace::TraceId;
 use crate::ports::{Delta, Progress};
@@ -105,7 +105,9 @@ fn busy_turn() -> Vec<Fact> {
             via: Channel::Terminal,
             scope: Scope::Session,
             covers: Coverage::Tool,
+            expires_at: None,
             edited: true,
+            policy: Some(PolicyMark { name: "default".into(), version: "1a2b".into() }),
             reason: None,
         },
         Fact::McpExecuting { call: call("mcp_shop_find") },
@@ -220,6 +222,7 @@ fn what_is_owed_comes_with_the_command_that_settles_it() {
             name: ToolName::parse("mcp_shop_add_note").unwrap(),
             arguments: Arguments::from_value(json!({"text": "late"})),
             annotations: Annotations::default(),
+            trusted: false,
             definition: "sha256:d".into(),
             rule: Some("writes".into()),
             why: "it writes".into(),

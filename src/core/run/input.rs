@@ -334,7 +334,7 @@ impl Run {
     }
 
     /// What is owed now, also while other calls of the turn are still under way.
-    fn debts(&self) -> Vec<Debt> {
+    pub fn debts(&self) -> Vec<Debt> {
         match &self.phase {
             Phase::Working { turn, .. } => turn.calls.iter().filter_map(Self::debt).collect(),
             Phase::Ready { .. }

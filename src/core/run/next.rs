@@ -277,6 +277,7 @@ impl Run {
                 name: tool.name.clone(),
                 arguments: call.arguments().clone(),
                 annotations: tool.annotations.clone(),
+                trusted: tool.trusted,
                 definition: tool.hash.clone(),
                 rule: rule.clone(),
                 why: why.clone(),

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::PolicyMark;
+use super::{Binding, PolicyMark};
 use crate::core::id::CallId;
 use crate::core::tool::{Annotations, Arguments, Ask, Difference, Origin, Question, TaskHandle, ToolName};
 
@@ -49,6 +49,9 @@ pub enum Debt {
         arguments: Arguments,
         /// The server's hints about the tool.
         annotations: Annotations,
+        /// Whether the operator trusts these hints.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        trusted: bool,
         /// Hash of the tool's definition.
         definition: String,
         /// The policy rule that asks, if one does.
@@ -184,6 +187,18 @@ impl Debt {
             Self::ExternalResult { until, .. } | Self::Approval { until, .. } | Self::Question { until, .. } => *until,
             Self::Input { .. } | Self::Task { .. } => None,
         }
+    }
+
+    /// What a decision about it would be about; `None` unless it waits for one. Its digest is what whoever decides sends back
+    /// as seen.
+    pub fn binding(&self) -> Option<Binding> {
+        let Self::Approval { origin, definition, arguments, policy, .. } = self else { return None };
+        Some(Binding {
+            origin: origin.clone(),
+            definition: definition.clone(),
+            arguments: arguments.hash(),
+            policy: policy.clone(),
+        })
     }
 
     /// Whether somebody has to answer it. A task settles by itself.

@@ -281,7 +281,13 @@ pub enum Fact {
         via: Channel,
         scope: Scope,
         covers: Coverage,
+        /// Until when a yes with a wider scope holds.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        expires_at: Option<Timestamp>,
         edited: bool,
+        /// The policy that asked.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        policy: Option<PolicyMark>,
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },

@@ -253,7 +253,9 @@ impl Lifecycle {
             via: decision.via,
             scope: decision.scope,
             covers: decision.covers,
+            expires_at: decision.expires_at,
             edited: edited.is_some(),
+            policy: decision.binding.as_ref().and_then(|binding| binding.policy.clone()),
             reason: decision.reason.clone(),
         }];
         if decision.answer == Answer::Approve {

@@ -118,6 +118,8 @@ fn help_teaches() {
         vec!["run", "--help"],
         vec!["resume", "--help"],
         vec!["runs", "--help"],
+        vec!["approvals", "--help"],
+        vec!["approvals", "approve", "--help"],
         vec!["blobs", "save", "--help"],
         vec!["mcp", "--help"],
         vec!["mcp", "list", "--help"],

@@ -1,0 +1,113 @@
+//! `toolgate approvals answer`: what the model, or the server of a call, wants to know.
+
+use clap::Args;
+
+use super::going_on::GoingOn;
+use super::waiting::of_run;
+use crate::app::App;
+use crate::cli::answers::{asked, choice, reactions};
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::find::find;
+use crate::cli::output::Output;
+use crate::cli::text::list;
+use crate::core::id::{CallId, RunId};
+use crate::core::run::{Channel, Debt, HumanAnswer, InputGiven, Resume};
+use crate::core::tool::{Ask, Choice};
+
+const EXAMPLES: &str = "\
+Examples:
+  toolgate approvals answer last call_4 'the blue one, please'
+  toolgate approvals answer last call_4 --choose blue
+  toolgate approvals answer last call_6 '{\"seats\": 2}'      what the server of a call wants to know";
+
+/// Answer a question of the model's, or of a call's server, and let the run go on
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Answer {
+    /// The run: its id, a unique beginning or end of it, or `last`
+    run: String,
+
+    /// The call that asks
+    call: String,
+
+    /// The answer: text for the model, JSON for a server
+    answer: Option<String>,
+
+    /// Chooses this option (repeatable, where several may be chosen)
+    #[arg(long, value_name = "OPTION")]
+    choose: Vec<String>,
+
+    #[command(flatten)]
+    on: GoingOn,
+}
+
+impl Answer {
+    /// Whether the last line is to be a result, whatever happens.
+    pub(super) fn ends_with_result(&self) -> bool {
+        self.on.json
+    }
+
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let app = self.on.open().await?;
+        let ended = self.decide(&app, out).await;
+        GoingOn::close(ended, app, out).await
+    }
+
+    async fn decide(&self, app: &App, out: &mut Output) -> Result<Exit, CliError> {
+        let run = find(app, &self.run).await?;
+        let resume = self.resume(app, &run).await?;
+        self.on.give(app, &run, resume, out).await
+    }
+
+    async fn resume(&self, app: &App, run: &RunId) -> Result<Resume, CliError> {
+        let call = CallId::from(self.call.as_str());
+        let waiting = of_run(app, run).await?;
+        let here = waiting.iter().find(|waiting| *waiting.call() == call);
+        let resume = Resume { partial: true, ..Resume::default() };
+        match here.map(|waiting| (&waiting.debt, waiting.version)) {
+            Some((Debt::Question { ask, .. }, _)) => {
+                Ok(Resume { answers: vec![(call, self.answered(self.choice(ask)?))], ..resume })
+            }
+            Some((Debt::Input { questions, .. }, version)) => {
+                let reactions = reactions(self.answer.as_deref(), questions);
+                let reactions = reactions.map_err(|why| CliError::usage(format!("call `{call}`: {why}")))?;
+                let given = InputGiven { reactions, by: self.on.by() };
+                Ok(Resume { inputs: vec![(call, given)], expected_version: Some(version), ..resume })
+            }
+            Some((Debt::Approval { .. }, _)) => {
+                let message = format!("call `{call}` waits for a decision, not for an answer");
+                Err(CliError::usage(message).with_remedy(format!("toolgate approvals approve {run} {call}, or deny")))
+            }
+            // An answer that was given before is the same answer again; anything else the runner refuses.
+            Some((Debt::ExternalResult { .. } | Debt::Task { .. }, _)) | None => {
+                match asked(&call, &app.runner.journal(run).await?) {
+                    Some(ask) => Ok(Resume { answers: vec![(call, self.answered(self.choice(&ask)?))], ..resume }),
+                    None => {
+                        let others = list(waiting.iter().map(|waiting| waiting.call().to_string()));
+                        let message = format!("call `{call}` of run {run} asks nothing");
+                        Err(CliError::not_found(message).with_remedy(format!("calls of this run that wait: {others}")))
+                    }
+                }
+            }
+        }
+    }
+
+    fn answered(&self, choice: Choice) -> HumanAnswer {
+        HumanAnswer { choice, by: self.on.by(), via: Channel::CommandLine }
+    }
+
+    fn choice(&self, ask: &Ask) -> Result<Choice, CliError> {
+        match (&self.answer, self.choose.is_empty()) {
+            (Some(text), true) => Ok(choice(text, ask)),
+            (text, false) => Ok(Choice { chosen: self.choose.clone(), text: text.clone() }),
+            (None, true) => {
+                let remedy = match ask.options.is_empty() {
+                    true => "write it behind the call".to_owned(),
+                    false => format!("choose with --choose: {}", list(&ask.options)),
+                };
+                Err(CliError::usage("what is the answer?").with_remedy(remedy))
+            }
+        }
+    }
+}

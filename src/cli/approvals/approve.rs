@@ -1,0 +1,130 @@
+//! `toolgate approvals approve`: a yes, bound to what waits now.
+
+use clap::{Args, ValueEnum};
+use jiff::Timestamp;
+
+use super::calls::Calls;
+use super::going_on::GoingOn;
+use super::moment::Moment;
+use crate::app::App;
+use crate::cli::answers::{approval, edited_arguments};
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::find::find;
+use crate::cli::output::Output;
+use crate::core::run::{Coverage, Decision, Resume, Scope};
+use crate::core::tool::Arguments;
+
+const EXAMPLES: &str = "\
+Examples:
+  toolgate approvals approve last call_2
+  toolgate approvals approve last call_2 --seen sha256:9f86…
+  toolgate approvals approve last --all
+  toolgate approvals approve last call_2 --scope always --covers arguments --expires 30d
+  toolgate approvals approve last call_2 --edit '{\"city\": \"Oslo\"}'
+
+A yes with the scope `session` or `always` leaves a grant: `toolgate approvals grants` lists them,
+`toolgate approvals revoke` takes one back. Exit codes are those of `toolgate run`, and 8 when
+what waits is not what was seen, or became something else before the call was sent.";
+
+/// Let calls run, and let the run go on
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Approve {
+    #[command(flatten)]
+    calls: Calls,
+
+    /// How far the yes reaches: this call, this session, or every later call of this agent
+    #[arg(long, value_enum, default_value_t = Reach::Once)]
+    scope: Reach,
+
+    /// Which later calls it covers: any of the tool, or those with the very same arguments [default: tool]
+    #[arg(long, value_enum)]
+    covers: Option<Covers>,
+
+    /// Until when it covers later calls: how long from now (8h, 30d), or a time
+    #[arg(long, value_name = "WHEN")]
+    expires: Option<Moment>,
+
+    /// Arguments to use instead of the model's; they are checked, and the model is told
+    #[arg(long, value_name = "JSON")]
+    edit: Option<String>,
+
+    /// Why; it is kept in the journal
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+
+    #[command(flatten)]
+    on: GoingOn,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Reach {
+    Once,
+    Session,
+    Always,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Covers {
+    Tool,
+    Arguments,
+}
+
+impl Approve {
+    /// Whether the last line is to be a result, whatever happens.
+    pub(super) fn ends_with_result(&self) -> bool {
+        self.on.json
+    }
+
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        // What is wrong in itself is told before anything is opened.
+        self.calls.check()?;
+        let decision = self.decision()?;
+        let app = self.on.open().await?;
+        let ended = self.decide(&app, decision, out).await;
+        GoingOn::close(ended, app, out).await
+    }
+
+    async fn decide(&self, app: &App, decision: Decision, out: &mut Output) -> Result<Exit, CliError> {
+        let run = find(app, &self.calls.run).await?;
+        let chosen = self.calls.choose(app, &run).await?;
+        let decisions = chosen.calls.into_iter().map(|call| (call, decision.clone())).collect();
+        let resume = Resume { decisions, seen: chosen.seen, partial: true, ..Resume::default() };
+        self.on.give(app, &run, resume, out).await
+    }
+
+    fn decision(&self) -> Result<Decision, CliError> {
+        let scope = match self.scope {
+            Reach::Once => Scope::Once,
+            Reach::Session => Scope::Session,
+            Reach::Always => Scope::Always,
+        };
+        let covers = match self.covers {
+            Some(Covers::Arguments) => Coverage::Arguments,
+            Some(Covers::Tool) | None => Coverage::Tool,
+        };
+        if scope == Scope::Once && (self.covers.is_some() || self.expires.is_some()) {
+            let message = "an approval of one call covers nothing else and does not expire";
+            return Err(CliError::usage(message)
+                .with_remedy("--covers and --expires go with --scope session or --scope always"));
+        }
+        let expires_at = self.expires.map(|moment| moment.after(Timestamp::now())).transpose();
+        let expires_at = expires_at.map_err(|why| CliError::usage(format!("--expires: {why}")))?;
+        Ok(Decision {
+            by: self.on.by(),
+            reason: self.reason.clone(),
+            covers,
+            expires_at,
+            ..approval(scope, self.edited()?)
+        })
+    }
+
+    fn edited(&self) -> Result<Option<Arguments>, CliError> {
+        let Some(text) = &self.edit else { return Ok(None) };
+        if !self.calls.is_one() {
+            return Err(CliError::usage("--edit changes the arguments of one call").with_remedy("name that one call"));
+        }
+        edited_arguments(text).map(Some).map_err(|why| CliError::usage(format!("--edit: {why}")))
+    }
+}

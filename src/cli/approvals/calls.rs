@@ -1,0 +1,104 @@
+//! Which calls of which run a decision is about, and what they are at this moment.
+
+use clap::Args;
+
+use super::show::nothing_waits;
+use super::waiting::{Waiting, of_run};
+use crate::app::App;
+use crate::cli::error::CliError;
+use crate::cli::text::list;
+use crate::core::id::{CallId, RunId};
+use crate::core::run::Debt;
+
+/// Calls, by name or all at once.
+#[derive(Args, Debug)]
+pub(super) struct Calls {
+    /// The run: its id, a unique beginning or end of it, or `last`
+    pub(super) run: String,
+
+    /// The calls
+    #[arg(value_name = "CALL")]
+    calls: Vec<String>,
+
+    /// Every call of the run that waits for a decision now
+    #[arg(long, conflicts_with = "calls")]
+    all: bool,
+
+    /// Every call that was put to somebody up to this event of the run's journal
+    #[arg(long, value_name = "EVENT", conflicts_with = "calls")]
+    up_to: Option<u64>,
+
+    /// The digest of what was shown, as `approvals show` and `list --json` give it: if something else waits by now,
+    /// nothing is decided
+    #[arg(long, value_name = "DIGEST", conflicts_with_all = ["all", "up_to"])]
+    seen: Option<String>,
+}
+
+/// Calls with what a decision about each is to be bound to.
+pub(super) struct Chosen {
+    /// The calls, in the order in which they were named or made.
+    pub(super) calls: Vec<CallId>,
+    /// The digests, of those that wait.
+    pub(super) seen: Vec<(CallId, String)>,
+}
+
+impl Calls {
+    /// What is wrong in itself, told before anything is opened.
+    pub(super) fn check(&self) -> Result<(), CliError> {
+        let is_everything = self.all || self.up_to.is_some();
+        if self.calls.is_empty() && !is_everything {
+            let message = "which calls? none is named";
+            return Err(CliError::usage(message).with_remedy(
+                "name them (`toolgate approvals list` lists what waits), or say --all, or --up-to EVENT",
+            ));
+        }
+        if self.seen.is_some() && self.calls.len() != 1 {
+            return Err(
+                CliError::usage("--seen is the digest of one call").with_remedy("decide about one call at a time")
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether exactly one call is named.
+    pub(super) fn is_one(&self) -> bool {
+        self.calls.len() == 1
+    }
+
+    /// The calls that are meant, bound to what waits at each now, or to what the caller saw.
+    pub(super) async fn choose(&self, app: &App, run: &RunId) -> Result<Chosen, CliError> {
+        let mut waiting = of_run(app, run).await?;
+        waiting.retain(Waiting::is_approval);
+        if self.calls.is_empty() {
+            waiting.retain(|waiting| self.up_to.is_none_or(|event| asked_at(&waiting.debt) <= event));
+            if waiting.is_empty() {
+                return Err(nothing_waits(run));
+            }
+            let calls = waiting.iter().map(|waiting| waiting.call().clone()).collect();
+            return Ok(Chosen { calls, seen: waiting.iter().filter_map(digest).collect() });
+        }
+        let calls: Vec<CallId> = self.calls.iter().map(|call| CallId::from(call.as_str())).collect();
+        let seen = match (&self.seen, calls.first()) {
+            (Some(seen), Some(call)) => vec![(call.clone(), seen.clone())],
+            _ => waiting.iter().filter(|waiting| calls.contains(waiting.call())).filter_map(digest).collect(),
+        };
+        Ok(Chosen { calls, seen })
+    }
+}
+
+fn digest(waiting: &Waiting) -> Option<(CallId, String)> {
+    Some((waiting.call().clone(), waiting.seen.clone()?))
+}
+
+fn asked_at(debt: &Debt) -> u64 {
+    match debt {
+        Debt::Approval { event, .. } | Debt::Question { event, .. } => *event,
+        Debt::ExternalResult { .. } | Debt::Input { .. } | Debt::Task { .. } => u64::MAX,
+    }
+}
+
+/// The calls of a run that wait for a decision, for an error that names them.
+pub(super) async fn that_wait(app: &App, run: &RunId) -> Result<String, CliError> {
+    let waiting = of_run(app, run).await?;
+    Ok(list(waiting.iter().map(|waiting| waiting.call().to_string())))
+}

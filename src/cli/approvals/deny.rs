@@ -1,0 +1,50 @@
+//! `toolgate approvals deny`: a no, which the model reads with its reason.
+
+use clap::Args;
+
+use super::calls::Calls;
+use super::going_on::GoingOn;
+use crate::app::App;
+use crate::cli::answers::denial;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::find::find;
+use crate::cli::output::Output;
+use crate::core::run::{Decision, Resume};
+
+/// Refuse calls, and let the run go on
+#[derive(Args, Debug)]
+pub(super) struct Deny {
+    #[command(flatten)]
+    calls: Calls,
+
+    /// Why; the model reads it
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+
+    #[command(flatten)]
+    on: GoingOn,
+}
+
+impl Deny {
+    /// Whether the last line is to be a result, whatever happens.
+    pub(super) fn ends_with_result(&self) -> bool {
+        self.on.json
+    }
+
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        self.calls.check()?;
+        let app = self.on.open().await?;
+        let ended = self.decide(&app, out).await;
+        GoingOn::close(ended, app, out).await
+    }
+
+    async fn decide(&self, app: &App, out: &mut Output) -> Result<Exit, CliError> {
+        let run = find(app, &self.calls.run).await?;
+        let chosen = self.calls.choose(app, &run).await?;
+        let decision = Decision { by: self.on.by(), ..denial(self.reason.clone()) };
+        let decisions = chosen.calls.into_iter().map(|call| (call, decision.clone())).collect();
+        let resume = Resume { decisions, seen: chosen.seen, partial: true, ..Resume::default() };
+        self.on.give(app, &run, resume, out).await
+    }
+}

@@ -1,0 +1,76 @@
+//! `toolgate approvals expire`: what nobody answered in time is told to the runs that wait for it. For a timer.
+
+use clap::Args;
+use serde_json::json;
+
+use crate::app::App;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::setup::{self, Changes, ConfigFlag};
+use crate::cli::text::{count, list};
+use crate::runner::{Late, Overdue};
+
+const EXAMPLES: &str = "\
+A deadline holds without this: a decision that comes too late is refused in any case. This only lets
+the runs go on at once, so that the model reads that nobody answered in time. From a crontab:
+  */5 * * * *  cd /srv/desk && toolgate approvals expire";
+
+/// Let runs go on of which something was not answered in time
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Expire {
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Prints one JSON object per run: run_id, expired, status
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    changes: Changes,
+}
+
+impl Expire {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let mut settings = setup::settings(&self.config)?;
+        self.changes.apply(&mut settings, None)?;
+        let app = setup::open(settings).await?;
+        let expired = self.expire(&app, out).await;
+        crate::cli::close(app, out).await;
+        expired
+    }
+
+    async fn expire(&self, app: &App, out: &mut Output) -> Result<Exit, CliError> {
+        let overdue = app.runner.expire_due().await?;
+        let found = overdue.len();
+        let mut exit = Exit::Done;
+        for Overdue { run, late, taken } in overdue {
+            let rested = match taken {
+                Ok(execution) => execution.rest().await,
+                Err(error) => Err(error),
+            };
+            let calls: Vec<String> = match &late {
+                Late::Calls(calls) => calls.iter().map(ToString::to_string).collect(),
+                Late::Run => Vec::new(),
+            };
+            match rested {
+                Ok(report) if self.json => {
+                    out.json(&json!({"run_id": run, "expired": calls, "status": report.status}));
+                }
+                Ok(report) => {
+                    let what = if calls.is_empty() { "the run's own time is over".to_owned() } else { list(&calls) };
+                    out.line(format!("{run} {}  not answered in time: {what}", report.status.as_str()));
+                }
+                Err(error) => {
+                    out.note(format!("error: {run}: {error}"));
+                    exit = Exit::Failed;
+                }
+            }
+        }
+        if !self.json {
+            out.note(format!("{} had something overdue", count(found, "run")));
+        }
+        Ok(exit)
+    }
+}

@@ -1,0 +1,73 @@
+//! `toolgate approvals extend`: more time for what waits.
+
+use clap::Args;
+use jiff::Timestamp;
+
+use super::moment::Moment;
+use crate::app::App;
+use crate::cli::answers::who;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::find::find;
+use crate::cli::output::Output;
+use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::view::clock;
+use crate::core::id::CallId;
+use crate::core::run::Debt;
+
+/// Give more time for something that a run waits for
+#[derive(Args, Debug)]
+pub(super) struct Extend {
+    /// The run: its id, a unique beginning or end of it, or `last`
+    run: String,
+
+    /// The call
+    call: String,
+
+    /// Until when: a time, or how long from now
+    #[arg(long, value_name = "WHEN", required_unless_present = "for", conflicts_with = "for")]
+    until: Option<Moment>,
+
+    /// How long from now (30m, 8h, 2d)
+    #[arg(long, value_name = "DURATION")]
+    r#for: Option<Moment>,
+
+    /// Who gives it; it is kept in the journal [default: the user of this terminal]
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Prints what is owed as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Extend {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let until = self.until.or(self.r#for).ok_or_else(|| CliError::usage("until when?"))?;
+        let until = until.after(Timestamp::now()).map_err(CliError::usage)?;
+        let app = setup::open(setup::settings(&self.config)?).await?;
+        let extended = self.extend(&app, until).await;
+        crate::cli::close(app, out).await;
+        let debt = extended?;
+        match (self.json, debt) {
+            (true, Some(debt)) => out.json(&debt),
+            (true, None) | (false, None) => {}
+            (false, Some(debt)) => {
+                let until = debt.until().unwrap_or(until);
+                out.line(format!("{} has time until {}", debt.call_id(), clock(until)));
+            }
+        }
+        Ok(Exit::Done)
+    }
+
+    async fn extend(&self, app: &App, until: Timestamp) -> Result<Option<Debt>, CliError> {
+        let run = find(app, &self.run).await?;
+        let by = self.by.clone().unwrap_or_else(who);
+        let call = CallId::from(self.call.as_str());
+        let report = app.runner.extend(&run, call.clone(), until, by).await?;
+        Ok(report.pending.into_iter().find(|debt| *debt.call_id() == call))
+    }
+}

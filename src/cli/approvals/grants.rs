@@ -1,0 +1,110 @@
+//! `toolgate approvals grants`: what was approved for longer than one call.
+
+use clap::Args;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::paint::Paint;
+use crate::cli::setup::{self, Changes, ConfigFlag};
+use crate::cli::text::count;
+use crate::cli::view::{by_way_of, clock};
+use crate::core::tool::visible;
+use crate::ports::{Grant, GrantFilter};
+
+/// List the approvals that stand: calls they cover run without asking
+#[derive(Args, Debug)]
+pub(super) struct Grants {
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Only those for this agent
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+
+    /// Only those that hold in this conversation
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+
+    /// Lists those that hold no longer, too
+    #[arg(long)]
+    ended: bool,
+
+    /// Prints one JSON object per line
+    #[arg(long)]
+    json: bool,
+}
+
+/// A grant, and whether it holds now.
+#[derive(Serialize)]
+struct Row<'a> {
+    #[serde(flatten)]
+    grant: &'a Grant,
+    holds: bool,
+}
+
+impl Grants {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let app = setup::open(setup::settings(&self.config)?).await?;
+        let filter = GrantFilter {
+            agent: self.agent.as_deref().map(Into::into),
+            session: self.session.as_deref().map(Into::into),
+            ended: self.ended,
+        };
+        let grants = app.runner.grants(&filter).await;
+        crate::cli::close(app, out).await;
+        let (grants, now) = (grants?, Timestamp::now());
+        if self.json {
+            grants.iter().for_each(|grant| out.json(&Row { grant, holds: grant.holds(now) }));
+            return Ok(Exit::Done);
+        }
+        let Some(first) = grants.first() else {
+            out.note("no approval stands; `toolgate approvals approve … --scope session` leaves one");
+            return Ok(Exit::Done);
+        };
+        let paint = out.paint();
+        grants.iter().flat_map(|grant| lines(grant, now, paint)).for_each(|line| out.line(line));
+        out.note(count(grants.len(), "grant"));
+        let again = setup::again(&self.config, &Changes::default());
+        let command = again.elsewhere(&["approvals", "revoke", first.id.as_str()]);
+        out.note(format!("take the first back with:\n  {command}"));
+        Ok(Exit::Done)
+    }
+}
+
+fn lines(grant: &Grant, now: Timestamp, paint: Paint) -> Vec<String> {
+    let reach = match &grant.session {
+        Some(session) => format!("in session {session}"),
+        None => "in every session".to_owned(),
+    };
+    let principal = grant.principal.as_ref().map(|principal| format!(" for {principal}")).unwrap_or_default();
+    let covers = match grant.arguments {
+        Some(_) => format!("only {}", grant.summary),
+        None => format!("whatever the arguments; approved was {}", grant.summary),
+    };
+    let reason = grant.reason.as_ref().map(|reason| format!(": {}", visible(reason))).unwrap_or_default();
+    vec![
+        format!("{}  {}{}", paint.bold(&grant.id), paint.bold(&grant.tool), state(grant, now, paint)),
+        format!("    agent {}{principal}, {reach}", grant.agent),
+        format!("    covers {covers}"),
+        format!(
+            "    by {} {}, {}, at {} of {}{reason}",
+            visible(&grant.by),
+            by_way_of(grant.via),
+            clock(grant.created_at),
+            grant.call,
+            grant.run
+        ),
+    ]
+}
+
+fn state(grant: &Grant, now: Timestamp, paint: Paint) -> String {
+    match (&grant.revoked, grant.expires_at) {
+        (Some(revoked), _) => paint.red(format!("  revoked by {} {}", visible(&revoked.by), clock(revoked.at))),
+        (None, Some(until)) if until <= now => paint.yellow(format!("  expired {}", clock(until))),
+        (None, Some(until)) => format!("  until {}", clock(until)),
+        (None, None) => "  until it is revoked".to_owned(),
+    }
+}

@@ -1,0 +1,111 @@
+//! `toolgate approvals list`: everything that waits for a person.
+
+use std::collections::BTreeSet;
+
+use clap::Args;
+use jiff::Timestamp;
+
+use super::waiting::{Waiting, Wanted, everywhere, of_run};
+use crate::app::App;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::find::find;
+use crate::cli::output::Output;
+use crate::cli::paint::Paint;
+use crate::cli::setup::{self, Changes, ConfigFlag};
+use crate::cli::text::{count, list};
+use crate::cli::view::{because, question_lines, term};
+use crate::core::run::Debt;
+use crate::core::tool::{Origin, is_suspicious, summary, visible};
+
+/// List what waits for a decision or an answer, in all runs
+#[derive(Args, Debug)]
+pub(super) struct List {
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Only of runs of this agent
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+
+    /// Only of runs of this conversation
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+
+    /// Only of this run: its id, a unique beginning or end of it, or `last`
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["agent", "session"])]
+    run: Option<String>,
+
+    /// Prints one JSON object per line, with everything there is to know and the digest `seen`
+    #[arg(long)]
+    json: bool,
+}
+
+impl List {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let app = setup::open(setup::settings(&self.config)?).await?;
+        let waiting = self.waiting(&app).await;
+        crate::cli::close(app, out).await;
+        let waiting = waiting?;
+        if self.json {
+            waiting.iter().for_each(|waiting| out.json(waiting));
+        } else {
+            self.tell(&waiting, out);
+        }
+        Ok(Exit::Done)
+    }
+
+    async fn waiting(&self, app: &App) -> Result<Vec<Waiting>, CliError> {
+        if let Some(run) = &self.run {
+            return of_run(app, &find(app, run).await?).await;
+        }
+        let (agent, session) = (self.agent.as_deref().map(Into::into), self.session.as_deref().map(Into::into));
+        everywhere(app, &Wanted { agent, session }).await
+    }
+
+    fn tell(&self, waiting: &[Waiting], out: &mut Output) {
+        let Some(first) = waiting.first() else { return out.note("nothing waits for a person") };
+        let (now, paint) = (Timestamp::now(), out.paint());
+        waiting.iter().flat_map(|waiting| lines(waiting, now, paint)).for_each(|line| out.line(line));
+        let again = setup::again(&self.config, &Changes::default());
+        let runs: BTreeSet<_> = waiting.iter().map(|waiting| &waiting.run_id).collect();
+        out.note(format!("{} in {}", count(waiting.len(), "thing"), count(runs.len(), "run")));
+        let (run, call) = (first.run_id.as_str(), first.call().as_str());
+        out.note(format!("see all of the first with:\n  {}", again.elsewhere(&["approvals", "show", run, call])));
+    }
+}
+
+fn lines(waiting: &Waiting, now: Timestamp, paint: Paint) -> Vec<String> {
+    let head = format!("{}  {}", paint.bold(&waiting.run_id), paint.bold(waiting.call()));
+    let mut lines = match &waiting.debt {
+        Debt::Approval { summary, rule, why, policy, differences, in_doubt, origin, .. } => {
+            let mut lines = vec![format!("{head}  {summary}"), because(why, rule.as_deref(), policy.as_ref())];
+            let changed: Vec<String> = differences.iter().map(|difference| visible(&difference.what)).collect();
+            lines.extend(
+                (!changed.is_empty())
+                    .then(|| paint.yellow(format!("! changed since it was cleared: {}", list(changed)))),
+            );
+            lines.extend(in_doubt.then(|| paint.yellow("! it may have taken effect already")));
+            let (Origin::Mcp { tool: name, .. } | Origin::External { tool: name } | Origin::Builtin { tool: name }) =
+                origin;
+            lines.extend(is_suspicious(name).then(|| paint.yellow("! look twice at the tool's name")));
+            lines
+        }
+        Debt::Question { ask, .. } => {
+            let mut lines = vec![format!("{head}  the model asks: {}", visible(&ask.question))];
+            let options: Vec<String> = ask.options.iter().map(|option| visible(option)).collect();
+            lines.extend((!options.is_empty()).then(|| format!("options: {}", list(options))));
+            lines
+        }
+        Debt::Input { origin, arguments, questions, .. } => {
+            let mut lines = vec![format!("{head}  {} asks:", summary(origin, arguments))];
+            lines.extend(questions.iter().flat_map(|(key, question)| question_lines(key, question)));
+            lines
+        }
+        Debt::ExternalResult { .. } | Debt::Task { .. } => Vec::new(),
+    };
+    lines.extend(term(&waiting.debt, now));
+    let mut indented = lines.into_iter();
+    let head = indented.next();
+    head.into_iter().chain(indented.map(|line| format!("    {}", line.replace('\n', "\n    ")))).collect()
+}

@@ -1,0 +1,92 @@
+//! `toolgate approvals`: what waits for a person, and what people decided before.
+
+mod answer;
+mod approve;
+mod calls;
+mod deny;
+mod expire;
+mod extend;
+mod going_on;
+mod grants;
+mod list;
+mod moment;
+mod revoke;
+mod show;
+mod suggest;
+mod waiting;
+
+use clap::{Args, Subcommand};
+
+use super::error::CliError;
+use super::exit::Exit;
+use super::output::Output;
+
+const EXAMPLES: &str = "\
+Examples:
+  toolgate approvals list
+  toolgate approvals show last call_2
+  toolgate approvals approve last call_2
+  toolgate approvals approve last --all --scope session
+  toolgate approvals deny last call_2 --reason 'not before Friday'
+  toolgate approvals answer last call_4 'the blue one'
+  toolgate approvals grants
+  toolgate approvals suggest > approvals/suggested.yaml
+
+RUN is an id, a unique beginning or end of one, or `last`. A decision is about exactly what waits
+when it is made: if a tool, its arguments or the policy change before the call is sent, it is
+asked about again with the difference shown (exit code 8).";
+
+/// See what waits for people, decide about it, and look after what was approved
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Approvals {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    List(list::List),
+    Show(show::Show),
+    Approve(Box<approve::Approve>),
+    Deny(Box<deny::Deny>),
+    Answer(Box<answer::Answer>),
+    Extend(extend::Extend),
+    Expire(expire::Expire),
+    Grants(grants::Grants),
+    Revoke(revoke::Revoke),
+    Suggest(suggest::Suggest),
+}
+
+impl Approvals {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        match self.command {
+            Command::List(command) => command.execute(out).await,
+            Command::Show(command) => command.execute(out).await,
+            Command::Approve(command) => command.execute(out).await,
+            Command::Deny(command) => command.execute(out).await,
+            Command::Answer(command) => command.execute(out).await,
+            Command::Extend(command) => command.execute(out).await,
+            Command::Expire(command) => command.execute(out).await,
+            Command::Grants(command) => command.execute(out).await,
+            Command::Revoke(command) => command.execute(out).await,
+            Command::Suggest(command) => command.execute(out).await,
+        }
+    }
+
+    /// Whether the last line is to be a result, whatever happens.
+    pub(super) fn ends_with_result(&self) -> bool {
+        match &self.command {
+            Command::Approve(command) => command.ends_with_result(),
+            Command::Deny(command) => command.ends_with_result(),
+            Command::Answer(command) => command.ends_with_result(),
+            Command::List(_)
+            | Command::Show(_)
+            | Command::Extend(_)
+            | Command::Expire(_)
+            | Command::Grants(_)
+            | Command::Revoke(_)
+            | Command::Suggest(_) => false,
+        }
+    }
+}

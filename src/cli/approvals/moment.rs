@@ -1,0 +1,71 @@
+//! A moment to come, as people write it: how long from now, or when.
+
+use std::str::FromStr;
+
+use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
+
+/// A moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moment {
+    /// So long from now.
+    In(SignedDuration),
+    /// Then.
+    At(Timestamp),
+}
+
+impl FromStr for Moment {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(at) = text.parse::<Timestamp>() {
+            return Ok(Self::At(at));
+        }
+        let span = text.parse::<Span>().ok();
+        let duration = span.and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok());
+        match duration {
+            Some(duration) if duration.is_positive() => Ok(Self::In(duration)),
+            Some(_) | None => Err("write how long (90s, 30m, 8h, 2d) or when (2027-01-01T09:00:00Z)".into()),
+        }
+    }
+}
+
+impl Moment {
+    /// The time it is.
+    pub(super) fn after(self, now: Timestamp) -> Result<Timestamp, String> {
+        let at = match self {
+            Self::At(at) => at,
+            Self::In(duration) => now.checked_add(duration).map_err(|_| "that is too far away".to_owned())?,
+        };
+        if at > now { Ok(at) } else { Err(format!("{at} is over; write a time to come")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_so_long_from_now_or_then() {
+        let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        for (text, then) in [
+            ("90s", "2026-01-01T00:01:30Z"),
+            ("30m", "2026-01-01T00:30:00Z"),
+            ("8h", "2026-01-01T08:00:00Z"),
+            ("2d", "2026-01-03T00:00:00Z"),
+            ("1d 12h", "2026-01-02T12:00:00Z"),
+            ("2027-01-01T09:00:00Z", "2027-01-01T09:00:00Z"),
+        ] {
+            let at = text.parse::<Moment>().unwrap().after(now).unwrap();
+            assert_eq!(at, then.parse::<Timestamp>().unwrap(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_moment_to_come_is_refused_with_what_would_be() {
+        for text in ["", "soon", "8", "-8h", "0s"] {
+            assert!(text.parse::<Moment>().unwrap_err().contains("8h"), "{text}");
+        }
+        let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        assert!(Moment::At(now).after(now).unwrap_err().contains("is over"));
+    }
+}

@@ -1,0 +1,79 @@
+//! `toolgate approvals revoke`: a standing approval is taken back.
+
+use clap::Args;
+
+use crate::app::App;
+use crate::cli::answers::who;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::text::list;
+use crate::cli::view::clock;
+use crate::core::id::GrantId;
+use crate::core::tool::visible;
+use crate::ports::{Grant, GrantFilter};
+
+/// Take standing approvals back: calls they covered are asked about again
+#[derive(Args, Debug)]
+pub(super) struct Revoke {
+    /// The grants, by their ids or a unique beginning of each
+    #[arg(required = true, value_name = "GRANT")]
+    grants: Vec<String>,
+
+    /// Who takes them back [default: the user of this terminal]
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Prints one JSON object per line
+    #[arg(long)]
+    json: bool,
+}
+
+impl Revoke {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let app = setup::open(setup::settings(&self.config)?).await?;
+        let revoked = self.revoke(&app).await;
+        crate::cli::close(app, out).await;
+        for grant in revoked? {
+            match (self.json, &grant.revoked) {
+                (true, _) => out.json(&grant),
+                (false, Some(revoked)) => {
+                    let (by, at) = (visible(&revoked.by), clock(revoked.at));
+                    out.line(format!("{} {} revoked by {by} {at}", grant.id, grant.tool));
+                }
+                (false, None) => {}
+            }
+        }
+        Ok(Exit::Done)
+    }
+
+    /// All of them are known before any is taken back.
+    async fn revoke(&self, app: &App) -> Result<Vec<Grant>, CliError> {
+        let known = app.runner.grants(&GrantFilter { ended: true, ..GrantFilter::default() }).await?;
+        let named: Vec<GrantId> = self.grants.iter().map(|named| choose(named, &known)).collect::<Result<_, _>>()?;
+        let by = self.by.clone().unwrap_or_else(who);
+        let mut revoked = Vec::new();
+        for id in named {
+            revoked.extend(app.runner.revoke(&id, by.clone()).await?);
+        }
+        Ok(revoked)
+    }
+}
+
+fn choose(named: &str, known: &[Grant]) -> Result<GrantId, CliError> {
+    if let Some(grant) = known.iter().find(|grant| grant.id.as_str() == named) {
+        return Ok(grant.id.clone());
+    }
+    let fits: Vec<&GrantId> = known.iter().map(|grant| &grant.id).filter(|id| id.as_str().starts_with(named)).collect();
+    match fits.as_slice() {
+        [only] if !named.is_empty() => Ok((*only).clone()),
+        [] => Err(CliError::not_found(format!("there is no grant `{named}`"))
+            .with_remedy("`toolgate approvals grants --ended` lists all of them")),
+        several => Err(CliError::not_found(format!("`{named}` is the beginning of several grants: {}", list(several)))
+            .with_remedy("give more of the id")),
+    }
+}

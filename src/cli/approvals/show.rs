@@ -1,0 +1,143 @@
+//! `toolgate approvals show`: everything a person has to know before they decide.
+
+use clap::Args;
+use jiff::Timestamp;
+
+use super::waiting::{Waiting, of_run};
+use crate::app::App;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::find::find;
+use crate::cli::output::Output;
+use crate::cli::setup::{self, Changes, ConfigFlag};
+use crate::cli::text::list;
+use crate::cli::view::{self, Again};
+use crate::core::id::RunId;
+use crate::core::run::Debt;
+use crate::core::tool::visible;
+
+/// Show all there is to know about what waits for a decision or an answer
+#[derive(Args, Debug)]
+pub(super) struct Show {
+    /// The run: its id, a unique beginning or end of it, or `last`
+    run: String,
+
+    /// The call [default: every call of the run that waits]
+    call: Option<String>,
+
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Prints one JSON object for each, over several lines
+    #[arg(long)]
+    json: bool,
+}
+
+impl Show {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let app = setup::open(setup::settings(&self.config)?).await?;
+        let waiting = self.waiting(&app).await;
+        crate::cli::close(app, out).await;
+        let again = setup::again(&self.config, &Changes::default());
+        for (index, waiting) in waiting?.iter().enumerate() {
+            if self.json {
+                out.pretty(waiting);
+                continue;
+            }
+            if index > 0 {
+                out.line("");
+            }
+            whole(waiting, &again, out).into_iter().for_each(|line| out.line(line));
+        }
+        Ok(Exit::Done)
+    }
+
+    async fn waiting(&self, app: &App) -> Result<Vec<Waiting>, CliError> {
+        let run = find(app, &self.run).await?;
+        let mut waiting = of_run(app, &run).await?;
+        let Some(call) = &self.call else {
+            return if waiting.is_empty() { Err(nothing_waits(&run)) } else { Ok(waiting) };
+        };
+        let others: Vec<String> = waiting.iter().map(|waiting| waiting.call().to_string()).collect();
+        waiting.retain(|waiting| waiting.call().as_str() == call);
+        match waiting.is_empty() {
+            false => Ok(waiting),
+            true if others.is_empty() => Err(nothing_waits(&run)),
+            true => {
+                let message = format!("call `{call}` of run {run} does not wait for a person");
+                Err(CliError::not_found(message).with_remedy(format!("these calls of the run do: {}", list(others))))
+            }
+        }
+    }
+}
+
+/// That there is nothing to decide in a run.
+pub(super) fn nothing_waits(run: &RunId) -> CliError {
+    CliError::not_found(format!("nothing of run {run} waits for a person"))
+        .with_remedy("`toolgate approvals list` lists what waits, `toolgate runs show` how the run stands")
+}
+
+/// One thing with everything about it, and the commands that settle it.
+pub(super) fn whole(waiting: &Waiting, again: &Again, out: &Output) -> Vec<String> {
+    let (paint, debt, now) = (out.paint(), &waiting.debt, Timestamp::now());
+    let waits = match debt {
+        Debt::Approval { .. } => "waits for a decision",
+        Debt::Question { .. } => "waits for an answer to the model",
+        Debt::Input { .. } => "waits for answers to its server",
+        Debt::ExternalResult { .. } | Debt::Task { .. } => "waits",
+    };
+    let mut lines = vec![format!("{}  {}  {waits}", paint.bold(&waiting.run_id), paint.bold(waiting.call()))];
+    match debt {
+        Debt::Approval { origin, name, arguments, summary, .. } => {
+            lines.push(summary.clone());
+            lines.push(format!("{}, which the model knows as {name}", view::origin(origin)));
+            lines.push(view::pretty(arguments));
+        }
+        Debt::Question { ask, .. } => {
+            lines.push(visible(&ask.question));
+            lines.extend(ask.options.iter().map(|option| format!("  - {}", visible(option))));
+            lines.extend(ask.multiple.then(|| "several may be chosen".to_owned()));
+            lines
+                .extend((!ask.free_text && !ask.options.is_empty()).then(|| "one of these, no other words".to_owned()));
+        }
+        Debt::Input { origin, name, arguments, questions, restarts, .. } => {
+            lines.push(format!("{}, which the model knows as {name}", view::origin(origin)));
+            lines.push(view::pretty(arguments));
+            lines.extend(questions.iter().flat_map(|(key, question)| view::question_lines(key, question)));
+            lines.extend(restarts.then(|| "the call is made afresh with the answers".to_owned()));
+        }
+        Debt::ExternalResult { .. } | Debt::Task { .. } => {}
+    }
+    lines.extend(view::circumstances(debt, now));
+    let event = match debt {
+        Debt::Approval { event, .. } | Debt::Question { event, .. } => format!(", event {event}"),
+        Debt::Input { .. } | Debt::ExternalResult { .. } | Debt::Task { .. } => String::new(),
+    };
+    lines.push(format!("asked by agent {}, session {}{event}", waiting.agent, waiting.session_id));
+    lines.extend(waiting.seen.iter().map(|seen| format!("digest {seen}")));
+    lines.extend(how(waiting, again));
+    lines
+}
+
+fn how(waiting: &Waiting, again: &Again) -> Vec<String> {
+    let (run, call) = (waiting.run_id.as_str(), waiting.call().as_str());
+    let seen: Vec<&str> = waiting.seen.iter().flat_map(|seen| ["--seen", seen.as_str()]).collect();
+    let command = |verb: &'static str, more: &[&str]| {
+        let words: Vec<&str> = ["approvals", verb, run, call].into_iter().chain(more.iter().copied()).collect();
+        format!("  {}", again.command(&words))
+    };
+    match &waiting.debt {
+        Debt::Approval { .. } => {
+            vec!["decide with:".to_owned(), command("approve", &seen), command("deny", &["--reason", "WHY"])]
+        }
+        Debt::Question { ask, .. } => match ask.options.first() {
+            Some(option) => vec!["answer with:".to_owned(), command("answer", &["--choose", option])],
+            None => vec!["answer with:".to_owned(), command("answer", &["ANSWER"])],
+        },
+        Debt::Input { questions, .. } => {
+            let value = view::answering(questions).map(|value| value.to_string());
+            vec!["answer with:".to_owned(), command("answer", &value.iter().map(String::as_str).collect::<Vec<_>>())]
+        }
+        Debt::ExternalResult { .. } | Debt::Task { .. } => Vec::new(),
+    }
+}

@@ -1,0 +1,88 @@
+//! `toolgate approvals suggest`: which rules would have spared people the approvals they gave.
+
+mod past;
+mod rule;
+
+use clap::Args;
+
+use past::Past;
+use rule::{Suggestion, suggestions};
+
+use crate::app::App;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::setup::{self, ConfigFlag};
+use crate::ports::{GrantFilter, RunFilter, RunRow};
+
+/// How many rows of the index are read at a time.
+const PAGE: usize = 500;
+
+const ABOUT: &str = "\
+What is printed is a policy file with the narrowest rules that cover the approvals found in recorded
+runs and in the grants: for one tool and one agent, and only for argument values that were always the
+same. A tool that anybody ever refused, that changed, or for which a grant was revoked is never among
+them. Read it, keep what you mean, and check it with `toolgate policy check`.";
+
+/// Print the narrowest policy rules that cover the approvals given so far
+#[derive(Args, Debug)]
+#[command(after_help = ABOUT)]
+pub(super) struct Suggest {
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Only from runs of this agent
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+
+    /// Only for what was approved at least so often
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    at_least: u32,
+
+    /// Prints one JSON object per rule: rule, covers, asked_by
+    #[arg(long)]
+    json: bool,
+}
+
+impl Suggest {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let app = setup::open(setup::settings(&self.config)?).await?;
+        let past = self.past(&app).await;
+        crate::cli::close(app, out).await;
+        let past = past?;
+        let suggested = suggestions(&past, self.at_least as usize);
+        match (self.json, suggested.is_empty()) {
+            (true, _) => suggested.iter().for_each(|suggestion| out.json(suggestion)),
+            (false, true) => {
+                let approvals = past.approvals.len();
+                out.note(format!("nothing to suggest from {}", crate::cli::text::count(approvals, "approval")));
+            }
+            (false, false) => policy(&suggested).into_iter().for_each(|line| out.line(line)),
+        }
+        Ok(Exit::Done)
+    }
+
+    async fn past(&self, app: &App) -> Result<Past, CliError> {
+        let agent = self.agent.as_deref().map(crate::core::id::AgentName::from);
+        let mut past = Past::default();
+        let mut filter = RunFilter { agent: agent.clone(), limit: PAGE, ..RunFilter::default() };
+        loop {
+            let page: Vec<RunRow> = app.runner.list(&filter).await?;
+            for row in &page {
+                past.read(&row.id, &app.runner.journal(&row.id).await?);
+            }
+            filter.before = page.last().map(|row| row.id.clone());
+            if page.len() < PAGE {
+                break;
+            }
+        }
+        let grants = app.runner.grants(&GrantFilter { agent, session: None, ended: true }).await?;
+        grants.iter().for_each(|grant| past.granted(grant));
+        Ok(past)
+    }
+}
+
+fn policy(suggested: &[Suggestion]) -> Vec<String> {
+    let head = ["name: suggested", "default: ask", "rules:"].map(str::to_owned);
+    head.into_iter().chain(suggested.iter().flat_map(Suggestion::yaml)).collect()
+}

@@ -1,0 +1,140 @@
+//! What people decided before, gathered from journals and from the approvals that stand.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::core::id::{AgentName, CallId, Principal, RunId};
+use crate::core::run::{Answer, CallVerdict, Decision, Event, Recorded, Rejection, Spec, Trigger};
+use crate::core::tool::{Arguments, Origin, ToolCall, Toolset};
+use crate::ports::Grant;
+
+/// What was approved, and what must not be suggested whatever was approved.
+#[derive(Debug, Default)]
+pub(super) struct Past {
+    /// The approvals, each call once.
+    pub(super) approvals: BTreeMap<(RunId, CallId), Approval>,
+    /// The tools that somebody once refused, or that changed, or for which an approval was taken back.
+    pub(super) barred: BTreeSet<Origin>,
+}
+
+/// One call that a person let run.
+#[derive(Clone, Debug)]
+pub(super) struct Approval {
+    pub(super) agent: AgentName,
+    pub(super) principal: Option<Principal>,
+    pub(super) origin: Origin,
+    /// Hash of the tool's definition.
+    pub(super) definition: String,
+    /// What it ran with; `None` if that is not known any more.
+    pub(super) arguments: Option<Arguments>,
+    /// The rule that asked; a policy's default asks without one.
+    pub(super) rule: Option<String>,
+    pub(super) by: String,
+}
+
+/// What is known while a journal is read.
+#[derive(Default)]
+struct Reading {
+    tools: Option<Arc<Toolset>>,
+    calls: BTreeMap<CallId, ToolCall>,
+    rules: BTreeMap<CallId, Option<String>>,
+}
+
+impl Past {
+    /// Takes note of a run.
+    pub(super) fn read(&mut self, run: &RunId, journal: &[Recorded]) {
+        let Some(Event::Started(started)) = journal.first().map(|first| &first.event) else { return };
+        // What a fork copied was decided in the other run.
+        let own = match &started.trigger {
+            Trigger::Manual => 0,
+            Trigger::Fork { at, .. } => *at,
+        };
+        let mut reading = Reading::default();
+        for recorded in journal {
+            reading.note(&recorded.event);
+            if let Some(origin) = reading.spoils(&recorded.event) {
+                self.barred.insert(origin);
+            }
+            if let Event::ToolsListed { toolset } = &recorded.event {
+                let changed = toolset.iter().filter(|tool| tool.changed);
+                self.barred.extend(changed.map(|tool| tool.origin.clone()));
+            }
+            if let Event::ApprovalDecided { call, decision } = &recorded.event
+                && decision.answer == Answer::Approve
+                && recorded.seq >= own
+                && let Some(approval) = reading.approval(call, decision, &started.spec)
+            {
+                self.approvals.insert((run.clone(), call.clone()), approval);
+            }
+        }
+    }
+
+    /// Takes note of an approval that stands, or stood.
+    pub(super) fn granted(&mut self, grant: &Grant) {
+        if grant.revoked.is_some() {
+            self.barred.insert(grant.origin.clone());
+            return;
+        }
+        // Of arguments only their hash is known here; the journal, if it is still there, has told more.
+        if grant.arguments.is_none() {
+            self.approvals.entry((grant.run.clone(), grant.call.clone())).or_insert_with(|| Approval {
+                agent: grant.agent.clone(),
+                principal: grant.principal.clone(),
+                origin: grant.origin.clone(),
+                definition: grant.definition.clone(),
+                arguments: None,
+                rule: None,
+                by: grant.by.clone(),
+            });
+        }
+    }
+}
+
+impl Reading {
+    fn note(&mut self, event: &Event) {
+        if let Event::ToolsListed { toolset } = event {
+            self.tools = Some(toolset.clone());
+        }
+        if let Event::ModelReplied { reply } = event {
+            self.calls.extend(reply.calls().map(|call| (call.id.clone(), call)));
+        }
+        if let Event::CallChecked { call, verdict: CallVerdict::Ask { rule, .. } } = event {
+            self.rules.insert(call.clone(), rule.clone());
+        }
+    }
+
+    /// The tool that may not be suggested after this.
+    fn spoils(&self, event: &Event) -> Option<Origin> {
+        if let Event::CallChecked { call, verdict: CallVerdict::Rejected { reason: Rejection::Denied, .. } } = event {
+            return self.origin(call);
+        }
+        if let Event::ApprovalDecided { call, decision } = event
+            && decision.answer == Answer::Deny
+        {
+            return decision.binding.as_ref().map(|binding| binding.origin.clone()).or_else(|| self.origin(call));
+        }
+        if let Event::CallDrifted { tool: Some(tool), .. } = event {
+            return Some(tool.origin.clone());
+        }
+        None
+    }
+
+    fn origin(&self, call: &CallId) -> Option<Origin> {
+        Some(self.tools.as_ref()?.get(&self.calls.get(call)?.name)?.origin.clone())
+    }
+
+    fn approval(&self, id: &CallId, decision: &Decision, spec: &Spec) -> Option<Approval> {
+        let call = self.calls.get(id)?;
+        let tool = self.tools.as_ref()?.get(&call.name)?;
+        let binding = decision.binding.as_ref();
+        Some(Approval {
+            agent: spec.agent.clone(),
+            principal: spec.principal.clone(),
+            origin: binding.map_or_else(|| tool.origin.clone(), |binding| binding.origin.clone()),
+            definition: binding.map_or_else(|| tool.hash.clone(), |binding| binding.definition.clone()),
+            arguments: Some(decision.edited_arguments.clone().unwrap_or_else(|| call.arguments.clone())),
+            rule: self.rules.get(id).cloned().flatten(),
+            by: decision.by.clone(),
+        })
+    }
+}

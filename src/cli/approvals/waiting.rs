@@ -1,0 +1,103 @@
+//! What waits for a person, found in the runs of the store.
+
+use serde::Serialize;
+
+use crate::app::App;
+use crate::cli::error::CliError;
+use crate::core::id::{AgentName, CallId, RunId, SessionId};
+use crate::core::run::{Debt, Status};
+use crate::ports::{RunFilter, RunRow};
+
+/// How many rows of the index are read at a time.
+const PAGE: usize = 500;
+
+/// One thing that a person has to decide or to answer. In JSON one flat object, with the fields of the debt.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Waiting {
+    /// The run that waits.
+    pub(super) run_id: RunId,
+    /// Its agent.
+    pub(super) agent: AgentName,
+    /// Its conversation.
+    pub(super) session_id: SessionId,
+    /// The length of its journal.
+    pub(super) version: u64,
+    /// What a decision would be about; sent back with `--seen`, it is refused once something else waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) seen: Option<String>,
+    /// What it is.
+    #[serde(flatten)]
+    pub(super) debt: Debt,
+}
+
+/// Which of it is wanted.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wanted {
+    pub(super) agent: Option<AgentName>,
+    pub(super) session: Option<SessionId>,
+}
+
+/// Everything that waits for a person, that of the oldest run first.
+pub(super) async fn everywhere(app: &App, wanted: &Wanted) -> Result<Vec<Waiting>, CliError> {
+    let mut runs = Vec::new();
+    // A run that is driven may have put a call to somebody while others are under way.
+    for status in [Status::Pending, Status::Running] {
+        runs.extend(rows(app, wanted, status).await?.into_iter().map(|row| row.id));
+    }
+    runs.sort();
+    runs.dedup();
+    let mut waiting = Vec::new();
+    for run in runs {
+        waiting.extend(of_run(app, &run).await?);
+    }
+    Ok(waiting)
+}
+
+async fn rows(app: &App, wanted: &Wanted, status: Status) -> Result<Vec<RunRow>, CliError> {
+    let (agent, session) = (wanted.agent.clone(), wanted.session.clone());
+    let mut filter = RunFilter { status: Some(status), agent, session, before: None, limit: PAGE };
+    let mut rows: Vec<RunRow> = Vec::new();
+    loop {
+        let page = app.runner.list(&filter).await?;
+        let is_last = page.len() < PAGE;
+        rows.extend(page);
+        filter.before = rows.last().map(|row| row.id.clone());
+        if is_last {
+            return Ok(rows);
+        }
+    }
+}
+
+/// What of this run waits for a person, in the order of its calls.
+pub(super) async fn of_run(app: &App, id: &RunId) -> Result<Vec<Waiting>, CliError> {
+    let run = app.runner.load(id).await?;
+    let started = run.started();
+    let waiting = run.debts().into_iter().filter(is_for_people).map(|debt| Waiting {
+        run_id: id.clone(),
+        agent: started.spec.agent.clone(),
+        session_id: started.session.clone(),
+        version: run.length(),
+        seen: debt.binding().map(|binding| binding.digest(id, debt.call_id())),
+        debt,
+    });
+    Ok(waiting.collect())
+}
+
+fn is_for_people(debt: &Debt) -> bool {
+    match debt {
+        Debt::Approval { .. } | Debt::Question { .. } | Debt::Input { .. } => true,
+        Debt::ExternalResult { .. } | Debt::Task { .. } => false,
+    }
+}
+
+impl Waiting {
+    /// The call it belongs to.
+    pub(super) fn call(&self) -> &CallId {
+        self.debt.call_id()
+    }
+
+    /// Whether it waits for a yes or a no.
+    pub(super) fn is_approval(&self) -> bool {
+        matches!(self.debt, Debt::Approval { .. })
+    }
+}

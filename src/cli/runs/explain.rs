@@ -1,0 +1,50 @@
+//! `toolgate runs explain`: why each tool was offered, and why each call ran or did not.
+
+use clap::Args;
+
+use crate::app::App;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::find::find;
+use crate::cli::output::Output;
+use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::view::{Explanation, Look};
+use crate::ports::GrantFilter;
+
+/// Explain a run: why each tool was offered or withheld, and by what right each call ran, or why it did not
+#[derive(Args, Debug)]
+pub(super) struct Explain {
+    /// The run: its id, a unique beginning or end of it, or `last`
+    run: String,
+
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Prints one JSON object: turns with their tools and calls, and what happened to each
+    #[arg(long)]
+    json: bool,
+}
+
+impl Explain {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let app = setup::open(setup::settings(&self.config)?).await?;
+        let explained = self.explain(&app, out).await;
+        crate::cli::close(app, out).await;
+        explained.map(|()| Exit::Done)
+    }
+
+    async fn explain(&self, app: &App, out: &mut Output) -> Result<(), CliError> {
+        let run = find(app, &self.run).await?;
+        let (journal, report) = (app.runner.journal(&run).await?, app.runner.report(&run).await?);
+        let grants = app.runner.grants(&GrantFilter { ended: true, ..GrantFilter::default() }).await?;
+        let grants = grants.into_iter().map(|grant| (grant.id.clone(), grant)).collect();
+        let Some(explanation) = Explanation::of(&journal, &report, &grants) else { return Ok(()) };
+        if self.json {
+            out.pretty(&explanation);
+            return Ok(());
+        }
+        let look = Look { paint: out.paint(), width: out.width() };
+        explanation.draw(look).into_iter().for_each(|line| out.line(line));
+        Ok(())
+    }
+}

@@ -1,0 +1,196 @@
+//! What a person decides about, whole: what would run, what its server says of it, why it asks, how long there is, and
+//! what has become different. Nothing is cut off, and nothing can pretend to be something else.
+
+use jiff::Timestamp;
+
+use crate::cli::text::duration;
+use crate::core::run::{Channel, Debt, PolicyMark};
+use crate::core::tool::{Annotations, Arguments, Difference, Origin, is_suspicious, visible};
+
+/// The arguments on one line, with everything in them that hides or turns text around shown by its code.
+pub(in crate::cli) fn whole(arguments: &Arguments) -> String {
+    visible(&arguments.to_value().to_string())
+}
+
+/// The same over several lines.
+pub(in crate::cli) fn pretty(arguments: &Arguments) -> String {
+    let value = arguments.to_value();
+    let text = serde_json::to_string_pretty(&value).unwrap_or_else(|_| value.to_string());
+    text.lines().map(visible).collect::<Vec<_>>().join("\n")
+}
+
+/// What there is to know about a call that waits for a decision, besides what it is and its arguments. Empty for anything
+/// else that is owed, but for its deadline.
+pub(in crate::cli) fn circumstances(debt: &Debt, now: Timestamp) -> Vec<String> {
+    let Debt::Approval { origin, annotations, trusted, rule, why, policy, differences, in_doubt, .. } = debt else {
+        return term(debt, now).into_iter().collect();
+    };
+    let mut lines = vec![because(why, rule.as_deref(), policy.as_ref())];
+    lines.extend(hints(annotations, *trusted));
+    lines.extend(second_look(origin));
+    if *in_doubt {
+        lines.push("! it was sent before, and nobody knows whether it took effect".to_owned());
+    }
+    lines.extend(term(debt, now));
+    lines.extend(changed(differences));
+    lines
+}
+
+/// Why a person is asked, by which rule of which policy.
+pub(in crate::cli) fn because(why: &str, rule: Option<&str>, policy: Option<&PolicyMark>) -> String {
+    let rule = rule.map(|rule| format!("rule {}", visible(rule)));
+    let source: Vec<String> = rule.into_iter().chain(policy.map(marked)).collect();
+    let source = if source.is_empty() { String::new() } else { format!(" ({})", source.join(", ")) };
+    format!("because: {}{source}", visible(why))
+}
+
+/// A policy, as people tell one version from another.
+pub(in crate::cli) fn marked(policy: &PolicyMark) -> String {
+    let version: String = policy.version.trim_start_matches("sha256:").chars().take(8).collect();
+    format!("policy {}@{version}", visible(&policy.name))
+}
+
+/// What a server says about its tool. Unless the operator trusts it, these are its words and no facts.
+fn hints(annotations: &Annotations, trusted: bool) -> Option<String> {
+    let Annotations { title, read_only_hint, destructive_hint, idempotent_hint, open_world_hint } = annotations;
+    let said = |hint: &Option<bool>, yes: &str, no: &str| hint.map(|hint| if hint { yes } else { no }.to_owned());
+    let said = [
+        said(read_only_hint, "changes nothing", "changes things"),
+        said(destructive_hint, "may destroy", "destroys nothing"),
+        said(idempotent_hint, "harmless to repeat", "not harmless to repeat"),
+        said(open_world_hint, "reaches beyond its own system", "stays within its own system"),
+        title.as_ref().map(|title| format!("called \"{}\"", visible(title))),
+    ];
+    let said: Vec<String> = said.into_iter().flatten().collect();
+    let who = if trusted { "the server, which you trust, says" } else { "the server says, which proves nothing" };
+    (!said.is_empty()).then(|| format!("{who}: {}", said.join(", ")))
+}
+
+/// A warning about a name that may be meant to look like another.
+fn second_look(origin: &Origin) -> Option<String> {
+    let (Origin::Mcp { tool, .. } | Origin::External { tool } | Origin::Builtin { tool }) = origin;
+    let letters: String = tool.chars().filter(|c| !c.is_ascii()).map(|c| format!(" {:x}", u32::from(c))).collect();
+    is_suspicious(tool).then(|| format!("! look twice: the tool's name has letters that are not plain ASCII:{letters}"))
+}
+
+/// Since when it waits and until when there is time.
+pub(in crate::cli) fn term(debt: &Debt, now: Timestamp) -> Option<String> {
+    let since = debt.since().map(|since| format!("since {} ({} ago)", clock(since), apart(since, now)));
+    let until = debt.until().map(|until| match until > now {
+        true => format!("until {} (in {})", clock(until), apart(now, until)),
+        false => format!("until {}, which is over: the model will read that nobody answered in time", clock(until)),
+    });
+    let told: Vec<String> = since.into_iter().chain(until).collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}
+
+/// What is not as it was when the call was approved, both sides of it.
+pub(in crate::cli) fn changed(differences: &[Difference]) -> Vec<String> {
+    let told = differences.iter().flat_map(|difference| {
+        [
+            format!("! changed since it was cleared: {}", visible(&difference.what)),
+            format!("    was: {}", visible(&difference.was)),
+            format!("    is:  {}", visible(&difference.is)),
+        ]
+    });
+    told.collect()
+}
+
+/// Who runs a tool, in words.
+pub(in crate::cli) fn origin(origin: &Origin) -> String {
+    match origin {
+        Origin::Mcp { server, tool } => format!("tool {} of MCP server {}", visible(tool), visible(server.as_str())),
+        Origin::External { tool } => format!("tool {} of your application", visible(tool)),
+        Origin::Builtin { tool } => format!("tool {} of toolgate", visible(tool)),
+    }
+}
+
+/// How somebody decided, in words.
+pub(in crate::cli) fn by_way_of(channel: Channel) -> &'static str {
+    match channel {
+        Channel::Terminal => "at the terminal",
+        Channel::CommandLine => "on the command line",
+        Channel::Api => "over HTTP",
+        Channel::Library => "in the program",
+    }
+}
+
+/// A time as people read it.
+pub(in crate::cli) fn clock(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
+fn apart(from: Timestamp, to: Timestamp) -> String {
+    let seconds = u64::try_from(to.duration_since(from).as_secs()).unwrap_or(0);
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..172_800 => duration(seconds * 1_000),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::core::tool::ToolName;
+
+    fn debt(trusted: bool, tool: &str) -> Debt {
+        Debt::Approval {
+            call_id: "c1".into(),
+            summary: String::new(),
+            origin: Origin::Mcp { server: "shop".into(), tool: tool.into() },
+            name: ToolName::parse("mcp_shop_pay").unwrap(),
+            arguments: Arguments::from_value(json!({"to": "a\u{202e}b"})),
+            annotations: Annotations { read_only_hint: Some(true), ..Annotations::default() },
+            trusted,
+            definition: "sha256:d".into(),
+            rule: Some("money".into()),
+            why: "it pays".into(),
+            policy: Some(PolicyMark { name: "desk".into(), version: "1a2b3c4d5e6f".into() }),
+            differences: vec![Difference::new("description", "Pays.", "Pays twice.")],
+            in_doubt: true,
+            event: 7,
+            since: Some(Timestamp::UNIX_EPOCH),
+            until: Some(Timestamp::UNIX_EPOCH + Duration::from_secs(3_600)),
+        }
+    }
+
+    fn told(debt: &Debt, seconds: u64) -> String {
+        circumstances(debt, Timestamp::UNIX_EPOCH + Duration::from_secs(seconds)).join("\n")
+    }
+
+    #[test]
+    fn everything_that_bears_on_the_decision_is_told() {
+        let told = told(&debt(false, "pay"), 120);
+        let expected = "because: it pays (rule money, policy desk@1a2b3c4d)\n\
+            the server says, which proves nothing: changes nothing\n\
+            ! it was sent before, and nobody knows whether it took effect\n\
+            since 1970-01-01 00:00:00 UTC (2 min 0 s ago), until 1970-01-01 01:00:00 UTC (in 58 min 0 s)\n\
+            ! changed since it was cleared: description\n    was: Pays.\n    is:  Pays twice.";
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn hints_are_told_as_facts_only_of_a_server_that_is_trusted() {
+        assert!(told(&debt(true, "pay"), 0).contains("the server, which you trust, says: changes nothing"));
+        assert!(told(&debt(false, "pay"), 0).contains("which proves nothing"));
+    }
+
+    #[test]
+    fn a_deadline_that_passed_is_told_as_passed_and_a_name_that_looks_like_another_is_named() {
+        assert!(told(&debt(true, "pay"), 4_000).contains("which is over"));
+        let told = told(&debt(true, "p\u{430}y"), 0);
+        assert!(told.contains("look twice") && told.contains(" 430"), "{told}");
+    }
+
+    #[test]
+    fn arguments_hide_nothing() {
+        let Debt::Approval { arguments, .. } = debt(true, "pay") else { panic!("an approval") };
+        assert_eq!(whole(&arguments), r#"{"to":"a\u{202e}b"}"#);
+        assert_eq!(pretty(&arguments), "{\n  \"to\": \"a\\u{202e}b\"\n}");
+    }
+}

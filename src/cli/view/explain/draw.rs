@@ -1,0 +1,63 @@
+//! An explanation as lines.
+
+use super::step::Stand;
+use super::{Call, Explanation, Turn};
+use crate::cli::paint::Paint;
+use crate::cli::text::{count, list};
+use crate::cli::view::{Look, left_out_line};
+use crate::core::tool::{ToolFilter, visible};
+
+impl Explanation {
+    /// The lines. Tools are listed where they differ from those of the turn before.
+    pub(in crate::cli) fn draw(&self, look: Look) -> Vec<String> {
+        let paint = look.paint;
+        let mut lines = vec![format!("{}  agent {}, {}", paint.bold(&self.run_id), self.agent, self.status.as_str())];
+        lines.extend(narrowed(&self.filter));
+        let mut before: Option<&Turn> = None;
+        for turn in &self.turns {
+            lines.push(format!("{}  {}", paint.bold(format!("turn {}", turn.turn)), count(turn.calls.len(), "call")));
+            match before {
+                Some(before) if before.tools == turn.tools && before.left_out == turn.left_out => {
+                    lines.push(paint.dim(format!("  the same tools as in turn {}", before.turn)));
+                }
+                Some(_) | None => lines.extend(tools(turn, paint)),
+            }
+            lines.extend(turn.calls.iter().flat_map(|call| call.draw(paint)));
+            before = Some(turn);
+        }
+        lines
+    }
+}
+
+fn narrowed(filter: &ToolFilter) -> Option<String> {
+    let allow = (!filter.allow.is_empty()).then(|| format!("only {}", list(&filter.allow)));
+    let deny = (!filter.deny.is_empty()).then(|| format!("never {}", list(&filter.deny)));
+    let told: Vec<String> = allow.into_iter().chain(deny).collect();
+    (!told.is_empty()).then(|| format!("this run narrowed its agent's tools: {}", told.join(", ")))
+}
+
+fn tools(turn: &Turn, paint: Paint) -> Vec<String> {
+    let longest = turn.tools.iter().map(|tool| tool.tool.as_str().len()).max().unwrap_or(0);
+    let told = turn.tools.iter().map(|tool| {
+        let word = if tool.offered { "offered" } else { "withheld" };
+        format!("  {:<longest$}  {word}: {}", tool.tool.as_str(), tool.why)
+    });
+    let left_out = turn.left_out.iter().map(|left| paint.yellow(format!("  ! {}", left_out_line(left))));
+    told.chain(left_out).collect()
+}
+
+impl Call {
+    fn draw(&self, paint: Paint) -> Vec<String> {
+        let stand = self.stand.as_str();
+        let stand = match self.stand {
+            Stand::Ran => paint.green(stand),
+            Stand::Refused | Stand::Expired => paint.red(stand),
+            Stand::Deferred => paint.dim(stand),
+            Stand::Open | Stand::Pending | Stand::Cleared | Stand::Running => paint.yellow(stand),
+        };
+        let head = format!("  {} {} {stand}", paint.bold(&self.call_id), visible(&self.tool));
+        let steps =
+            self.steps.iter().map(|step| format!("    {}", paint.dim(format!("{:>4}  {}", step.event, step.why))));
+        [head].into_iter().chain(steps).collect()
+    }
+}

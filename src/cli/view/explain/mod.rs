@@ -1,0 +1,171 @@
+//! Why each tool of a run was offered or not, and why each call ran or did not: turn by turn, out of the journal and the
+//! approvals that stand. `draw` makes lines of it, and serde JSON.
+
+mod draw;
+mod step;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::core::id::{AgentName, CallId, GrantId, RunId};
+use crate::core::policy::Verdict;
+use crate::core::run::{Event, Granted, Offer, Recorded, Status};
+use crate::core::tool::{LeftOut, Tool, ToolFilter, ToolName, Toolset};
+use crate::ports::Grant;
+use crate::runner::Report;
+use step::{Stand, Step};
+
+/// The approvals that stand or stood, by id.
+pub(in crate::cli) type Grants = BTreeMap<GrantId, Grant>;
+
+/// A run, explained.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct Explanation {
+    run_id: RunId,
+    agent: AgentName,
+    status: Status,
+    /// What this run narrowed its agent's tools to. What a filter hides is in no journal by name.
+    filter: ToolFilter,
+    turns: Vec<Turn>,
+}
+
+/// What the model was shown in a turn, and what became of the calls it made.
+#[derive(Debug, Serialize)]
+struct Turn {
+    turn: usize,
+    /// The event by which the model was asked.
+    event: u64,
+    tools: Vec<Shown>,
+    left_out: Vec<LeftOut>,
+    calls: Vec<Call>,
+    #[serde(skip)]
+    is_answered: bool,
+}
+
+/// A tool, as it stood in a turn.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Shown {
+    tool: ToolName,
+    offered: bool,
+    /// What the policy says of it before a call is known.
+    verdict: Verdict,
+    /// The approvals that covered calls of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    grants: Vec<GrantId>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    changed: bool,
+    why: String,
+}
+
+/// A call, and what happened to it in order.
+#[derive(Debug, Serialize)]
+struct Call {
+    call_id: CallId,
+    tool: String,
+    stand: Stand,
+    steps: Vec<Step>,
+}
+
+/// What is known while a journal is read.
+#[derive(Default)]
+struct Reading {
+    tools: Option<Arc<Toolset>>,
+    granted: Vec<Granted>,
+    turns: Vec<Turn>,
+}
+
+impl Explanation {
+    /// Of this journal; `None` for one that does not begin.
+    pub(in crate::cli) fn of(journal: &[Recorded], report: &Report, grants: &Grants) -> Option<Self> {
+        let Event::Started(started) = &journal.first()?.event else { return None };
+        let mut reading = Reading::default();
+        journal.iter().for_each(|recorded| reading.add(recorded, grants));
+        for debt in &report.pending {
+            reading.calls().filter(|call| call.call_id == *debt.call_id()).for_each(|call| call.stand = Stand::Pending);
+        }
+        Some(Self {
+            run_id: report.run_id.clone(),
+            agent: started.spec.agent.clone(),
+            status: report.status,
+            filter: started.spec.tools.clone(),
+            turns: reading.turns,
+        })
+    }
+}
+
+impl Reading {
+    fn add(&mut self, recorded: &Recorded, grants: &Grants) {
+        let event = &recorded.event;
+        if let Event::ToolsListed { toolset } = event {
+            self.tools = Some(toolset.clone());
+            self.granted.clear();
+        }
+        if let Event::ApprovalsResolved { granted } = event {
+            self.granted.clone_from(granted);
+        }
+        if let Event::ModelCalled { offer, .. } = event {
+            self.asked(*offer, recorded.seq, grants);
+        }
+        if let Event::ModelReplied { reply } = event
+            && let Some(turn) = self.turns.last_mut()
+        {
+            turn.is_answered = true;
+            let made = reply.calls();
+            turn.calls = made.map(|call| Call::new(call.id, call.name)).collect();
+        }
+        for (call, stand, step) in step::of(recorded, grants) {
+            for found in self.calls().filter(|found| found.call_id == call) {
+                found.stand = stand;
+                found.steps.push(step.clone());
+            }
+        }
+    }
+
+    fn asked(&mut self, offer: Offer, event: u64, grants: &Grants) {
+        // Another attempt at the same turn.
+        self.turns.pop_if(|turn| !turn.is_answered);
+        let tools = self.tools.iter().flat_map(|tools| tools.iter());
+        let tools = tools.map(|tool| shown(tool, offer, &self.granted, grants)).collect();
+        let left_out = self.tools.iter().flat_map(|tools| tools.left_out()).cloned().collect();
+        let turn = self.turns.len() + 1;
+        self.turns.push(Turn { turn, event, tools, left_out, calls: Vec::new(), is_answered: false });
+    }
+
+    fn calls(&mut self) -> impl Iterator<Item = &mut Call> {
+        self.turns.iter_mut().flat_map(|turn| turn.calls.iter_mut())
+    }
+}
+
+impl Call {
+    fn new(call_id: CallId, tool: String) -> Self {
+        Self { call_id, tool, stand: Stand::Open, steps: Vec::new() }
+    }
+}
+
+fn shown(tool: &Tool, offer: Offer, granted: &[Granted], grants: &Grants) -> Shown {
+    let covering: Vec<&Granted> = granted.iter().filter(|granted| granted.tool == tool.name).collect();
+    let mut why = match (offer, tool.verdict) {
+        (Offer::NoTools, _) => "the tool budget is used up".to_owned(),
+        (Offer::LastWord, _) => "a hard limit was reached, and the model had the last word".to_owned(),
+        (Offer::Tools, Verdict::Allow) => "the policy lets it run".to_owned(),
+        (Offer::Tools, Verdict::Deny) => "the policy refuses its calls".to_owned(),
+        (Offer::Tools, Verdict::Ask) if covering.is_empty() => "the policy puts its calls to a person".to_owned(),
+        (Offer::Tools, Verdict::Ask) => {
+            let covered = covering.iter().map(|granted| step::grant(&granted.grant, grants));
+            format!("the policy asks, and it was approved before: {}", covered.collect::<Vec<_>>().join("; "))
+        }
+    };
+    if tool.changed {
+        why.push_str("; its definition changed during the run");
+    }
+    Shown {
+        tool: tool.name.clone(),
+        offered: offer == Offer::Tools,
+        verdict: tool.verdict,
+        grants: covering.into_iter().map(|granted| granted.grant.clone()).collect(),
+        changed: tool.changed,
+        why,
+    }
+}

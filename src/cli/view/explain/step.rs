@@ -1,0 +1,224 @@
+//! What one fact did to calls, in words and for programs.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::Grants;
+use crate::cli::text::{list, one_line};
+use crate::cli::view::approval::{because, by_way_of, clock, marked};
+use crate::core::id::{CallId, GrantId};
+use crate::core::run::{
+    Answer, CallVerdict, Channel, Coverage, Decision, Event, PolicyMark, Recorded, Rejection, Right, Scope,
+};
+use crate::core::tool::visible;
+
+/// How much of what a call was told is quoted.
+const QUOTED: usize = 200;
+
+/// Where a call stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Stand {
+    /// Nothing was settled yet.
+    Open,
+    /// Calls of higher priority went first.
+    Deferred,
+    /// It was refused: by the policy, by a person, or because it could not run.
+    Refused,
+    /// Nobody answered in time.
+    Expired,
+    /// It waits for somebody.
+    Pending,
+    /// It may run.
+    Cleared,
+    /// It was sent.
+    Running,
+    /// It ran, or was answered.
+    Ran,
+}
+
+impl Stand {
+    /// The word for it.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Deferred => "deferred",
+            Self::Refused => "refused",
+            Self::Expired => "expired",
+            Self::Pending => "pending",
+            Self::Cleared => "cleared",
+            Self::Running => "running",
+            Self::Ran => "ran",
+        }
+    }
+}
+
+/// One thing that happened to a call.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Step {
+    /// The event of the journal.
+    pub(super) event: u64,
+    at: Timestamp,
+    r#type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policy: Option<PolicyMark>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grant: Option<GrantId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    via: Option<Channel>,
+    /// The same in words.
+    pub(super) why: String,
+}
+
+/// What a fact did to which calls.
+pub(super) fn of(recorded: &Recorded, grants: &Grants) -> Vec<(CallId, Stand, Step)> {
+    let step = |why: String| Step {
+        event: recorded.seq,
+        at: recorded.at,
+        r#type: recorded.event.name(),
+        rule: None,
+        policy: None,
+        grant: None,
+        by: None,
+        via: None,
+        why,
+    };
+    let one = |call: &CallId, stand, step| vec![(call.clone(), stand, step)];
+    match &recorded.event {
+        Event::TierSelected { priority, deferred, .. } => {
+            let why = format!("calls of priority {priority} go first");
+            deferred.iter().map(|call| (call.clone(), Stand::Deferred, step(why.clone()))).collect()
+        }
+        Event::CallChecked { call, verdict } => {
+            let (stand, checked) = checked(verdict, step(String::new()), grants);
+            one(call, stand, checked)
+        }
+        Event::ApprovalDecided { call, decision } => {
+            let stand = match decision.answer {
+                Answer::Approve => Stand::Cleared,
+                Answer::Deny => Stand::Refused,
+            };
+            let decided = Step {
+                by: Some(decision.by.clone()),
+                via: Some(decision.via),
+                policy: decision.binding.as_ref().and_then(|binding| binding.policy.clone()),
+                ..step(decided(decision))
+            };
+            one(call, stand, decided)
+        }
+        Event::CallDrifted { call, differences, .. } => {
+            let told = differences.iter().map(|difference| {
+                let side = |text: &str| one_line(&visible(text), QUOTED);
+                format!("{} was {}, is {}", visible(&difference.what), side(&difference.was), side(&difference.is))
+            });
+            let why = format!("looked at again before it was sent: {}", told.collect::<Vec<_>>().join("; "));
+            one(call, Stand::Open, step(why))
+        }
+        Event::Extended { call, until, by } => {
+            let why = format!("given time until {} by {}", clock(*until), visible(by));
+            one(call, Stand::Pending, Step { by: Some(by.clone()), ..step(why) })
+        }
+        Event::Expired { call } => one(call, Stand::Expired, step("nobody answered in time".into())),
+        Event::QuestionAnswered { call, answer } => {
+            let why = format!("answered by {} {}", visible(&answer.by), by_way_of(answer.via));
+            one(call, Stand::Ran, Step { by: Some(answer.by.clone()), via: Some(answer.via), ..step(why) })
+        }
+        Event::CallsStarted { calls } => {
+            calls.iter().map(|call| (call.clone(), Stand::Running, step("sent".into()))).collect()
+        }
+        Event::CallCompleted { call, outcome, .. } => {
+            let why = if outcome.is_error() { "ended with an error" } else { "ended" };
+            one(call, Stand::Ran, step(why.into()))
+        }
+        Event::InputRequired { call, needed } => {
+            let why = format!("its server wants to know: {}", list(needed.questions.keys().map(|key| visible(key))));
+            one(call, Stand::Pending, step(why))
+        }
+        Event::InputGiven { call, given } => {
+            let why = format!("its server was answered by {}", visible(&given.by));
+            one(call, Stand::Cleared, Step { by: Some(given.by.clone()), ..step(why) })
+        }
+        Event::TaskStarted { call, .. } => one(call, Stand::Pending, step("goes on at its server as a task".into())),
+        Event::Started(_)
+        | Event::Resumed { .. }
+        | Event::ToolsListed { .. }
+        | Event::ApprovalsResolved { .. }
+        | Event::ModelCalled { .. }
+        | Event::ModelReplied { .. }
+        | Event::ModelFailed { .. }
+        | Event::OutputValidated { .. }
+        | Event::MessageAdded { .. }
+        | Event::Ended { .. } => Vec::new(),
+    }
+}
+
+fn checked(verdict: &CallVerdict, step: Step, grants: &Grants) -> (Stand, Step) {
+    match verdict {
+        CallVerdict::Run { by: Right::Policy { rule, policy } } => {
+            let source = rule.as_ref().map(|rule| format!("rule {}", visible(rule)));
+            let source: Vec<String> = source.into_iter().chain(policy.as_ref().map(marked)).collect();
+            let why = match source.is_empty() {
+                true => "may run: nothing asks about it".to_owned(),
+                false => format!("may run: {}", source.join(", ")),
+            };
+            (Stand::Cleared, Step { rule: rule.clone(), policy: policy.clone(), why, ..step })
+        }
+        CallVerdict::Run { by: Right::Grant { grant: id } } => {
+            let why = format!("may run: approved before, {}", grant(id, grants));
+            (Stand::Cleared, Step { grant: Some(id.clone()), why, ..step })
+        }
+        CallVerdict::Ask { rule, why, policy, within_s } => {
+            let within = within_s.map(|seconds| format!(", within {seconds} s")).unwrap_or_default();
+            let why = format!("put to a person{within}, {}", because(why, rule.as_deref(), policy.as_ref()));
+            (Stand::Pending, Step { rule: rule.clone(), policy: policy.clone(), why, ..step })
+        }
+        CallVerdict::Rejected { reason, message } => {
+            let stand = match reason {
+                Rejection::Deferred => Stand::Deferred,
+                Rejection::Expired => Stand::Expired,
+                Rejection::Unknown | Rejection::InvalidArguments | Rejection::Denied | Rejection::Budget => {
+                    Stand::Refused
+                }
+            };
+            let word = reason.as_str().replace('_', " ");
+            (stand, Step { why: format!("{word}: {}", one_line(message, QUOTED)), ..step })
+        }
+    }
+}
+
+fn decided(decision: &Decision) -> String {
+    let word = match decision.answer {
+        Answer::Approve => "approved",
+        Answer::Deny => "denied",
+    };
+    let reach = match decision.scope {
+        Scope::Once => "",
+        Scope::Session => " for this session",
+        Scope::Always => " for good",
+    };
+    let only = if decision.covers == Coverage::Arguments { ", only with these arguments" } else { "" };
+    let until = decision.expires_at.map(|until| format!(", until {}", clock(until))).unwrap_or_default();
+    let edited = if decision.edited_arguments.is_some() { ", with other arguments" } else { "" };
+    let policy = decision.binding.as_ref().and_then(|binding| binding.policy.as_ref());
+    let policy = policy.map(|policy| format!(", under {}", marked(policy))).unwrap_or_default();
+    let reason = decision.reason.as_ref().map(|reason| format!(": {}", visible(reason))).unwrap_or_default();
+    let by = format!("{} {}", visible(&decision.by), by_way_of(decision.via));
+    format!("{word}{reach}{only}{until} by {by}{edited}{policy}{reason}")
+}
+
+/// A standing approval, with who gave it if that is still known.
+pub(super) fn grant(id: &GrantId, grants: &Grants) -> String {
+    match grants.get(id) {
+        None => format!("{id}"),
+        Some(grant) => {
+            let until = grant.expires_at.map(|until| format!(", until {}", clock(until))).unwrap_or_default();
+            let revoked = grant.revoked.as_ref().map(|revoked| format!(", revoked {}", clock(revoked.at)));
+            let by = format!("{} {}", visible(&grant.by), by_way_of(grant.via));
+            format!("{id} by {by} {}{until}{}", clock(grant.created_at), revoked.unwrap_or_default())
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! What waits for people, and what they do about it, each with a command of its own.
+
+use serde_json::{Value, json};
+
+use super::desk::{Desk, Ended};
+
+const NOTE: &str = "
+turns:
+  - { calls: [{ id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: late } }] }
+  - { say: '{{last_result}}' }
+";
+const TWO: &str = "
+turns:
+  - calls:
+      - { id: one, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: a } }
+      - { id: two, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: b } }
+  - { say: '{{last_result}}' }
+";
+const NOTE_AFTER_NOTE: &str = "
+turns:
+  - { calls: [{ id: one, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: a } }] }
+  - { calls: [{ id: two, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: b } }] }
+  - { say: done }
+";
+const REFUND: &str = "
+turns:
+  - { calls: [{ id: refund, name: ext_issue_refund, arguments: { order_id: A-1077 } }] }
+  - { say: '{{last_result}}' }
+";
+
+/// A run that waits.
+fn pending(turns: &str) -> Desk {
+    let desk = Desk::playing(turns);
+    desk.toolgate(&["run", "Sort it out"]).expect(10);
+    desk
+}
+
+fn approvals(desk: &Desk, words: &[&str]) -> Ended {
+    desk.toolgate(&[&["approvals"], words].concat())
+}
+
+/// What waits, as `list --json` tells it.
+fn waiting(desk: &Desk) -> Vec<Value> {
+    approvals(desk, &["list", "--json"]).expect(0).json_lines()
+}
+
+/// The facts of that kind in the latest run's journal.
+fn facts(desk: &Desk, kind: &str) -> Vec<Value> {
+    desk.journal("last").into_iter().filter(|fact| fact["type"] == kind).collect()
+}
+
+#[test]
+fn what_waits_in_all_runs_is_listed_with_why_and_since_when() {
+    let desk = pending(NOTE);
+    desk.toolgate(&["run", "--session", "s2", "Once more"]).expect(10);
+    let listed = approvals(&desk, &["list"]).expect(0);
+    let summary = r#"note  shop: add_note(customer_id: "C-1001", text: "late")"#;
+    assert_eq!(listed.out.matches(summary).count(), 2, "{}", listed.out);
+    for told in ["because: no rule of policy `accept-edits` speaks of this tool (policy accept-edits@", "since 2"] {
+        assert!(listed.out.contains(told), "{told}: {}", listed.out);
+    }
+    assert!(listed.err.contains("2 things in 2 runs"), "{}", listed.err);
+    for (filter, lines) in [("--session=s2", 1), ("--session=s3", 0), ("--agent=desk", 2), ("--run=last", 1)] {
+        let listed = approvals(&desk, &["list", "--json", filter]).expect(0);
+        assert_eq!(listed.json_lines().len(), lines, "{filter}");
+    }
+    let nothing = approvals(&desk, &["list", "--agent", "nobody"]).expect(0);
+    assert!(nothing.err.contains("nothing waits for a person"), "{}", nothing.err);
+}
+
+#[test]
+fn a_program_reads_everything_there_is_to_know_and_the_digest_to_send_back() {
+    let desk = pending(NOTE);
+    let [listed] = &waiting(&desk)[..] else { panic!("one thing waits") };
+    assert_eq!(
+        (&listed["kind"], &listed["call_id"], &listed["agent"]),
+        (&json!("approval"), &json!("note"), &json!("desk"))
+    );
+    assert_eq!(listed["arguments"], json!({"customer_id": "C-1001", "text": "late"}));
+    assert_eq!((&listed["trusted"], &listed["policy"]["name"]), (&json!(true), &json!("accept-edits")));
+    assert!(listed["run_id"].is_string() && listed["session_id"].is_string() && listed["version"].is_u64());
+    assert!(listed["seen"].as_str().unwrap().starts_with("sha256:"), "{listed}");
+    let shown: Value =
+        serde_json::from_str(&approvals(&desk, &["show", "last", "note", "--json"]).expect(0).out).unwrap();
+    assert_eq!(shown, *listed);
+}
+
+#[test]
+fn a_person_sees_all_of_it_before_deciding_and_hidden_characters_by_their_codes() {
+    let desk = pending(
+        "turns: [{ calls: [{ id: note, name: mcp_shop_add_note,
+           arguments: { customer_id: C-1001, text: \"a\\u202Eb\" } }] }, { say: done }]",
+    );
+    let shown = approvals(&desk, &["show", "last"]).expect(0).out;
+    for told in [
+        "tool add_note of MCP server shop, which the model knows as mcp_shop_add_note",
+        "\"text\": \"a\\u{202e}b\"",
+        "the server, which you trust, says: changes things, destroys nothing",
+        "asked by agent desk, session ",
+        "digest sha256:",
+        "toolgate approvals deny run_",
+    ] {
+        assert!(shown.contains(told), "{told}: {shown}");
+    }
+    let offered = shown.lines().find(|line| line.contains("approvals approve")).unwrap().trim();
+    desk.paste(offered).expect(0);
+}
+
+#[test]
+fn what_does_not_wait_is_named_with_what_does() {
+    let desk = pending(NOTE);
+    let show = approvals(&desk, &["show", "last", "nope"]).expect(2);
+    assert!(
+        show.err.contains("call `nope` of run run_") && show.err.contains("these calls of the run do: note"),
+        "{}",
+        show.err
+    );
+    let approve = approvals(&desk, &["approve", "last", "nope", "--json"]).expect(2);
+    assert!(approve.err.contains("calls of this run that wait: note"), "{}", approve.err);
+    assert_eq!(approve.result()["error"]["code"], "not_found");
+    let run = approvals(&desk, &["deny", "run_nope", "note"]).expect(2);
+    assert!(run.err.contains("there is no run `run_nope`"), "{}", run.err);
+    desk.toolgate(&["runs", "cancel", "last"]).expect(0);
+    let over = approvals(&desk, &["approve", "last", "--all"]).expect(2);
+    assert!(over.err.contains("nothing of run run_") && over.err.contains("approvals list"), "{}", over.err);
+}
+
+#[test]
+fn an_approved_call_runs_and_the_journal_says_who_how_and_under_which_policy() {
+    let desk = pending(NOTE);
+    let ended = approvals(&desk, &["approve", "last", "note", "--by", "ann", "--reason", "as agreed"]).expect(0);
+    assert!(ended.out.contains("noted; Ada Lindqvist now has 1 note(s)"), "{}", ended.out);
+    assert!(ended.err.contains("approved by ann on the command line (policy accept-edits@"), "{}", ended.err);
+    let [decided] = &facts(&desk, "approval.decided")[..] else { panic!("one decision") };
+    let decision = &decided["decision"];
+    assert_eq!(
+        (&decision["by"], &decision["via"], &decision["reason"]),
+        (&json!("ann"), &json!("command_line"), &json!("as agreed"))
+    );
+    assert_eq!(decision["binding"]["policy"]["name"], "accept-edits");
+    let shown = desk.toolgate(&["runs", "show", "last"]).expect(0).out;
+    assert!(shown.contains("approved by ann on the command line, policy accept-edits@"), "{shown}");
+    assert!(waiting(&desk).is_empty());
+}
+
+#[test]
+fn the_same_approval_once_more_changes_nothing_and_another_answer_is_refused() {
+    let desk = pending(NOTE);
+    approvals(&desk, &["approve", "last", "note"]).expect(0);
+    approvals(&desk, &["approve", "last", "note"]).expect(0);
+    approvals(&desk, &["deny", "last", "note"]).expect(1);
+    assert_eq!(facts(&desk, "tool.started").len(), 1);
+}
+
+#[test]
+fn all_that_waits_or_all_up_to_an_event_is_approved_at_once() {
+    let desk = pending(TWO);
+    let first = waiting(&desk)[0]["event"].as_u64().unwrap().to_string();
+    approvals(&desk, &["approve", "last", "--up-to", &first]).expect(10);
+    assert_eq!(waiting(&desk).iter().map(|waiting| waiting["call_id"].clone()).collect::<Vec<_>>(), ["two"]);
+    approvals(&desk, &["approve", "last", "--all"]).expect(0);
+    assert_eq!(facts(&desk, "approval.decided").len(), 2);
+}
+
+#[test]
+fn a_denied_call_does_not_run_and_the_model_reads_why() {
+    let desk = pending(NOTE);
+    let ended = approvals(&desk, &["deny", "last", "note", "--reason", "not today"]).expect(0);
+    assert!(ended.out.contains("not today"), "{}", ended.out);
+    assert_eq!(facts(&desk, "tool.started"), [] as [Value; 0]);
+}
+
+#[test]
+fn edited_arguments_are_those_that_are_sent_and_are_checked_first() {
+    let desk = pending(NOTE);
+    let wrong = approvals(&desk, &["approve", "last", "note", "--edit", "{\"text\": 1}"]).expect(1);
+    assert!(wrong.err.contains("the edited arguments"), "{}", wrong.err);
+    let no_json = approvals(&desk, &["approve", "last", "note", "--edit", "text"]).expect(2);
+    assert!(no_json.err.contains("--edit: not JSON"), "{}", no_json.err);
+    let edit = "{\"customer_id\": \"C-1002\", \"text\": \"soon\"}";
+    let ended = approvals(&desk, &["approve", "last", "note", "--edit", edit]).expect(0);
+    assert!(ended.out.contains("Bruno Okafor"), "{}", ended.out);
+}
+
+#[test]
+fn a_decision_about_what_was_seen_is_refused_once_something_else_waits_and_shows_it() {
+    let desk = pending(NOTE);
+    let seen = waiting(&desk)[0]["seen"].as_str().unwrap().to_owned();
+    let other = format!("{}0", &seen[..seen.len() - 1]);
+    let other = if other == seen { format!("{}1", &seen[..seen.len() - 1]) } else { other };
+    let refused = approvals(&desk, &["approve", "last", "note", "--seen", &other]).expect(8);
+    assert!(refused.err.contains("is not what the decision was about any more"), "{}", refused.err);
+    assert!(refused.out.contains("waits for a decision") && refused.out.contains(&seen), "{}", refused.out);
+    let machine = approvals(&desk, &["approve", "last", "note", "--seen", &other, "--json"]).expect(8);
+    assert_eq!(
+        (machine.result()["error"]["code"].as_str(), machine.result()["status"].as_str()),
+        (Some("conflict"), Some("pending"))
+    );
+    assert_eq!(facts(&desk, "approval.decided"), [] as [Value; 0]);
+    approvals(&desk, &["approve", "last", "note", "--seen", &seen]).expect(0);
+}
+
+#[test]
+fn a_call_that_became_something_else_after_the_approval_is_asked_about_again_with_the_difference() {
+    let desk = pending(NOTE);
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    let other_way =
+        config.replace("command: toolgate, args: [demo-server]", "command: env, args: [toolgate, demo-server]");
+    desk.write("toolgate.yaml", &other_way);
+    let ended = approvals(&desk, &["approve", "last", "note"]).expect(8);
+    assert!(ended.err.contains("! changed since it was cleared: server (the way it is reached)"), "{}", ended.err);
+    assert!(facts(&desk, "tool.started").is_empty());
+    let [again] = &waiting(&desk)[..] else { panic!("it waits again") };
+    assert_eq!(again["differences"][0]["what"], "server (the way it is reached)");
+    approvals(&desk, &["approve", "last", "note"]).expect(0);
+}
+
+#[test]
+fn what_was_only_stored_runs_with_the_next_process_that_drives_runs() {
+    let desk = pending(NOTE);
+    let stored = approvals(&desk, &["approve", "last", "note", "--no-wait"]).expect(0);
+    assert!(stored.out.contains(" running"), "{}", stored.out);
+    assert!(facts(&desk, "tool.started").is_empty());
+    let recovered = desk.toolgate(&["runs", "recover"]).expect(0);
+    assert!(recovered.out.contains("completed"), "{}", recovered.out);
+}
+
+#[test]
+fn a_yes_for_the_session_or_for_good_leaves_a_grant_that_can_be_taken_back() {
+    let desk = pending(NOTE_AFTER_NOTE);
+    let scope = ["approve", "last", "one", "--scope", "always", "--expires", "8h", "--reason", "harmless"];
+    approvals(&desk, &scope).expect(0);
+    let listed = approvals(&desk, &["grants"]).expect(0);
+    for told in
+        ["mcp_shop_add_note  until 2", "agent desk, in every session", "by kim on the command line", ": harmless"]
+    {
+        assert!(listed.out.contains(told), "{told}: {}", listed.out);
+    }
+    let [grant] = &approvals(&desk, &["grants", "--json"]).expect(0).json_lines()[..] else { panic!("one grant") };
+    assert_eq!(
+        (&grant["holds"], &grant["call"], &grant["tool"]),
+        (&json!(true), &json!("one"), &json!("mcp_shop_add_note"))
+    );
+    let id = grant["id"].as_str().unwrap();
+    let revoked = approvals(&desk, &["revoke", &id[..12], "--by", "ann"]).expect(0);
+    assert!(revoked.out.contains("revoked by ann"), "{}", revoked.out);
+    assert!(approvals(&desk, &["grants", "--json"]).expect(0).json_lines().is_empty());
+    let ended = approvals(&desk, &["grants", "--ended", "--json"]).expect(0).json_lines();
+    assert_eq!((&ended[0]["holds"], &ended[0]["revoked"]["by"]), (&json!(false), &json!("ann")));
+    desk.toolgate(&["run", "Again"]).expect(10);
+    let unknown = approvals(&desk, &["revoke", "grant_nope"]).expect(2);
+    assert!(unknown.err.contains("grants --ended"), "{}", unknown.err);
+}
+
+#[test]
+fn a_yes_to_the_arguments_does_not_cover_others() {
+    let desk = pending(NOTE_AFTER_NOTE);
+    let ended = approvals(&desk, &["approve", "last", "one", "--scope", "session", "--covers", "arguments"]).expect(10);
+    assert!(ended.err.contains("decision on two"), "{}", ended.err);
+    let listed = approvals(&desk, &["grants"]).expect(0);
+    assert!(listed.out.contains("covers only shop: add_note("), "{}", listed.out);
+}
+
+#[test]
+fn flags_that_make_no_sense_are_refused_before_anything_is_opened() {
+    let desk = Desk::empty();
+    for (words, told) in [
+        (&["approve", "last"][..], "name them (`toolgate approvals list` lists what waits)"),
+        (&["approve", "last", "a", "--expires", "8h"], "--covers and --expires go with --scope session"),
+        (&["approve", "last", "a", "--covers", "arguments"], "--covers and --expires go with --scope session"),
+        (&["approve", "last", "a", "--scope", "always", "--expires", "soon"], "write how long (90s, 30m, 8h, 2d)"),
+        (&["approve", "last", "a", "--scope", "always", "--expires", "2020-01-01T00:00:00Z"], "write a time to come"),
+        (&["approve", "last", "a", "b", "--seen", "sha256:0"], "decide about one call at a time"),
+        (&["approve", "last", "--all", "--edit", "{}"], "name that one call"),
+        (&["extend", "last", "a"], "--until"),
+    ] {
+        let refused = approvals(&desk, words).expect(2);
+        assert!(refused.err.contains(told), "{words:?}: {}", refused.err);
+    }
+    assert!(!desk.path().join(".toolgate").exists());
+}
+
+/// A refund that the application has this long for.
+fn pending_for(seconds: u64) -> Desk {
+    let desk = Desk::playing(REFUND);
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    let name = "- name: issue_refund\n";
+    desk.write("toolgate.yaml", &config.replace(name, &format!("{name}        deadline_s: {seconds}\n")));
+    desk.toolgate(&["run", "Sort it out"]).expect(10);
+    desk
+}
+
+#[test]
+fn more_time_is_given_and_less_than_there_is_refused() {
+    let desk = pending_for(3_600);
+    let extended = approvals(&desk, &["extend", "last", "refund", "--for", "8h", "--by", "ann"]).expect(0);
+    assert!(extended.out.contains("refund has time until 2"), "{}", extended.out);
+    let less = approvals(&desk, &["extend", "last", "refund", "--for", "5m"]).expect(1);
+    assert!(less.err.contains("give a later time"), "{}", less.err);
+    let debt = approvals(&desk, &["extend", "last", "refund", "--until", "2999-01-01T00:00:00Z", "--json"]).expect(0);
+    assert_eq!(debt.json_lines()[0]["until"], "2999-01-01T00:00:00Z");
+    assert_eq!(facts(&desk, "pending.extended")[0]["by"], "ann");
+    approvals(&desk, &["extend", "last", "nope", "--for", "8h"]).expect(2);
+}
+
+#[test]
+fn a_sweep_lets_a_run_go_on_of_which_something_is_overdue_once() {
+    let desk = pending_for(1);
+    let swept = loop {
+        let swept = approvals(&desk, &["expire", "--json"]).expect(0).json_lines();
+        if !swept.is_empty() {
+            break swept;
+        }
+    };
+    assert_eq!((&swept[0]["expired"], &swept[0]["status"]), (&json!(["refund"]), &json!("completed")));
+    let nothing = approvals(&desk, &["expire"]).expect(0);
+    assert_eq!(
+        (nothing.out.as_str(), nothing.err.contains("0 runs had something overdue")),
+        ("", true),
+        "{}",
+        nothing.err
+    );
+    let late = desk.toolgate(&["resume", "last", "--result", "refund={\"status\": \"refunded\"}"]).expect(1);
+    assert!(late.err.contains("was not answered in time"), "{}", late.err);
+}
+
+#[test]
+fn past_approvals_suggest_the_narrowest_rule_that_covers_them() {
+    let desk = pending(TWO);
+    approvals(&desk, &["approve", "last", "--all"]).expect(0);
+    let [suggested] = &approvals(&desk, &["suggest", "--json"]).expect(0).json_lines()[..] else { panic!("one rule") };
+    assert_eq!((&suggested["covers"], &suggested["rule"]["verdict"]), (&json!(2), &json!("allow")));
+    let when = r#"args.customer_id == "C-1001" && args.all(name, name in ["customer_id","text"])"#;
+    assert_eq!(suggested["rule"]["when"], when);
+    let printed = approvals(&desk, &["suggest"]).expect(0).out;
+    assert!(printed.contains("# would have covered 2 past approvals"), "{printed}");
+    let seldom = approvals(&desk, &["suggest", "--at-least", "3"]).expect(0);
+    assert!(seldom.out.is_empty() && seldom.err.contains("nothing to suggest from 2 approvals"), "{}", seldom.err);
+    desk.toolgate(&["run", "Again"]).expect(10);
+    approvals(&desk, &["deny", "last", "--all"]).expect(0);
+    let refused = approvals(&desk, &["suggest", "--json"]).expect(0);
+    assert!(refused.json_lines().is_empty(), "what was ever denied is not suggested: {}", refused.out);
+}
+
+#[test]
+fn a_run_is_explained_turn_by_turn_with_who_said_yes_and_by_what_right_the_next_call_ran() {
+    let desk = pending(NOTE_AFTER_NOTE);
+    approvals(&desk, &["approve", "last", "one", "--scope", "session", "--by", "ann"]).expect(0);
+    let told = desk.toolgate(&["runs", "explain", "last"]).expect(0).out;
+    for line in [
+        "turn 1  1 call",
+        "mcp_shop_find_customer  offered: the policy lets it run",
+        "mcp_shop_add_note       offered: the policy puts its calls to a person",
+        "offered: the policy asks, and it was approved before: grant_",
+        "put to a person, because: no rule of policy `accept-edits` speaks of this tool (policy accept-edits@",
+        "approved for this session by ann on the command line, under policy accept-edits@",
+        "may run: approved before, grant_",
+    ] {
+        assert!(told.contains(line), "{line}: {told}");
+    }
+    let json = desk.toolgate(&["runs", "explain", "last", "--json"]).expect(0).out;
+    let explained: Value = serde_json::from_str(&json).unwrap();
+    let first = &explained["turns"][0]["calls"][0];
+    let steps: Vec<&str> =
+        first["steps"].as_array().unwrap().iter().map(|step| step["type"].as_str().unwrap()).collect();
+    assert_eq!(steps, ["tool.checked", "approval.decided", "tool.started", "tool.completed"]);
+    assert_eq!((&first["stand"], &first["steps"][1]["by"]), (&json!("ran"), &json!("ann")));
+    let second = &explained["turns"][1]["calls"][0];
+    assert!(second["steps"][0]["grant"].as_str().unwrap().starts_with("grant_"), "{second}");
+    assert_eq!(explained["turns"][2]["calls"], json!([]));
+}
+
+#[test]
+fn what_was_refused_deferred_or_is_still_owed_is_explained_as_that() {
+    let desk = pending(TWO);
+    approvals(&desk, &["deny", "last", "one", "--reason", "no"]).expect(10);
+    let told = desk.toolgate(&["runs", "explain", "last"]).expect(0).out;
+    for line in ["one mcp_shop_add_note refused", "denied by kim on the command line", "two mcp_shop_add_note pending"]
+    {
+        assert!(told.contains(line), "{line}: {told}");
+    }
+}

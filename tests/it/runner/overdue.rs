@@ -1,0 +1,47 @@
+//! The sweep: runs of which something is overdue go on although nobody touches them.
+
+use std::time::Duration;
+
+use serde_json::json;
+use toolgate::core::policy::Policy;
+use toolgate::core::run::{Limits, Status};
+use toolgate::runner::Late;
+
+use super::world::{Given, answer_to, given_an_agent, say};
+
+fn within(seconds: u64) -> Given {
+    given_an_agent()
+        .with_tools("files", &["delete"])
+        .that(move |agent| agent.policy = Policy { within_s: Some(seconds), ..Policy::ask_always() }.into())
+        .whose_model_says(json!([{"calls": [{"name": "mcp_files_delete"}]}, say("Done.")]))
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_overdue_is_told_to_the_model_once_and_what_is_not_is_left_alone() {
+    let world = within(60).ready().await;
+    let early = world.run().await.run_id;
+    assert!(world.runner.expire_due().await.unwrap().is_empty(), "there is time left");
+    tokio::time::advance(Duration::from_secs(61)).await;
+
+    let mut swept = world.runner.expire_due().await.unwrap();
+
+    let [overdue] = &mut swept[..] else { panic!("one run was overdue: {swept:?}") };
+    assert_eq!((&overdue.run, &overdue.late), (&early, &Late::Calls(vec!["call_1_1".into()])));
+    let report = swept.remove(0).taken.unwrap().rest().await.unwrap();
+    assert_eq!((report.status, world.servers.calls()), (Status::Completed, vec![]));
+    assert!(answer_to(&report, "call_1_1").contains("nobody decided about this call in time"));
+    assert!(world.runner.expire_due().await.unwrap().is_empty(), "it was swept already");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_whose_own_time_is_over_has_expired_after_a_sweep() {
+    let limits = Limits { deadline_s: Some(100), ..Limits::default() };
+    let world = within(1000).within(limits).ready().await;
+    let run = world.run().await.run_id;
+    tokio::time::advance(Duration::from_secs(101)).await;
+
+    let swept = world.runner.expire_due().await.unwrap();
+
+    assert_eq!(swept.iter().map(|overdue| &overdue.late).collect::<Vec<_>>(), [&Late::Run]);
+    assert_eq!(world.runner.report(&run).await.unwrap().status, Status::Expired);
+}
