@@ -296,6 +296,7 @@ fn made(settings: &config::AgentSettings, models: &Models, validator: &SchemaVal
         priorities: settings.priorities.clone(),
         policy: settings.policy.clone(),
         tiers: settings.tiers,
+        ask_human: settings.ask_human,
         on_deny: settings.on_deny,
         in_doubt: settings.in_doubt,
         output_schema: settings.output_schema.clone(),

@@ -24,6 +24,7 @@ mod mcp;
 mod models;
 mod output;
 mod paint;
+mod policy;
 mod prompt;
 mod report;
 mod resume;
@@ -77,6 +78,7 @@ enum Command {
     Blobs(blobs::Blobs),
     Tools(tools::Tools),
     Mcp(mcp::Mcp),
+    Policy(policy::PolicyCommand),
     Models(models::Models),
     Config(config::Config),
     Completions(completions::Completions),
@@ -126,6 +128,7 @@ impl Command {
             Self::Blobs(command) => command.execute(out).await,
             Self::Tools(command) => command.execute(out).await,
             Self::Mcp(command) => command.execute(out).await,
+            Self::Policy(command) => command.execute(out).await,
             Self::Models(command) => command.execute(out).await,
             Self::Config(command) => command.execute(out),
             Self::Completions(command) => command.execute(out),
@@ -147,6 +150,7 @@ impl Command {
             | Self::Init(_)
             | Self::Blobs(_)
             | Self::Tools(_)
+            | Self::Policy(_)
             | Self::Models(_)
             | Self::Config(_)
             | Self::Completions(_)

@@ -73,6 +73,10 @@ fn tool(written: &Value) -> Result<ExternalTool, Fault> {
         let fault = Fault::new(format!("the `input_schema` of the external tool `{}` is no JSON Schema", tool.name));
         return Err(fault.with_remedy("write `input_schema: { type: object, … }`"));
     }
+    if tool.deadline_s == Some(0) {
+        let fault = Fault::new(format!("the external tool `{}` leaves no time for its result", tool.name));
+        return Err(fault.with_remedy("write `deadline_s: 60`, or leave it out"));
+    }
     Ok(tool)
 }
 

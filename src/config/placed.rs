@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_saphyr::Spanned;
 
 /// Line and column, both from 1; `None` when unknown.
@@ -51,6 +51,13 @@ impl Place {
         let narrow = |number: u64| usize::try_from(number).ok().filter(|number| (1..1 << 31).contains(number));
         let length = narrow(location.span().len()).filter(|length| *length < 1 << 20).unwrap_or(1);
         Some(Self { line: narrow(location.line())?, column: narrow(location.column())?, length })
+    }
+}
+
+/// The value alone.
+impl<T: Serialize> Serialize for Placed<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.value().serialize(serializer)
     }
 }
 

@@ -1,18 +1,19 @@
-//! Policy files: rules with examples that prove them. A rule that does not do what its author wrote beside it is
+//! Policies: rules with examples that prove them, in files or in the configuration. They are taken as they stand, without
+//! variables. A rule that does not do what its author wrote beside it is
 //! refused, at the line of the example.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::error::{ConfigError, Fault, Source};
-use super::placed::{Placed, Text};
+use super::placed::{Place, Placed, Text};
 use super::scope::Scope;
+use super::written::{WrittenExample, WrittenMatch, WrittenPolicy, WrittenRule};
 use super::yaml;
 use crate::core::json::hex;
-use crate::core::policy::{Example, Match, Policy, Rule, RuleError, Verdict};
+use crate::core::policy::{Condition, Example, Match, Policy, Rule, RuleError};
 use crate::core::tool::Annotations;
 
 /// The files of the presets, by name.
@@ -22,60 +23,6 @@ const PRESETS: [(&str, &str); 4] = [
     ("approvals/plan.yaml", include_str!("../../approvals/plan.yaml")),
     ("approvals/bypass.yaml", include_str!("../../approvals/bypass.yaml")),
 ];
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenPolicy {
-    name: Text,
-    default: Verdict,
-    #[serde(default)]
-    rules: Vec<Placed<WrittenRule>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenRule {
-    id: Text,
-    r#match: Placed<WrittenMatch>,
-    verdict: Verdict,
-    justification: Text,
-    #[serde(default)]
-    examples: WrittenExamples,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct WrittenMatch {
-    tool: Option<Text>,
-    server: Option<Text>,
-    origin: Option<Text>,
-    agent: Option<Text>,
-    read_only: Option<bool>,
-    destructive: Option<bool>,
-    idempotent: Option<bool>,
-    open_world: Option<bool>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct WrittenExamples {
-    r#match: Vec<Placed<WrittenExample>>,
-    no_match: Vec<Placed<WrittenExample>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenExample {
-    tool: String,
-    server: Option<String>,
-    agent: Option<String>,
-    #[serde(default)]
-    trusted: bool,
-    read_only: Option<bool>,
-    destructive: Option<bool>,
-    idempotent: Option<bool>,
-    open_world: Option<bool>,
-}
 
 /// Reads a policy file and runs its examples.
 pub fn policy_file(path: &Path) -> Result<Policy, ConfigError> {
@@ -89,9 +36,41 @@ pub(super) fn presets() -> impl Iterator<Item = Result<Policy, ConfigError>> {
 
 fn read(source: Source) -> Result<Policy, ConfigError> {
     let written: WrittenPolicy = yaml::parse(&source)?;
-    let version = hex(&Sha256::digest(source.text().as_bytes())).chars().take(16).collect();
+    let version = version(source.text());
     let mut scope = Scope::new(source, Path::new(""), &|_| None);
-    scope.name("a policy", written.name.value(), written.name.place());
+    let name = match &written.name {
+        Some(name) => {
+            scope.name("a policy", name.value(), name.place());
+            name.value().clone()
+        }
+        None => {
+            let fault = Fault::new("the key `name` is missing").with_remedy("add `name:`; decisions tell it");
+            scope.fault(fault, Place::FIRST);
+            String::new()
+        }
+    };
+    let policy = compile(&written, name, version, &mut scope);
+    scope.finish(policy)
+}
+
+/// A policy that is written in the configuration itself. Its version is a hash of what is written, wherever it stands.
+pub(super) fn in_place(written: &WrittenPolicy, otherwise: &str, scope: &mut Scope<'_>) -> Policy {
+    let name = match &written.name {
+        Some(name) => {
+            scope.name("a policy", name.value(), name.place());
+            name.value().clone()
+        }
+        None => otherwise.to_owned(),
+    };
+    let version = version(&serde_json::to_string(written).unwrap_or_default());
+    compile(written, name, version, scope)
+}
+
+fn version(text: &str) -> String {
+    hex(&Sha256::digest(text.as_bytes())).chars().take(16).collect()
+}
+
+fn compile(written: &WrittenPolicy, name: String, version: String, scope: &mut Scope<'_>) -> Policy {
     let mut ids = BTreeSet::new();
     let mut rules = Vec::with_capacity(written.rules.len());
     for placed in &written.rules {
@@ -100,11 +79,10 @@ fn read(source: Source) -> Result<Policy, ConfigError> {
             let fault = Fault::new(format!("two rules are called `{}`", id.value()));
             scope.fault(fault.with_remedy("decisions name the rule; give each its own id"), id.place());
         }
-        rules.extend(rule(placed.value(), &mut scope));
+        rules.extend(rule(placed.value(), scope));
     }
-    let policy =
-        Policy { name: written.name.value().clone(), version, fallback: written.default, within_s: None, rules };
-    scope.finish(policy)
+    let within_s = written.within_s.as_ref().map(|seconds| scope.at_least_one(Some(seconds), 1));
+    Policy { name, version, fallback: written.default, within_s, rules }
 }
 
 fn rule(written: &WrittenRule, scope: &mut Scope<'_>) -> Option<Rule> {
@@ -116,23 +94,25 @@ fn rule(written: &WrittenRule, scope: &mut Scope<'_>) -> Option<Rule> {
         );
     }
     if written.r#match.value().is_empty() {
-        let fault = Fault::new(format!("rule `{}` has no condition and matches everything", written.id.value()));
+        let fault = Fault::new(format!("rule `{}` asks for nothing and matches everything", written.id.value()));
         scope.fault(fault.with_remedy("write `match: { tool: \"*\" }` if that is meant"), written.r#match.place());
     }
+    let when = condition(written, scope)?;
+    let within_s = written.within_s.as_ref().map(|seconds| scope.at_least_one(Some(seconds), 1));
     let examples = |list: &[Placed<WrittenExample>]| list.iter().map(|example| example.value().into()).collect();
     let (good, bad) = (&written.examples.r#match, &written.examples.no_match);
-    match written.compile(examples(good), examples(bad)) {
+    match written.compile(when.as_ref(), examples(good), examples(bad)) {
         Ok(rule) => {
-            good.iter().for_each(|example| prove(written, example, true, scope));
-            bad.iter().for_each(|example| prove(written, example, false, scope));
-            Some(rule)
+            good.iter().for_each(|example| prove(written, when.as_ref(), example, true, scope));
+            bad.iter().for_each(|example| prove(written, when.as_ref(), example, false, scope));
+            Some(rule.with_deadline(within_s))
         }
         Err(error) => {
             let conditions = written.r#match.value();
             let place = match &error {
                 RuleError::Pattern { pattern, .. } => conditions.place_of(pattern),
                 RuleError::Origin { origin, .. } => conditions.place_of(origin),
-                RuleError::Example { .. } => None,
+                RuleError::Example { .. } | RuleError::NoArguments { .. } | RuleError::Unclear { .. } => None,
             };
             scope.fault(Fault::new(error.to_string()), place.or_else(|| written.id.place()));
             None
@@ -140,21 +120,52 @@ fn rule(written: &WrittenRule, scope: &mut Scope<'_>) -> Option<Rule> {
     }
 }
 
+/// The rule's condition, if it has one; nothing if it has one that cannot be used.
+fn condition(written: &WrittenRule, scope: &mut Scope<'_>) -> Option<Option<Condition>> {
+    let Some(when) = &written.when else { return Some(None) };
+    match Condition::parse(when.value()) {
+        Ok(condition) => Some(Some(condition)),
+        Err(error) => {
+            let fault = Fault::new(format!("rule `{}`: the condition cannot be used: {error}", written.id.value()));
+            scope.fault(fault.with_remedy("docs/policy.md says what a condition may be"), when.place());
+            None
+        }
+    }
+}
+
 /// Runs one example, alone, so that a failure points at its line.
-fn prove(written: &WrittenRule, example: &Placed<WrittenExample>, should_match: bool, scope: &mut Scope<'_>) {
+fn prove(
+    written: &WrittenRule,
+    when: Option<&Condition>,
+    example: &Placed<WrittenExample>,
+    should_match: bool,
+    scope: &mut Scope<'_>,
+) {
     let alone = vec![example.value().into()];
     let (good, bad) = if should_match { (alone, Vec::new()) } else { (Vec::new(), alone) };
-    let failures = written.compile(good, bad).map(|rule| rule.check_examples()).unwrap_or_default();
+    let failures = written.compile(when, good, bad).map(|rule| rule.check_examples()).unwrap_or_default();
     for failure in failures {
-        let remedy = "correct the rule or the example; an allow rule believes hints of trusted servers only";
+        let remedy = match &failure {
+            RuleError::NoArguments { .. } => "add `arguments: { … }` to the example",
+            RuleError::Unclear { .. } => {
+                "such a call is asked about; correct the condition, or ask with `has(…)` first"
+            }
+            RuleError::Example { .. } | RuleError::Pattern { .. } | RuleError::Origin { .. } => {
+                "correct the rule or the example"
+            }
+        };
         scope.fault(Fault::new(failure.to_string()).with_remedy(remedy), example.place());
     }
 }
 
 impl WrittenRule {
-    fn compile(&self, good: Vec<Example>, bad: Vec<Example>) -> Result<Rule, RuleError> {
+    fn compile(&self, when: Option<&Condition>, good: Vec<Example>, bad: Vec<Example>) -> Result<Rule, RuleError> {
         let conditions = self.r#match.value().into();
-        Rule::new(self.id.value(), self.verdict, self.justification.value().trim(), conditions, good, bad)
+        let rule = Rule::new(self.id.value(), self.verdict, self.justification.value().trim(), conditions, good, bad)?;
+        Ok(match when {
+            Some(when) => rule.with_condition(when.clone()),
+            None => rule,
+        })
     }
 }
 
@@ -163,8 +174,8 @@ impl WrittenMatch {
         Match::from(self) == Match::default()
     }
 
-    fn place_of(&self, text: &str) -> Option<super::placed::Place> {
-        let texts = [&self.tool, &self.server, &self.origin, &self.agent];
+    fn place_of(&self, text: &str) -> Option<Place> {
+        let texts = [&self.tool, &self.named, &self.server, &self.origin, &self.agent, &self.principal];
         texts.into_iter().flatten().find(|candidate| candidate.value() == text).and_then(Text::place)
     }
 }
@@ -174,9 +185,11 @@ impl From<&WrittenMatch> for Match {
         let text = |text: &Option<Text>| text.as_ref().map(|text| text.value().clone());
         Self {
             tool: text(&written.tool),
+            named: text(&written.named),
             server: text(&written.server),
             origin: text(&written.origin),
             agent: text(&written.agent),
+            principal: text(&written.principal),
             read_only: written.read_only,
             destructive: written.destructive,
             idempotent: written.idempotent,
@@ -189,6 +202,7 @@ impl From<&WrittenExample> for Example {
     fn from(written: &WrittenExample) -> Self {
         Self {
             server: written.server.clone(),
+            builtin: written.builtin,
             tool: written.tool.clone(),
             annotations: Annotations {
                 title: None,
@@ -199,6 +213,8 @@ impl From<&WrittenExample> for Example {
             },
             trusted: written.trusted,
             agent: written.agent.clone(),
+            principal: written.principal.clone(),
+            arguments: written.arguments.clone(),
         }
     }
 }

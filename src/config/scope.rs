@@ -127,7 +127,12 @@ impl<'a> Scope<'a> {
 
     /// A path, relative to the configuration's folder.
     pub(super) fn path(&mut self, text: &Text) -> PathBuf {
-        let path = self.text(text);
+        self.path_of(text.value(), text.place())
+    }
+
+    /// The same of text that stands at that place.
+    pub(super) fn path_of(&mut self, text: &str, place: Option<Place>) -> PathBuf {
+        let path = self.expanded(text, place);
         self.folder.join(path)
     }
 

@@ -14,7 +14,7 @@ use super::access::AuthSettings;
 use crate::core::chat::Price;
 use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::policy::Policy;
-use crate::core::run::{Candidate, InDoubt, Limits, OnDeny};
+use crate::core::run::{AskHuman, Candidate, InDoubt, Limits, OnDeny};
 use crate::core::tool::result::ResultCheck;
 use crate::core::tool::{ExternalTool, TierMode, ToolFilter};
 
@@ -305,6 +305,8 @@ pub struct AgentSettings {
     pub tiers: TierMode,
     /// Its approval policy.
     pub policy: Arc<Policy>,
+    /// Whether its model may ask a person.
+    pub ask_human: Option<AskHuman>,
     /// What a denied call does.
     pub on_deny: OnDeny,
     /// What becomes of a call whose outcome nobody knows.

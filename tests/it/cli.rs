@@ -10,6 +10,7 @@ mod look;
 mod mcp;
 mod media;
 mod models;
+mod policy;
 mod put_aside;
 mod resume;
 mod run;

@@ -18,6 +18,8 @@ mod facts;
 mod journals;
 mod naming;
 mod policies;
+#[cfg(feature = "policy-cel")]
+mod policies_with_conditions;
 mod results;
 mod resumes;
 mod scenarios;

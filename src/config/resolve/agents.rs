@@ -6,15 +6,16 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::generative::{self, is_generative};
+use super::policies;
 use crate::config::error::Fault;
 use crate::config::placed::{Place, Placed, Text};
 use crate::config::scope::{Kind, Scope};
 use crate::config::settings::{AgentSettings, ModelSettings, ServerSettings};
-use crate::config::written::{Agent, Fallback, Limits as WrittenLimits, Tools};
+use crate::config::written::{Agent, AskHumanChoice, Fallback, Limits as WrittenLimits, Tools};
 use crate::config::{external, markdown, yaml};
 use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::policy::Policy;
-use crate::core::run::{Candidate, DEFAULT_COOLDOWN_S, Limits};
+use crate::core::run::{AskHuman, Candidate, DEFAULT_COOLDOWN_S, Limits};
 use crate::core::tool::ToolFilter;
 
 /// What agents may refer to.
@@ -122,7 +123,8 @@ impl Known<'_> {
                 .map(|(pattern, priority)| (scope.pattern(pattern, priority.place()), *priority.value()))
                 .collect(),
             tiers: written.tiers.unwrap_or_default(),
-            policy: self.policy(written.policy.as_ref(), scope),
+            policy: policies::of_agent(name, written.policy.as_ref(), self.policies, scope),
+            ask_human: written.ask_human.as_ref().and_then(|choice| ask_human(choice.value(), scope)),
             on_deny: written.on_deny.unwrap_or_default(),
             in_doubt: written.in_doubt.unwrap_or_default(),
             output_schema: written.output_schema.as_ref().and_then(|schema| output_schema(schema, scope)),
@@ -192,18 +194,6 @@ impl Known<'_> {
         scope.unknown(Kind::Server, written, self.servers.keys().map(ServerId::as_str));
         None
     }
-
-    fn policy(&self, written: Option<&Text>, scope: &mut Scope<'_>) -> Arc<Policy> {
-        let name = written.map_or_else(|| "default".into(), |name| scope.text(name));
-        if let Some(policy) = self.policies.get(&name) {
-            return policy.clone();
-        }
-        if let Some(written) = written {
-            scope.unknown(Kind::Policy, written, self.policies.keys().map(String::as_str));
-        }
-        // The strictest there is; never used, because the fault above refuses the whole configuration.
-        Arc::new(Policy::ask_always())
-    }
 }
 
 fn filter(written: &Tools, scope: &mut Scope<'_>) -> ToolFilter {
@@ -223,6 +213,16 @@ fn output_schema(written: &Placed<Value>, scope: &mut Scope<'_>) -> Option<Value
             let fault = Fault::new("an output schema is a JSON Schema, or the path of a file with one");
             scope.fault(fault.with_remedy("write `output_schema: { type: object, … }`"), written.place());
             None
+        }
+    }
+}
+
+fn ask_human(written: &AskHumanChoice, scope: &mut Scope<'_>) -> Option<AskHuman> {
+    match written {
+        AskHumanChoice::Whether(whether) => whether.then(AskHuman::default),
+        AskHumanChoice::Within(within) => {
+            let deadline_s = within.deadline_s.as_ref().map(|seconds| scope.at_least_one(Some(seconds), 1));
+            Some(AskHuman { deadline_s })
         }
     }
 }
@@ -258,6 +258,7 @@ impl Agent {
             priorities,
             tiers,
             policy,
+            ask_human,
             on_deny,
             in_doubt,
             output_schema,
@@ -273,6 +274,7 @@ impl Agent {
             || priorities.is_some()
             || tiers.is_some()
             || policy.is_some()
+            || ask_human.is_some()
             || on_deny.is_some()
             || in_doubt.is_some()
             || output_schema.is_some()

@@ -6,22 +6,18 @@ mod envelope;
 mod environment;
 mod generative;
 mod models;
+mod policies;
 mod prices;
 mod servers;
 
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
 pub(super) use servers::{http_transport, transport_of_stdio};
 
-use super::error::{ConfigError, Fault};
-use super::placed::Text;
-use super::policy;
+use super::error::ConfigError;
 use super::scope::Scope;
 use super::settings::{Settings, StoreSettings, TelemetrySettings};
 use super::written::{Store, Telemetry, Written};
-use crate::core::policy::Policy;
 
 /// Short, because a local store has one machine's processes: whoever takes up the run of a killed one waits so long.
 const LEASE_SECONDS: u64 = 5;
@@ -30,7 +26,7 @@ const CREDENTIALS: &str = ".toolgate/credentials/tokens.json";
 
 /// Fills in defaults, expands variables, checks references. Reports everything that is wrong at once.
 pub(super) fn settings(written: &Written, file: Option<&Path>, mut scope: Scope<'_>) -> Result<Settings, ConfigError> {
-    let policies = policies(written.policies.as_ref(), &mut scope);
+    let policies = policies::resolve(written.policies.as_ref(), &mut scope);
     let models = models::resolve(written.models.as_ref(), &mut scope);
     let servers = servers::resolve(written.servers.as_ref(), &mut scope);
     let agents = agents::resolve(written.agents.as_ref(), &models, &servers, &policies, &mut scope);
@@ -66,35 +62,6 @@ fn store(written: Option<&Store>, scope: &mut Scope<'_>) -> StoreSettings {
         None => scope.folder.join(DATABASE),
     };
     StoreSettings::Sqlite { path, durability: durability.unwrap_or_default() }
-}
-
-fn policies(written: Option<&BTreeMap<String, Text>>, scope: &mut Scope<'_>) -> BTreeMap<String, Arc<Policy>> {
-    let mut policies = BTreeMap::new();
-    for preset in policy::presets() {
-        match preset {
-            Ok(preset) => drop(policies.insert(preset.name.clone(), Arc::new(preset))),
-            Err(error) => scope.absorb_error(&error, None),
-        }
-    }
-    for (name, path) in written.into_iter().flatten() {
-        scope.name("a policy", name, path.place());
-        if policies.contains_key(name) {
-            let fault = Fault::new(format!("`{name}` is the name of a preset"));
-            scope.fault(fault.with_remedy("give your policy another name"), path.place());
-            continue;
-        }
-        // One that cannot be used stands there all the same: what is wrong is the file, not whoever names it.
-        policies.insert(name.clone(), Arc::default());
-        match policy::policy_file(&scope.path(path)) {
-            Ok(policy) if policy.name == *name => drop(policies.insert(name.clone(), Arc::new(policy))),
-            Ok(policy) => {
-                let fault = Fault::new(format!("the file calls this policy `{}`, not `{name}`", policy.name));
-                scope.fault(fault.with_remedy("use one name in both places"), path.place());
-            }
-            Err(error) => scope.absorb_error(&error, path.place()),
-        }
-    }
-    policies
 }
 
 fn telemetry(written: Option<&Telemetry>, scope: &mut Scope<'_>) -> TelemetrySettings {

@@ -8,6 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
+use super::policy::PolicyChoice;
 use crate::config::placed::{Placed, Text};
 use crate::core::run::{InDoubt, OnDeny};
 use crate::core::tool::TierMode;
@@ -35,8 +36,11 @@ pub(in crate::config) struct Agent {
     /// What becomes of calls below the highest priority of a reply. Default: `defer`.
     #[schemars(schema_with = "tier_words")]
     pub(in crate::config) tiers: Option<TierMode>,
-    /// The approval policy. Default: `default`.
-    pub(in crate::config) policy: Option<Text>,
+    /// The approval policy: its name, the path of a policy file, or the policy itself. Default: `default`.
+    pub(in crate::config) policy: Option<Placed<PolicyChoice>>,
+    /// Whether its model may ask a person, with the tool `ask_human`; `{ deadline_s }` says how long an answer may take.
+    /// Default: false.
+    pub(in crate::config) ask_human: Option<Placed<AskHumanChoice>>,
     /// What a denied call does: `tell` the model, or `fail` the run. Default: `tell`.
     #[schemars(schema_with = "deny_words")]
     pub(in crate::config) on_deny: Option<OnDeny>,
@@ -45,7 +49,8 @@ pub(in crate::config) struct Agent {
     pub(in crate::config) in_doubt: Option<InDoubt>,
     /// JSON Schema of the final answer, or the path of a file with it.
     pub(in crate::config) output_schema: Option<Placed<Value>>,
-    /// Tools that the calling application runs itself: `name`, `description`, `input_schema`, `result_schema`, `priority`.
+    /// Tools that the calling application runs itself: `name`, `description`, `input_schema`, `result_schema`, `priority`,
+    /// `deadline_s`.
     pub(in crate::config) external_tools: Option<Vec<Placed<Value>>>,
     /// What bounds a run.
     pub(in crate::config) limits: Option<Limits>,
@@ -129,6 +134,48 @@ impl<'de> Deserialize<'de> for Fallback {
             }
         }
         deserializer.deserialize_any(NameOrEntry)
+    }
+}
+
+/// Whether a person may be asked, and how long that may take.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+pub(in crate::config) enum AskHumanChoice {
+    /// Yes or no.
+    Whether(bool),
+    /// Yes, within a time.
+    Within(AskHumanWithin),
+}
+
+/// How long an answer may take.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::config) struct AskHumanWithin {
+    /// Seconds; after that the model reads that nobody answered. Default: as long as the run lives.
+    #[schemars(range(min = 1))]
+    pub(in crate::config) deadline_s: Option<Placed<u64>>,
+}
+
+/// By hand, because what is buffered for serde's `untagged` has lost its place in the file.
+impl<'de> Deserialize<'de> for AskHumanChoice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct WhetherOrWithin;
+        impl<'de> Visitor<'de> for WhetherOrWithin {
+            type Value = AskHumanChoice;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`true`, `false`, or `{ deadline_s: … }`")
+            }
+
+            fn visit_bool<E>(self, whether: bool) -> Result<Self::Value, E> {
+                Ok(AskHumanChoice::Whether(whether))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                AskHumanWithin::deserialize(MapAccessDeserializer::new(map)).map(AskHumanChoice::Within)
+            }
+        }
+        deserializer.deserialize_any(WhetherOrWithin)
     }
 }
 

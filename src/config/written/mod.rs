@@ -6,14 +6,16 @@ mod agent;
 mod auth;
 mod envelope;
 mod model;
+mod policy;
 mod price;
 
 use std::collections::BTreeMap;
 
-pub(super) use agent::{Agent, Fallback, Limits, Tools};
+pub(super) use agent::{Agent, AskHumanChoice, Fallback, Limits, Tools};
 pub(super) use auth::{Auth, ClientCredentials, OAuth};
 pub(super) use envelope::{Envelope, EnvelopeKey};
 pub(super) use model::{HttpModel, Model};
+pub(super) use policy::{PolicyChoice, WrittenExample, WrittenMatch, WrittenPolicy, WrittenRule};
 pub(super) use price::Price;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -40,8 +42,9 @@ pub(super) struct Written {
     pub(super) servers: Option<BTreeMap<String, Placed<Server>>>,
     /// The file in which `toolgate mcp login` keeps what it was granted. Default: `.toolgate/credentials/tokens.json`.
     pub(super) credentials: Option<Text>,
-    /// Approval policies by name, each the path of a policy file; besides `default`, `accept-edits`, `plan`, `bypass`.
-    pub(super) policies: Option<BTreeMap<String, Text>>,
+    /// Approval policies by name, each the path of a policy file or the policy itself; besides `default`, `accept-edits`,
+    /// `plan` and `bypass`.
+    pub(super) policies: Option<BTreeMap<String, Placed<PolicyChoice>>>,
     /// The agents, by name.
     pub(super) agents: Option<BTreeMap<String, Placed<Agent>>>,
     /// Signed envelopes, for callers who keep the state of their runs themselves. Default: none are made or accepted.

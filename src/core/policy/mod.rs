@@ -1,19 +1,27 @@
 //! Which calls run, which are put to a person, which are refused.
 //!
 //! A policy is a list of rules; every rule that matches speaks, and the strictest verdict wins. Where no rule speaks the
-//! policy's default holds. Nothing here looks at a store or a person: approvals that were given stand beside the policy.
+//! policy's default holds. A rule whose condition cannot be evaluated says nothing, and then nothing runs unasked. Nothing here
+//! looks at a store or a person: approvals that were given stand beside the policy.
 
+mod condition;
+mod example;
+mod finding;
+mod judge;
 mod rule;
 mod verdict;
 
-pub use rule::{Example, Match, Rule, RuleError};
+pub use condition::{Condition, ConditionError, MAX_CONDITION_BYTES, VARIABLES};
+pub use example::Example;
+pub use finding::{Finding, Hint, Miss};
+pub use rule::{Match, Rule, RuleError};
 pub use verdict::Verdict;
 
 use serde_json::{Map, Value};
 
 use crate::core::id::{AgentName, Principal};
 use crate::core::run::PolicyMark;
-use crate::core::tool::{Origin, Tool, ToolName};
+use crate::core::tool::Tool;
 
 /// A set of rules with a name and a version.
 #[derive(Clone, Debug)]
@@ -39,8 +47,8 @@ pub struct Subject<'a> {
     pub agent: Option<&'a AgentName>,
     /// On whose behalf.
     pub principal: Option<&'a Principal>,
-    /// The arguments it would run with; `None` while no call is known. What depends on them then counts as its stricter
-    /// half.
+    /// The arguments it would run with; `None` while no call is known. Where the verdict depends on them it is then *ask*:
+    /// nothing is hidden that some call may do, and nothing runs that some call may not.
     pub arguments: Option<&'a Map<String, Value>>,
 }
 
@@ -80,64 +88,9 @@ impl Policy {
         }
     }
 
-    /// The strictest verdict of all rules that match; the first of equally strict rules is named.
-    ///
-    /// A tool whose definition changed under a running run is not the tool the rules were written for: unless its server
-    /// is trusted, what they allow is asked about.
-    ///
-    /// A tool that is shown under a longer name, because another one has the same, is judged by both names.
-    pub fn judge(&self, subject: &Subject<'_>) -> Judgement {
-        let mut judgement = self.strictest(subject, &subject.tool.name);
-        if let Some(own) = &subject.tool.own_name {
-            let by_own = self.strictest(subject, own);
-            if by_own.verdict > judgement.verdict {
-                judgement = by_own;
-            }
-        }
-        match judgement.verdict == Verdict::Allow && subject.tool.changed && !subject.tool.trusted {
-            true => Judgement {
-                verdict: Verdict::Ask,
-                rule: judgement.rule,
-                why: "its server changed the tool's definition during this run; look at it before you allow it".into(),
-                within_s: judgement.within_s,
-            },
-            false => judgement,
-        }
-    }
-
     /// The policy as it is now, for the record.
     pub fn mark(&self) -> PolicyMark {
         PolicyMark { name: self.name.clone(), version: self.version.clone() }
-    }
-
-    fn strictest(&self, subject: &Subject<'_>, name: &ToolName) -> Judgement {
-        let mut strictest: Option<&Rule> = None;
-        for rule in self.rules.iter().filter(|rule| rule.matches(subject, name)) {
-            if strictest.is_none_or(|found| rule.verdict > found.verdict) {
-                strictest = Some(rule);
-            }
-        }
-        match strictest {
-            Some(rule) => Judgement {
-                verdict: rule.verdict,
-                rule: Some(rule.id.clone()),
-                why: rule.justification.clone(),
-                within_s: self.within_s,
-            },
-            // What toolgate runs itself does nothing but show a run what is its own.
-            None if matches!(subject.tool.origin, Origin::Builtin { .. }) => Judgement {
-                verdict: Verdict::Allow,
-                rule: None,
-                why: "toolgate runs it itself, and it changes nothing".into(),
-                within_s: self.within_s,
-            },
-            None => Judgement {
-                verdict: self.fallback,
-                rule: None,
-                why: format!("no rule of policy `{}` speaks of this tool", self.name),
-                within_s: self.within_s,
-            },
-        }
     }
 
     /// Runs every rule's examples. A rule that does not do what its author wrote beside it is refused when loaded.

@@ -1,13 +1,14 @@
-//! One rule of a policy: what it matches, what it says, and examples that prove it.
-
-use std::sync::Arc;
+//! One rule of a policy: what it matches, what it says, and for how long a person is asked.
 
 use globset::{Glob, GlobMatcher};
-use serde_json::json;
 
-use super::{Subject, Verdict};
-use crate::core::id::AgentName;
-use crate::core::tool::{Annotations, Origin, Tool, ToolName, external_name, mcp_name};
+use super::condition::Facts;
+use super::finding::{Finding, Hint, Miss, kind, own_name};
+use super::{Condition, Example, Subject, Verdict};
+use crate::core::tool::{Tool, ToolName};
+
+/// The words for an origin.
+const KINDS: [&str; 3] = ["mcp", "external", "builtin"];
 
 /// A rule. Build with [`Rule::new`], which compiles its patterns.
 #[derive(Clone, Debug)]
@@ -18,22 +19,29 @@ pub struct Rule {
     pub verdict: Verdict,
     /// Why, for the person who is asked and for the model that is refused.
     pub justification: String,
+    /// How many seconds a person has to answer when this rule asks; `None` for the policy's own.
+    pub within_s: Option<u64>,
     matches: Match,
     patterns: Patterns,
+    when: Option<Condition>,
     examples: (Vec<Example>, Vec<Example>),
 }
 
-/// The conditions of a rule; all that are given must hold.
+/// What a rule asks for; all that is given must hold. Patterns are globs: `*`, `?`, `[a-z]`, `{a,b}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Match {
-    /// Glob over the name the model sees.
+    /// Pattern of the name the model sees.
     pub tool: Option<String>,
-    /// Glob over the server's configured id; an external tool has none.
+    /// Pattern of what the origin itself calls the tool.
+    pub named: Option<String>,
+    /// Pattern of the server's configured id; only MCP tools have one.
     pub server: Option<String>,
-    /// `mcp` or `external`.
+    /// `mcp`, `external` or `builtin`.
     pub origin: Option<String>,
-    /// Glob over the agent.
+    /// Pattern of the agent.
     pub agent: Option<String>,
+    /// Pattern of the principal. Where nobody said on whose behalf a run acts, it does not match.
+    pub principal: Option<String>,
     /// The tool's `readOnlyHint`.
     pub read_only: Option<bool>,
     /// The tool's `destructiveHint`.
@@ -42,21 +50,6 @@ pub struct Match {
     pub idempotent: Option<bool>,
     /// The tool's `openWorldHint`.
     pub open_world: Option<bool>,
-}
-
-/// A tool that must, or must not, match a rule.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Example {
-    /// The MCP server; without one the tool is external.
-    pub server: Option<String>,
-    /// The origin's name for the tool.
-    pub tool: String,
-    /// The hints it carries.
-    pub annotations: Annotations,
-    /// Whether its server is trusted.
-    pub trusted: bool,
-    /// The agent that calls it.
-    pub agent: Option<String>,
 }
 
 /// What is wrong with a rule.
@@ -73,7 +66,7 @@ pub enum RuleError {
         reason: String,
     },
     /// An origin that does not exist.
-    #[error("rule `{rule}`: origin `{origin}` is neither `mcp` nor `external`")]
+    #[error("rule `{rule}`: origin `{origin}` is none of `mcp`, `external`, `builtin`")]
     Origin {
         /// The rule.
         rule: String,
@@ -81,7 +74,7 @@ pub enum RuleError {
         origin: String,
     },
     /// An example is not matched, or a counter-example is.
-    #[error("rule `{rule}`: the example `{example}` {}", if *should_match { "should match and does not" } else { "should not match and does" })]
+    #[error("rule `{rule}`: the example `{example}` {}: {why}", if *should_match { "should match and does not" } else { "should not match and does" })]
     Example {
         /// The rule.
         rule: String,
@@ -89,14 +82,36 @@ pub enum RuleError {
         example: String,
         /// What its author said.
         should_match: bool,
+        /// Why it is not so.
+        why: String,
+    },
+    /// An example of a rule with a condition does not say which arguments.
+    #[error("rule `{rule}`: the example `{example}` has no arguments, and whether it matches depends on them")]
+    NoArguments {
+        /// The rule.
+        rule: String,
+        /// The example's tool.
+        example: String,
+    },
+    /// The condition cannot be evaluated for an example.
+    #[error("rule `{rule}`: the example `{example}` neither matches nor does not: {why}")]
+    Unclear {
+        /// The rule.
+        rule: String,
+        /// The example's tool.
+        example: String,
+        /// Why not.
+        why: String,
     },
 }
 
 #[derive(Clone, Debug, Default)]
 struct Patterns {
     tool: Option<GlobMatcher>,
+    named: Option<GlobMatcher>,
     server: Option<GlobMatcher>,
     agent: Option<GlobMatcher>,
+    principal: Option<GlobMatcher>,
 }
 
 impl Rule {
@@ -109,108 +124,119 @@ impl Rule {
         examples: Vec<Example>,
         counter_examples: Vec<Example>,
     ) -> Result<Self, RuleError> {
-        let compile = |pattern: &Option<String>| match pattern {
-            None => Ok(None),
-            Some(pattern) => Glob::new(pattern).map(|glob| Some(glob.compile_matcher())).map_err(|error| {
-                RuleError::Pattern { rule: id.into(), pattern: pattern.clone(), reason: error.kind().to_string() }
-            }),
-        };
-        if let Some(origin) = matches.origin.as_ref().filter(|origin| !["mcp", "external"].contains(&origin.as_str())) {
+        if let Some(origin) = matches.origin.as_ref().filter(|origin| !KINDS.contains(&origin.as_str())) {
             return Err(RuleError::Origin { rule: id.into(), origin: origin.clone() });
         }
-        let patterns = Patterns {
-            tool: compile(&matches.tool)?,
-            server: compile(&matches.server)?,
-            agent: compile(&matches.agent)?,
-        };
         Ok(Self {
             id: id.into(),
             verdict,
             justification: justification.into(),
+            within_s: None,
+            patterns: Patterns::compile(id, &matches)?,
             matches,
-            patterns,
+            when: None,
             examples: (examples, counter_examples),
         })
     }
 
-    /// Whether all conditions hold. The hints of an untrusted server may only tighten: a rule that allows because of a
-    /// hint does not match a tool whose server is not trusted.
-    pub fn matches(&self, subject: &Subject<'_>, name: &ToolName) -> bool {
-        let tool = subject.tool;
-        let globs = [
-            (&self.patterns.tool, Some(name.as_str())),
-            (&self.patterns.server, tool.server().map(|server| server.as_str())),
-            (&self.patterns.agent, subject.agent.map(|agent| agent.as_str())),
-        ];
-        let globs_hold = globs.into_iter().all(|(glob, text)| match glob {
-            None => true,
-            Some(glob) => text.is_some_and(|text| glob.is_match(text)),
-        });
-        let origin_holds = match (self.matches.origin.as_deref(), &tool.origin) {
-            (None, _) | (Some("mcp"), Origin::Mcp { .. }) | (Some("external"), Origin::External { .. }) => true,
-            (Some(_), _) => false,
-        };
-        globs_hold && origin_holds && self.hints_hold(tool)
+    /// The same rule with a condition on the arguments.
+    #[must_use]
+    pub fn with_condition(self, when: Condition) -> Self {
+        Self { when: Some(when), ..self }
     }
 
-    fn hints_hold(&self, tool: &Tool) -> bool {
-        let hints = [
-            (self.matches.read_only, tool.annotations.read_only_hint),
-            (self.matches.destructive, tool.annotations.destructive_hint),
-            (self.matches.idempotent, tool.annotations.idempotent_hint),
-            (self.matches.open_world, tool.annotations.open_world_hint),
-        ];
-        let asks_for_hints = hints.iter().any(|(wanted, _)| wanted.is_some());
-        if asks_for_hints && self.verdict == Verdict::Allow && !tool.trusted {
-            return false;
+    /// The same rule with so many seconds for an answer.
+    #[must_use]
+    pub fn with_deadline(self, within_s: Option<u64>) -> Self {
+        Self { within_s, ..self }
+    }
+
+    /// What it asks for.
+    pub fn conditions(&self) -> &Match {
+        &self.matches
+    }
+
+    /// The condition on the arguments, if there is one.
+    pub fn when(&self) -> Option<&Condition> {
+        self.when.as_ref()
+    }
+
+    /// The examples that must match, and those that must not.
+    pub fn examples(&self) -> (&[Example], &[Example]) {
+        (&self.examples.0, &self.examples.1)
+    }
+
+    /// What it has to do with a call. A tool with two names is looked at by both.
+    pub fn examine(&self, subject: &Subject<'_>) -> Finding {
+        let names = [Some(&subject.tool.name), subject.tool.own_name.as_ref()];
+        let findings = names.into_iter().flatten().map(|name| self.find(&Facts::new(subject, name)));
+        findings.max_by_key(Finding::rank).unwrap_or(Finding::Misses(Miss::Tool))
+    }
+
+    /// The same by one name. What costs most is looked at last.
+    pub(super) fn find(&self, facts: &Facts<'_>) -> Finding {
+        if let Some(miss) = self.miss(facts.subject, facts.name) {
+            return Finding::Misses(miss);
         }
-        hints.into_iter().all(|(wanted, given)| wanted.is_none() || wanted == given)
+        match self.when.as_ref().map(|condition| condition.holds(facts)) {
+            None | Some(Some(Ok(true))) => Finding::Matches,
+            Some(Some(Ok(false))) => Finding::Misses(Miss::Condition),
+            Some(Some(Err(error))) => Finding::Unclear(error.to_string()),
+            Some(None) => Finding::Depends,
+        }
     }
 
-    /// The examples that do not behave as their author says.
-    pub fn check_examples(&self) -> Vec<RuleError> {
-        let (good, bad) = &self.examples;
-        let expectations = good.iter().map(|e| (e, true)).chain(bad.iter().map(|e| (e, false)));
-        expectations
-            .filter(|(example, should_match)| {
-                let tool = example.tool();
-                let agent = example.agent.clone().map(AgentName::from);
-                let subject = Subject { tool: &tool, agent: agent.as_ref(), principal: None, arguments: None };
-                self.matches(&subject, &tool.name) != *should_match
-            })
-            .map(|(example, should_match)| RuleError::Example {
-                rule: self.id.clone(),
-                example: example.tool().name.to_string(),
-                should_match,
-            })
-            .collect()
+    fn miss(&self, subject: &Subject<'_>, name: &ToolName) -> Option<Miss> {
+        let tool = subject.tool;
+        if self.matches.origin.as_deref().is_some_and(|wanted| wanted != kind(&tool.origin)) {
+            return Some(Miss::Origin);
+        }
+        let globs = [
+            (Miss::Server, &self.patterns.server, tool.server().map(|server| server.as_str())),
+            (Miss::Tool, &self.patterns.tool, Some(name.as_str())),
+            (Miss::Named, &self.patterns.named, Some(own_name(&tool.origin))),
+            (Miss::Agent, &self.patterns.agent, subject.agent.map(|agent| agent.as_str())),
+            (Miss::Principal, &self.patterns.principal, subject.principal.map(|principal| principal.as_str())),
+        ];
+        let misses = globs.into_iter().find(|(_, glob, text)| match glob {
+            None => false,
+            Some(glob) => !text.is_some_and(|text| glob.is_match(text)),
+        });
+        misses.map(|(miss, ..)| miss).or_else(|| self.hint_missed(tool))
+    }
+
+    /// The hints of an untrusted server may only tighten: a rule that allows because of a hint does not match a tool whose
+    /// server is not trusted.
+    fn hint_missed(&self, tool: &Tool) -> Option<Miss> {
+        let hints = [
+            (Hint::ReadOnly, self.matches.read_only, tool.annotations.read_only_hint),
+            (Hint::Destructive, self.matches.destructive, tool.annotations.destructive_hint),
+            (Hint::Idempotent, self.matches.idempotent, tool.annotations.idempotent_hint),
+            (Hint::OpenWorld, self.matches.open_world, tool.annotations.open_world_hint),
+        ];
+        let asks_for_hints = hints.iter().any(|(_, wanted, _)| wanted.is_some());
+        if asks_for_hints && self.verdict == Verdict::Allow && !tool.trusted {
+            return Some(Miss::Untrusted);
+        }
+        let missed = hints.into_iter().find(|(_, wanted, given)| wanted.is_some() && wanted != given);
+        missed.map(|(hint, ..)| Miss::Hint(hint))
     }
 }
 
-impl Example {
-    fn tool(&self) -> Tool {
-        let (name, origin) = match &self.server {
-            Some(server) => (
-                mcp_name(&server.as_str().into(), &self.tool),
-                Origin::Mcp { server: server.as_str().into(), tool: self.tool.clone() },
-            ),
-            None => (external_name(&self.tool), Origin::External { tool: self.tool.clone() }),
+impl Patterns {
+    fn compile(rule: &str, matches: &Match) -> Result<Self, RuleError> {
+        let compile = |pattern: &Option<String>| match pattern {
+            None => Ok(None),
+            Some(pattern) => Glob::new(pattern).map(|glob| Some(glob.compile_matcher())).map_err(|error| {
+                RuleError::Pattern { rule: rule.into(), pattern: pattern.clone(), reason: error.kind().to_string() }
+            }),
         };
-        Tool {
-            name,
-            own_name: None,
-            origin,
-            endpoint: None,
-            description: String::new(),
-            input_schema: Arc::new(json!({"type": "object"})),
-            output_schema: None,
-            annotations: self.annotations.clone(),
-            trusted: self.trusted,
-            priority: 0,
-            deadline_s: None,
-            verdict: Verdict::Ask,
-            changed: false,
-            hash: String::new(),
-        }
+        Ok(Self {
+            tool: compile(&matches.tool)?,
+            named: compile(&matches.named)?,
+            server: compile(&matches.server)?,
+            agent: compile(&matches.agent)?,
+            principal: compile(&matches.principal)?,
+        })
     }
 }

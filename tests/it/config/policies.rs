@@ -90,6 +90,13 @@ fn a_policy_that_does_not_do_what_its_author_wrote_is_refused_at_the_line() {
         rule("    match: { tool: \"[\" }\n"),
         rule("    match: { origin: remote }\n"),
         rule("    match: {}\n"),
+        rule("    match: { named: pay }\n    when: arg.amount > 100\n"),
+        rule("    match: { named: pay }\n    when: args.items.all(i, i.tags.all(t, t != 'x'))\n"),
+        rule(
+            "    match: { named: pay }\n    when: args.amount < 100\n    examples:\n      match:\n        - { server: shop, tool: pay }\n        - { server: shop, tool: pay, arguments: { amount: 100 } }\n        - { server: shop, tool: pay, arguments: {} }\n      no_match:\n        - { server: shop, tool: refund }\n",
+        ),
+        rule("    match: { principal: \"guest-*\" }\n    examples:\n      match: [{ tool: a, principal: kim }]\n"),
+        rule("    match: { tool: a }\n    within_s: 0\n"),
         rule("    match: { tols: x }\n"),
         format!("{head}  - {{ id: r, match: {{ tool: a }}, verdict: alow, justification: x }}\n"),
         format!(
@@ -112,4 +119,197 @@ fn a_policy_goes_by_one_name() {
         folder(&[("toolgate.yaml", "policies: { mine: p.yaml }\n"), ("p.yaml", "name: yours\ndefault: deny\n")]);
     let error = config::load(Some(&folder.path().join("toolgate.yaml")), &no_env).expect_err("two names");
     assert!(error.plain().contains("the file calls this policy `yours`, not `mine`"), "{}", error.plain());
+}
+
+/// What a policy says of a call, as `rule: verdict`.
+fn said(policy: &Policy, tool: &Tool, principal: Option<&str>, arguments: Option<serde_json::Value>) -> String {
+    let (agent, principal) = ("desk".into(), principal.map(Into::into));
+    let arguments = arguments.map(|arguments| arguments.as_object().expect("an object").clone());
+    let subject = Subject { tool, agent: Some(&agent), principal: principal.as_ref(), arguments: arguments.as_ref() };
+    let judgement = policy.judge(&subject);
+    let within = judgement.within_s.map(|seconds| format!(" within {seconds} s")).unwrap_or_default();
+    format!("{}: {}{within}", judgement.rule.as_deref().unwrap_or("default"), judgement.verdict.as_str())
+}
+
+const DESK: &str = "
+name: desk
+default: ask
+within_s: 3600
+rules:
+  - id: small-refunds
+    match: { named: refund, server: shop }
+    when: args.amount <= 100
+    verdict: allow
+    justification: Small refunds are no matter.
+    examples:
+      match: [{ server: shop, tool: refund, arguments: { amount: 99.5 } }]
+      no_match: [{ server: shop, tool: refund, arguments: { amount: 101 } }]
+  - id: large-refunds
+    match: { named: refund }
+    when: args.amount > 1000
+    verdict: ask
+    within_s: 60
+    justification: Somebody looks at large refunds at once.
+  - id: never-abroad
+    match: { named: refund }
+    when: has(args.iban) && !args.iban.startsWith('DE')
+    verdict: deny
+    justification: Money leaves the country by another way.
+  - id: guests
+    match: { principal: \"guest-*\" }
+    verdict: deny
+    justification: Guests only look.
+  - id: applications
+    match: { origin: external }
+    verdict: allow
+    justification: The application runs it itself.
+  - id: questions
+    match: { origin: builtin, named: ask_human }
+    verdict: deny
+    justification: Nobody is there to answer.
+    examples:
+      match: [{ tool: ask_human, builtin: true }]
+      no_match: [{ tool: ask_human }]
+";
+
+#[test]
+fn each_call_gets_the_verdict_that_the_policy_was_written_for() {
+    let folder = folder(&[("desk.yaml", DESK)]);
+    let policy = config::policy_file(&folder.path().join("desk.yaml")).expect("good");
+    let refund = mcp_tool("shop", "refund", None, false);
+    let elsewhere = mcp_tool("other", "refund", None, false);
+    let external = external_tool("refund");
+    for (tool, principal, arguments, expected) in [
+        (&refund, None, Some(json!({"amount": 100})), "small-refunds: allow within 3600 s"),
+        (&refund, None, Some(json!({"amount": 100.01})), "default: ask within 3600 s"),
+        (&refund, None, Some(json!({"amount": 5000})), "large-refunds: ask within 60 s"),
+        (&refund, None, Some(json!({"amount": 10, "iban": "DE1"})), "small-refunds: allow within 3600 s"),
+        (&refund, None, Some(json!({"amount": 10, "iban": "FR1"})), "never-abroad: deny within 3600 s"),
+        (&refund, Some("guest-7"), Some(json!({"amount": 10})), "guests: deny within 3600 s"),
+        (&refund, Some("kim"), Some(json!({"amount": 10})), "small-refunds: allow within 3600 s"),
+        // It cannot be said whether a rule holds: a person is asked, and told which rule that is.
+        (&refund, None, Some(json!({"amount": "10"})), "small-refunds: ask within 3600 s"),
+        (&refund, None, Some(json!({})), "small-refunds: ask within 3600 s"),
+        // An error allows nothing and forgives nothing.
+        (&refund, None, Some(json!({"iban": "FR1"})), "never-abroad: deny within 3600 s"),
+        (&refund, Some("guest-7"), Some(json!({})), "guests: deny within 3600 s"),
+        (&elsewhere, None, Some(json!({"amount": 10})), "default: ask within 3600 s"),
+        // Before a call is known, what depends on it is asked about: neither hidden nor let through.
+        (&refund, None, None, "never-abroad: ask within 3600 s"),
+        (&external, None, None, "never-abroad: ask within 3600 s"),
+        (&external, None, Some(json!({"amount": 10})), "applications: allow within 3600 s"),
+        (&refund, Some("guest-7"), None, "guests: deny within 3600 s"),
+    ] {
+        let found = said(&policy, tool, principal, arguments.clone());
+        assert_eq!(found, expected, "{} {principal:?} {arguments:?}", tool.name);
+    }
+}
+
+#[test]
+fn what_is_denied_but_for_a_condition_is_offered_all_the_same() {
+    let text = "name: p\ndefault: deny\nrules:\n  - { id: r, match: { named: read }, when: \"args.path == '/a'\", verdict: allow, justification: Only this. }\n";
+    let folder = folder(&[("p.yaml", text)]);
+    let policy = config::policy_file(&folder.path().join("p.yaml")).expect("good");
+    let tool = mcp_tool("files", "read", None, false);
+    assert_eq!(said(&policy, &tool, None, None), "r: ask");
+    assert_eq!(said(&policy, &tool, None, Some(json!({"path": "/a"}))), "r: allow");
+    assert_eq!(said(&policy, &tool, None, Some(json!({"path": "/b"}))), "default: deny");
+    assert_eq!(said(&policy, &tool, None, Some(json!({}))), "default: deny");
+}
+
+#[test]
+fn a_rule_that_cannot_be_evaluated_is_told_to_whoever_is_asked() {
+    let folder = folder(&[("desk.yaml", DESK)]);
+    let policy = config::policy_file(&folder.path().join("desk.yaml")).expect("good");
+    let tool = mcp_tool("shop", "refund", None, false);
+    let arguments = json!({"amount": "ten"}).as_object().expect("an object").clone();
+    let subject = Subject { tool: &tool, agent: None, principal: None, arguments: Some(&arguments) };
+    let why = policy.judge(&subject).why;
+    assert!(why.contains("rule `small-refunds`") && why.contains("(string, int)"), "{why}");
+    assert!(!why.contains("ten"), "{why}");
+}
+
+#[test]
+fn policies_stand_in_the_configuration_or_in_files() {
+    let here = "default: deny\n    rules: [{ id: r, match: { tool: x }, verdict: ask, justification: Because. }]";
+    let text = format!(
+        "models: {{ main: {{ scripted: {{ file: c.yaml }} }} }}
+policies:
+  strict:
+    {here}
+  filed: p.yaml
+agents:
+  by-name: {{ policy: strict }}
+  by-file: {{ policy: policies/q.yaml }}
+  in-place:
+    policy:
+      default: allow
+      within_s: 5
+  by-default: {{}}
+"
+    );
+    let files = [
+        ("toolgate.yaml", text.as_str()),
+        ("p.yaml", "name: filed\ndefault: deny\n"),
+        ("policies/q.yaml", "name: q\ndefault: allow\n"),
+    ];
+    let folder = folder(&files);
+    let settings = config::load(Some(&folder.path().join("toolgate.yaml")), &no_env).expect("good");
+    let of = |agent: &str| {
+        let policy = &settings.agents[&agent.into()].policy;
+        (policy.name.clone(), policy.fallback, policy.rules.len(), policy.within_s)
+    };
+    assert_eq!(of("by-name"), ("strict".into(), Verdict::Deny, 1, None));
+    assert_eq!(of("by-file"), ("q".into(), Verdict::Allow, 0, None));
+    assert_eq!(of("in-place"), ("in-place".into(), Verdict::Allow, 0, Some(5)));
+    assert_eq!(of("by-default").0, "default");
+    assert_eq!(settings.policies["filed"].fallback, Verdict::Deny);
+}
+
+#[test]
+fn the_version_of_a_policy_in_place_changes_with_it_and_not_with_what_stands_around_it() {
+    let version = |around: &str, justification: &str| {
+        let rule = format!("{{ id: r, match: {{ tool: x }}, verdict: ask, justification: {justification} }}");
+        let settings = load(&format!("{around}policies: {{ p: {{ default: deny, rules: [{rule}] }} }}\n"));
+        settings.expect("good").policies["p"].version.clone()
+    };
+    assert_eq!(version("", "Because."), version("log: info\n\n", "Because."));
+    assert_ne!(version("", "Because."), version("", "Otherwise."));
+}
+
+#[test]
+fn what_is_wrong_in_a_policy_in_place_is_told_at_its_line() {
+    let error = load("agents:\n  a:\n    policy:\n      default: ask\n      rules:\n        - { id: r, match: { tool: x }, when: foo, verdict: ask, justification: Because. }\n")
+        .expect_err("an unknown name");
+    assert!(error.plain().contains("toolgate.yaml:6:"), "{}", error.plain());
+    assert!(error.plain().contains("there is no `foo`"), "{}", error.plain());
+    let error = load("agents: { a: { policy: defualt } }\n").expect_err("no such policy");
+    assert!(error.plain().contains("did you mean `default`"), "{}", error.plain());
+    let error = load("agents: { a: { policy: nowhere.yaml } }\n").expect_err("no such file");
+    assert!(error.plain().contains("nowhere.yaml"), "{}", error.plain());
+}
+
+#[test]
+fn an_agent_may_ask_a_person_and_leaves_a_time_for_it() {
+    let asks = |written: &str| {
+        let settings =
+            load(&format!("models: {{ m: {{ scripted: {{ file: c }} }} }}\nagents: {{ a: {{ {written} }} }}\n"));
+        settings.map(|settings| settings.agents[&"a".into()].ask_human.map(|ask| ask.deadline_s))
+    };
+    assert_eq!(asks("").expect("good"), None);
+    assert_eq!(asks("ask_human: false").expect("good"), None);
+    assert_eq!(asks("ask_human: true").expect("good"), Some(None));
+    assert_eq!(asks("ask_human: { deadline_s: 90 }").expect("good"), Some(Some(90)));
+    assert!(asks("ask_human: { deadline_s: 0 }").expect_err("no time").plain().contains("at least 1"));
+    assert!(asks("ask_human: sometimes").expect_err("no such word").plain().contains("`true`, `false`"));
+}
+
+#[test]
+fn an_external_tool_leaves_a_time_for_its_result() {
+    let tool = |deadline: &str| {
+        let text = format!("agents: {{ a: {{ external_tools: [{{ name: pay, deadline_s: {deadline} }}] }} }}\n");
+        load(&text).map(|settings| settings.agents[&"a".into()].external_tools[0].deadline_s)
+    };
+    assert_eq!(tool("90").expect("good"), Some(90));
+    assert!(tool("0").expect_err("no time").plain().contains("leaves no time"));
 }

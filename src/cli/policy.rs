@@ -1,0 +1,45 @@
+//! `toolgate policy`: is a policy right, what does it say of a call, and what would it have said of past calls.
+
+mod backtest;
+mod check;
+mod explain;
+
+use clap::{Args, Subcommand};
+
+use super::error::CliError;
+use super::exit::Exit;
+use super::output::Output;
+
+const EXAMPLES: &str = "\
+Examples:
+  toolgate policy check approvals/*.yaml
+  toolgate policy explain mcp_shop_refund '{\"amount\": 250}'
+  toolgate policy explain refund '{\"amount\": 250}' --server shop --file strict.yaml
+  toolgate policy backtest strict.yaml --since 7d
+
+docs/policy.md says how policies are written.";
+
+/// Check policies, explain what they say of a call, try them on past runs
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct PolicyCommand {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Check(check::Check),
+    Explain(Box<explain::Explain>),
+    Backtest(backtest::Backtest),
+}
+
+impl PolicyCommand {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        match self.command {
+            Command::Check(command) => command.execute(out),
+            Command::Explain(command) => command.execute(out).await,
+            Command::Backtest(command) => command.execute(out).await,
+        }
+    }
+}

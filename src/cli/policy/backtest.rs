@@ -1,0 +1,223 @@
+//! `toolgate policy backtest`: what a changed policy would have said of past calls.
+
+mod past;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use comfy_table::presets::NOTHING;
+use comfy_table::{ContentArrangement, Table};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::text::count;
+use crate::config;
+use crate::core::policy::{Judgement, Policy, Verdict};
+use crate::ports::{RunFilter, RunRow};
+use past::{Became, PastCall};
+
+/// Runs that are listed at once.
+const PAGE: usize = 100;
+
+const EXAMPLES: &str = "\
+Examples:
+  toolgate policy backtest strict.yaml
+  toolgate policy backtest strict.yaml --agent desk --since 7d
+  toolgate policy backtest strict.yaml --since 2026-11-01T00:00:00Z --json | jq '.calls[] | select(.changed)'
+
+Each call that a policy was asked about is judged by the file, with the tool and the arguments of
+then. Nothing runs and nothing is written. Exit codes: 0 done, whatever would change.";
+
+/// Say which past calls would now run, ask or be denied
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Backtest {
+    /// The policy file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Only runs of this agent
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+
+    /// Only runs that began since then: an age (`30m`, `12h`, `7d`) or a time (`2026-11-01T00:00:00Z`)
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    since: Option<Timestamp>,
+
+    /// Only calls of which it says something else than was said then
+    #[arg(long)]
+    changed: bool,
+
+    /// Prints JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A past call, and what the policy says of it now.
+struct Tested {
+    past: PastCall,
+    now: Judgement,
+}
+
+/// What was read.
+#[derive(Default)]
+struct History {
+    runs: usize,
+    /// Runs whose journal cannot be read by this version.
+    unread: Vec<String>,
+    tested: Vec<Tested>,
+}
+
+fn since(text: &str) -> Result<Timestamp, String> {
+    let known = "write an age such as `30m`, `12h`, `7d`, or a time such as `2026-11-01T00:00:00Z`";
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return Ok(time);
+    }
+    let seconds = |unit: char| match unit {
+        's' => Some(1),
+        'm' => Some(60),
+        'h' => Some(3600),
+        'd' => Some(86_400),
+        'w' => Some(604_800),
+        _ => None,
+    };
+    let unit = text.chars().last().and_then(seconds);
+    let number = text.get(..text.len().saturating_sub(1)).and_then(|number| number.parse::<u64>().ok());
+    let age = number.zip(unit).and_then(|(number, unit)| number.checked_mul(unit)).ok_or(known)?;
+    Timestamp::now().checked_sub(Duration::from_secs(age)).map_err(|_| known.to_owned())
+}
+
+impl Backtest {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let policy = config::policy_file(&self.file)?;
+        let app = setup::open(setup::settings(&self.config)?).await?;
+        let history = self.read(&app, &policy).await;
+        crate::cli::close(app, out).await;
+        let mut history = history?;
+        let judged = history.tested.len();
+        let changes = history.tested.iter().filter(|tested| tested.is_changed()).count();
+        history.tested.retain(|tested| !self.changed || tested.is_changed());
+        if self.json {
+            out.pretty(&as_json(&policy, &history, judged, changes));
+        } else {
+            tell(&policy, &history, judged, changes, out);
+        }
+        Ok(Exit::Done)
+    }
+
+    async fn read(&self, app: &App, policy: &Policy) -> Result<History, CliError> {
+        let mut history = History::default();
+        let mut filter =
+            RunFilter { agent: self.agent.as_deref().map(Into::into), limit: PAGE, ..RunFilter::default() };
+        loop {
+            let rows = app.runner.list(&filter).await?;
+            let Some(last) = rows.last() else { return Ok(history) };
+            filter.before = Some(last.id.clone());
+            // Newest first: what follows began earlier still.
+            let wanted = rows.iter().take_while(|row| self.since.is_none_or(|since| row.created_at >= since));
+            let wanted: Vec<&RunRow> = wanted.collect();
+            for row in &wanted {
+                history.read(app, row, policy).await?;
+            }
+            if wanted.len() < rows.len() || rows.len() < PAGE {
+                return Ok(history);
+            }
+        }
+    }
+}
+
+impl History {
+    async fn read(&mut self, app: &App, row: &RunRow, policy: &Policy) -> Result<(), CliError> {
+        let journal = app.runner.journal(&row.id).await?;
+        self.runs += 1;
+        match past::calls(&row.id, &journal) {
+            Ok(calls) => {
+                let tested = |past: PastCall| Tested { now: past.judge(policy), past };
+                self.tested.extend(calls.into_iter().map(tested));
+            }
+            Err(error) => self.unread.push(format!("{}: {error}", row.id)),
+        }
+        Ok(())
+    }
+}
+
+impl Tested {
+    fn is_changed(&self) -> bool {
+        self.past.became.verdict() != self.now.verdict
+    }
+}
+
+fn tell(policy: &Policy, history: &History, judged: usize, changes: usize, out: &mut Output) {
+    for unread in &history.unread {
+        out.note(format!("{} {unread}", out.note_paint().yellow("warning: not read:")));
+    }
+    if !history.tested.is_empty() {
+        table(history, out);
+    }
+    let (calls, runs) = (count(judged, "call"), count(history.runs, "run"));
+    out.line(format!("policy {}: {calls} of {runs}, {changes} would be another verdict", policy.name));
+}
+
+/// What is alike in calls that stand in one line; those that would change come first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Alike {
+    same: bool,
+    tool: String,
+    then: Became,
+    now: Verdict,
+    rule: String,
+}
+
+fn table(history: &History, out: &mut Output) {
+    let mut groups: BTreeMap<Alike, (usize, &PastCall)> = BTreeMap::new();
+    for tested in &history.tested {
+        let alike = Alike {
+            same: !tested.is_changed(),
+            tool: tested.past.tool.name.to_string(),
+            then: tested.past.became,
+            now: tested.now.verdict,
+            rule: tested.now.rule.clone().unwrap_or_else(|| "default".to_owned()),
+        };
+        groups.entry(alike).or_insert((0, &tested.past)).0 += 1;
+    }
+    let mut table = Table::new();
+    table.load_style(NOTHING).force_no_tty();
+    if out.is_terminal() {
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_width(u16::try_from(out.width()).unwrap_or(u16::MAX));
+    }
+    table.set_header(["", "CALLS", "TOOL", "THEN", "NOW", "BY RULE", "FOR EXAMPLE"]);
+    for (Alike { same, tool, then, now, rule }, (calls, example)) in groups {
+        let sign = if same { " " } else { "≠" };
+        let example = format!("{} {}", example.run, example.call);
+        let (calls, then, now) = (calls.to_string(), then.in_words(), now.as_str());
+        table.add_row([sign, &calls, &tool, then, now, &rule, &example]);
+    }
+    out.line(table.trim_fmt());
+}
+
+fn as_json(policy: &Policy, history: &History, judged: usize, changes: usize) -> Value {
+    let calls = history.tested.iter().map(|tested| {
+        let Tested { past, now } = tested;
+        json!({
+            "run": past.run, "call": past.call, "at": past.at, "agent": past.agent, "tool": past.tool.name,
+            "then": { "verdict": past.became.verdict(), "became": past.became },
+            "now": { "verdict": now.verdict, "rule": now.rule, "why": now.why },
+            "changed": tested.is_changed(),
+        })
+    });
+    json!({
+        "policy": policy.mark(), "runs": history.runs, "judged": judged, "changed": changes,
+        "not_read": history.unread, "calls": calls.collect::<Vec<Value>>(),
+    })
+}

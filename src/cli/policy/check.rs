@@ -1,0 +1,135 @@
+//! `toolgate policy check`: loads policies and runs their examples.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::report;
+use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::text::count;
+use crate::config::{self, ConfigError, Fault};
+use crate::core::policy::{Policy, Rule};
+
+const EXAMPLES: &str = "\
+Examples:
+  toolgate policy check                      the policies of the configuration, and the presets
+  toolgate policy check approvals/*.yaml
+
+Every rule's examples are run. Exit codes: 0 all are right, 2 at least one is not.";
+
+/// Load policies and run the examples of their rules
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Check {
+    /// Policy files [default: every policy of the configuration]
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Prints JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was found in one place.
+struct Found {
+    place: String,
+    policy: Result<Policy, ConfigError>,
+}
+
+impl Check {
+    pub(super) fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let found = if self.files.is_empty() { self.configured()? } else { self.read() };
+        if self.json {
+            out.pretty(&json!({ "policies": found.iter().map(Found::row).collect::<Vec<Value>>() }));
+        } else {
+            found.iter().for_each(|found| found.tell(out));
+        }
+        Ok(if found.iter().all(|found| found.policy.is_ok()) { Exit::Done } else { Exit::Usage })
+    }
+
+    fn read(&self) -> Vec<Found> {
+        let found = |file: &PathBuf| Found { place: file.display().to_string(), policy: config::policy_file(file) };
+        self.files.iter().map(found).collect()
+    }
+
+    /// A configuration that can be loaded has nothing but sound policies.
+    fn configured(&self) -> Result<Vec<Found>, CliError> {
+        let settings = setup::settings(&self.config)?;
+        let named = settings.policies.iter().map(|(name, policy)| (name.clone(), policy));
+        let in_place = settings
+            .agents
+            .values()
+            .filter(|agent| !settings.policies.values().any(|known| Arc::ptr_eq(known, &agent.policy)));
+        let in_place = in_place.map(|agent| (format!("agent {}", agent.name), &agent.policy));
+        let found = |(place, policy): (String, &Arc<Policy>)| Found { place, policy: Ok((**policy).clone()) };
+        Ok(named.chain(in_place).map(found).collect())
+    }
+}
+
+impl Found {
+    fn tell(&self, out: &mut Output) {
+        match &self.policy {
+            Ok(policy) => {
+                let paint = out.paint();
+                out.line(format!("{} {}: {}", paint.green("✓"), self.place, in_words(policy)));
+            }
+            Err(error) => report::error(&CliError::from(error.clone()), out),
+        }
+    }
+
+    fn row(&self) -> Value {
+        match &self.policy {
+            Ok(policy) => json!({
+                "place": self.place, "ok": true, "name": policy.name, "version": policy.version,
+                "default": policy.fallback, "rules": policy.rules.len(), "examples": examples(policy),
+                "without_examples": without_examples(policy), "faults": [],
+            }),
+            Err(error) => json!({
+                "place": self.place, "ok": false, "faults": error.faults().map(fault).collect::<Vec<Value>>(),
+            }),
+        }
+    }
+}
+
+fn fault(fault: &Fault) -> Value {
+    let (line, column) = fault.line_and_column().unzip();
+    json!({ "message": fault.message(), "remedy": fault.remedy(), "line": line, "column": column })
+}
+
+fn in_words(policy: &Policy) -> String {
+    let conditions = policy.rules.iter().filter(|rule| rule.when().is_some()).count();
+    let mut words = vec![
+        format!("policy {} {}", policy.name, policy.version),
+        count(policy.rules.len(), "rule"),
+        format!("{} as said", count(examples(policy), "example")),
+    ];
+    if conditions > 0 {
+        words.insert(2, count(conditions, "condition"));
+    }
+    let unproven = without_examples(policy);
+    if !unproven.is_empty() {
+        words.push(format!("without an example: {}", unproven.join(", ")));
+    }
+    words.join("; ")
+}
+
+fn examples(policy: &Policy) -> usize {
+    policy.rules.iter().map(all_examples).sum()
+}
+
+fn all_examples(rule: &Rule) -> usize {
+    let (good, bad) = rule.examples();
+    good.len() + bad.len()
+}
+
+fn without_examples(policy: &Policy) -> Vec<&str> {
+    policy.rules.iter().filter(|rule| all_examples(rule) == 0).map(|rule| rule.id.as_str()).collect()
+}

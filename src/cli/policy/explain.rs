@@ -1,0 +1,249 @@
+//! `toolgate policy explain`: what a policy says of a call, by which rule, and why the others do not speak.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::text::{list, one_line};
+use crate::config::{self, Settings};
+use crate::core::id::{AgentName, Principal, ServerId};
+use crate::core::policy::{Example, Finding, Judgement, Policy, Rule, Subject, Verdict};
+use crate::core::tool::{Annotations, Builtin, Origin, Tool};
+
+const EXAMPLES: &str = "\
+Examples:
+  toolgate policy explain mcp_shop_refund '{\"amount\": 250}'       a tool the agent is offered now
+  toolgate policy explain refund '{\"amount\": 250}' --server shop  a tool as it would be, nothing is asked
+  toolgate policy explain get_order --external --file strict.yaml
+  toolgate policy explain mcp_shop_refund --principal kim --json
+
+Without arguments it says what holds before any call is known. Standing approvals are not looked at:
+`ask` means that a person is asked unless one of them covers the call.";
+
+/// Say which rule decides about a call, and why
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Explain {
+    /// The name the model sees; with --server or --external, what the origin calls the tool
+    tool: String,
+
+    /// The arguments, a JSON object
+    #[arg(value_parser = object)]
+    arguments: Option<Map<String, Value>>,
+
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Which agent [default: the only one, or else `assistant`]
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+
+    /// On whose behalf
+    #[arg(long, value_name = "WHO")]
+    principal: Option<String>,
+
+    /// The policy: default, accept-edits, plan, bypass, or a configured one [default: the agent's]
+    #[arg(long, value_name = "NAME", conflicts_with = "file")]
+    policy: Option<String>,
+
+    /// A policy file, instead of the agent's policy
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+
+    #[command(flatten)]
+    made_up: MadeUp,
+
+    /// Prints JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A tool that nobody has to offer.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "A tool that is made up")]
+struct MadeUp {
+    /// An MCP tool of this server, whether or not it is configured
+    #[arg(long, value_name = "ID", conflicts_with = "external")]
+    server: Option<String>,
+
+    /// A tool that the calling application runs itself
+    #[arg(long)]
+    external: bool,
+
+    /// Its server is trusted [default: as configured]
+    #[arg(long, requires = "server")]
+    server_trusted: bool,
+
+    /// Its hint readOnlyHint
+    #[arg(long, value_name = "BOOL", requires = "server")]
+    read_only: Option<bool>,
+
+    /// Its hint destructiveHint
+    #[arg(long, value_name = "BOOL", requires = "server")]
+    destructive: Option<bool>,
+
+    /// Its hint idempotentHint
+    #[arg(long, value_name = "BOOL", requires = "server")]
+    idempotent: Option<bool>,
+
+    /// Its hint openWorldHint
+    #[arg(long, value_name = "BOOL", requires = "server")]
+    open_world: Option<bool>,
+}
+
+fn object(text: &str) -> Result<Map<String, Value>, String> {
+    serde_json::from_str(text).map_err(|error| format!("not a JSON object: {error}"))
+}
+
+impl Explain {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let settings = setup::settings(&self.config)?;
+        let agent = setup::agent(&settings, self.agent.as_deref())?;
+        let policy = self.chosen_policy(&settings, &agent)?;
+        let tool = match self.made_up.tool(&self.tool, &settings) {
+            Some(tool) => Arc::new(tool),
+            None => self.offered(settings, &agent, out).await?,
+        };
+        let principal = self.principal.as_deref().map(Principal::from);
+        let subject = Subject {
+            tool: &tool,
+            agent: Some(&agent),
+            principal: principal.as_ref(),
+            arguments: self.arguments.as_ref(),
+        };
+        let (judgement, findings) = (policy.judge(&subject), policy.explain(&subject));
+        if self.json {
+            out.pretty(&as_json(&policy, &subject, &judgement, &findings));
+        } else {
+            tell(&policy, &subject, &judgement, &findings, out);
+        }
+        Ok(Exit::Done)
+    }
+
+    fn chosen_policy(&self, settings: &Settings, agent: &AgentName) -> Result<Arc<Policy>, CliError> {
+        if let Some(file) = &self.file {
+            return Ok(Arc::new(config::policy_file(file)?));
+        }
+        let of_agent = || settings.agents.get(agent).map(|agent| agent.policy.clone()).unwrap_or_default();
+        let Some(name) = &self.policy else { return Ok(of_agent()) };
+        settings.policies.get(name).cloned().ok_or_else(|| {
+            let known = list(settings.policies.keys());
+            CliError::not_found(format!("there is no policy `{name}`")).with_remedy(format!("there are: {known}"))
+        })
+    }
+
+    /// The tool as the agent is offered it now.
+    async fn offered(&self, settings: Settings, agent: &AgentName, out: &mut Output) -> Result<Arc<Tool>, CliError> {
+        let app = setup::open(settings).await?;
+        let tools = app.runner.tools(agent).await;
+        crate::cli::close(app, out).await;
+        let tools = tools?;
+        if let Some(tool) = tools.get(&self.tool) {
+            return Ok(tool.clone());
+        }
+        let remedy = format!(
+            "offered are: {}. `--server ID` or `--external` explains a tool that is not",
+            list(tools.iter().map(|tool| &tool.name))
+        );
+        Err(CliError::not_found(format!("agent {agent} is offered no tool `{}`", self.tool)).with_remedy(remedy))
+    }
+}
+
+impl MadeUp {
+    /// The tool, if it is made up, or is toolgate's own: nobody has to be asked about that one.
+    fn tool(&self, name: &str, settings: &Settings) -> Option<Tool> {
+        let builtin = Builtin::ALL.iter().any(|builtin| builtin.name() == name);
+        if self.server.is_none() && !self.external && !builtin {
+            return None;
+        }
+        let configured = self.server.as_deref().and_then(|id| settings.servers.get(&ServerId::from(id)));
+        let example = Example {
+            server: self.server.clone(),
+            builtin: self.server.is_none() && !self.external,
+            tool: name.to_owned(),
+            annotations: Annotations {
+                title: None,
+                read_only_hint: self.read_only,
+                destructive_hint: self.destructive,
+                idempotent_hint: self.idempotent,
+                open_world_hint: self.open_world,
+            },
+            trusted: self.server_trusted || configured.is_some_and(|server| server.trusted),
+            ..Example::default()
+        };
+        Some(example.tool())
+    }
+}
+
+fn tell(
+    policy: &Policy,
+    subject: &Subject<'_>,
+    judgement: &Judgement,
+    findings: &[(&Rule, Finding)],
+    out: &mut Output,
+) {
+    let paint = out.paint();
+    let verdict = match judgement.verdict {
+        Verdict::Allow => paint.green("allow"),
+        Verdict::Ask => paint.yellow("ask"),
+        Verdict::Deny => paint.red("deny"),
+    };
+    let by = judgement.rule.as_ref().map_or("no rule".to_owned(), |rule| format!("rule {rule}"));
+    out.line(format!("{}  {verdict}, by {by} of policy {}", paint.bold(&subject.tool.name), policy.name));
+    out.line(format!("  {}", one_line(&judgement.why, 400)));
+    if let (Verdict::Ask, Some(seconds)) = (judgement.verdict, judgement.within_s) {
+        out.line(format!("  to be answered within {seconds} s"));
+    }
+    out.line(format!("  {}", paint.dim(known_of(subject))));
+    for (rule, finding) in findings {
+        let sign = match finding {
+            Finding::Matches => paint.green("✓"),
+            Finding::Unclear(_) => paint.red("!"),
+            Finding::Depends => paint.yellow("?"),
+            Finding::Misses(_) => paint.dim("·"),
+        };
+        let why = one_line(&finding.in_words(rule, subject), 400);
+        out.line(format!("{sign} {:<5} {}: {why}", rule.verdict.as_str(), rule.id));
+    }
+    let speaks = findings.iter().any(|(_, finding)| matches!(finding, Finding::Matches));
+    let default = if speaks { "not asked, a rule speaks" } else { "holds, no rule speaks" };
+    out.line(format!("{} {:<5} default: {default}", paint.dim("·"), policy.fallback.as_str()));
+}
+
+/// What rules could look at.
+fn known_of(subject: &Subject<'_>) -> String {
+    let tool = subject.tool;
+    let origin = match &tool.origin {
+        Origin::Mcp { server, tool: name } => {
+            format!("`{name}` of {} server {server}", if tool.trusted { "the trusted" } else { "the" })
+        }
+        Origin::External { tool } => format!("`{tool}` of the calling application"),
+        Origin::Builtin { .. } => "toolgate's own".to_owned(),
+    };
+    let mut known = vec![origin];
+    known.extend(subject.agent.map(|agent| format!("agent {agent}")));
+    known.extend(subject.principal.map(|principal| format!("for {principal}")));
+    known.push(if subject.arguments.is_some() { "arguments given" } else { "no arguments" }.to_owned());
+    one_line(&known.join("; "), 400)
+}
+
+fn as_json(policy: &Policy, subject: &Subject<'_>, judgement: &Judgement, findings: &[(&Rule, Finding)]) -> Value {
+    let rules = findings.iter().map(|(rule, finding)| {
+        json!({
+            "id": rule.id, "verdict": rule.verdict, "finding": finding.as_str(),
+            "why": finding.in_words(rule, subject),
+        })
+    });
+    json!({
+        "tool": subject.tool.name, "origin": subject.tool.origin, "trusted": subject.tool.trusted,
+        "agent": subject.agent, "principal": subject.principal, "arguments": subject.arguments,
+        "policy": policy.mark(), "verdict": judgement.verdict, "rule": judgement.rule, "why": judgement.why,
+        "within_s": judgement.within_s, "default": policy.fallback, "rules": rules.collect::<Vec<Value>>(),
+    })
+}

@@ -1,0 +1,92 @@
+//! Policies: the presets, those the configuration names, and the one an agent has.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::config::error::Fault;
+use crate::config::placed::{Place, Placed};
+use crate::config::policy;
+use crate::config::scope::{Kind, Scope};
+use crate::config::written::PolicyChoice;
+use crate::core::id::AgentName;
+use crate::core::policy::Policy;
+
+/// Every policy that can be named.
+pub(super) fn resolve(
+    written: Option<&BTreeMap<String, Placed<PolicyChoice>>>,
+    scope: &mut Scope<'_>,
+) -> BTreeMap<String, Arc<Policy>> {
+    let mut policies = BTreeMap::new();
+    for preset in policy::presets() {
+        match preset {
+            Ok(preset) => drop(policies.insert(preset.name.clone(), Arc::new(preset))),
+            Err(error) => scope.absorb_error(&error, None),
+        }
+    }
+    for (name, choice) in written.into_iter().flatten() {
+        scope.name("a policy", name, choice.place());
+        if policies.contains_key(name) {
+            let fault = Fault::new(format!("`{name}` is the name of a preset"));
+            scope.fault(fault.with_remedy("give your policy another name"), choice.place());
+            continue;
+        }
+        // One that cannot be used stands there all the same: what is wrong is the file, not whoever names it.
+        policies.insert(name.clone(), Arc::default());
+        let policy = match choice.value() {
+            PolicyChoice::Named(path) => file(path, choice.place(), scope),
+            PolicyChoice::Here(written) => Some(policy::in_place(written, name, scope)),
+        };
+        match policy {
+            Some(policy) if policy.name == *name => drop(policies.insert(name.clone(), Arc::new(policy))),
+            Some(policy) => {
+                let fault = Fault::new(format!("the file calls this policy `{}`, not `{name}`", policy.name));
+                scope.fault(fault.with_remedy("use one name in both places"), choice.place());
+            }
+            None => {}
+        }
+    }
+    policies
+}
+
+/// The policy of an agent: one that can be named, one in a file, or one written in place.
+pub(super) fn of_agent(
+    agent: &AgentName,
+    written: Option<&Placed<PolicyChoice>>,
+    known: &BTreeMap<String, Arc<Policy>>,
+    scope: &mut Scope<'_>,
+) -> Arc<Policy> {
+    let preset = || known.get("default").cloned().unwrap_or_default();
+    let Some(choice) = written else { return preset() };
+    match choice.value() {
+        PolicyChoice::Here(written) => Arc::new(policy::in_place(written, agent.as_str(), scope)),
+        PolicyChoice::Named(name) => {
+            let written = choice.with(name.clone());
+            let name = scope.text(&written);
+            if let Some(policy) = known.get(&name) {
+                return policy.clone();
+            }
+            if is_path(&name) {
+                return file(&name, choice.place(), scope).map(Arc::new).unwrap_or_default();
+            }
+            scope.unknown(Kind::Policy, &written, known.keys().map(String::as_str));
+            // Never used, because the fault above refuses the whole configuration.
+            preset()
+        }
+    }
+}
+
+/// No name of a policy looks like that.
+fn is_path(name: &str) -> bool {
+    name.contains(['/', '\\']) || name.ends_with(".yaml") || name.ends_with(".yml")
+}
+
+fn file(path: &str, place: Option<Place>, scope: &mut Scope<'_>) -> Option<Policy> {
+    let path = scope.path_of(path, place);
+    match policy::policy_file(&path) {
+        Ok(policy) => Some(policy),
+        Err(error) => {
+            scope.absorb_error(&error, place);
+            None
+        }
+    }
+}

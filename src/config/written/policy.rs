@@ -1,0 +1,161 @@
+//! Policies as they are written, in files of their own or in place.
+
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::config::placed::{Placed, Text};
+use crate::core::policy::Verdict;
+
+/// Rules, and what holds where none of them speaks.
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::config) struct WrittenPolicy {
+    /// Its name. A policy that is written in place may leave it out.
+    pub(in crate::config) name: Option<Text>,
+    /// The verdict where no rule matches: `allow`, `ask` or `deny`.
+    #[schemars(schema_with = "verdict_words")]
+    pub(in crate::config) default: Verdict,
+    /// Seconds a person has to answer where a rule says nothing else. Default: as long as the run lives.
+    #[schemars(range(min = 1))]
+    pub(in crate::config) within_s: Option<Placed<u64>>,
+    /// The rules. Every one that matches speaks, and the strictest verdict wins.
+    #[serde(default)]
+    pub(in crate::config) rules: Vec<Placed<WrittenRule>>,
+}
+
+/// One rule.
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::config) struct WrittenRule {
+    /// Its name within the policy; decisions tell it.
+    pub(in crate::config) id: Text,
+    /// What it asks for; all of it has to hold.
+    pub(in crate::config) r#match: Placed<WrittenMatch>,
+    /// A CEL expression over `args`, `tool`, `server`, `agent` and `principal` that has to be true as well.
+    pub(in crate::config) when: Option<Text>,
+    /// What it says: `allow`, `ask` or `deny`.
+    #[schemars(schema_with = "verdict_words")]
+    pub(in crate::config) verdict: Verdict,
+    /// Why, in a sentence; people and the model read it.
+    pub(in crate::config) justification: Text,
+    /// Seconds a person has to answer when this rule asks. Default: the policy's.
+    #[schemars(range(min = 1))]
+    pub(in crate::config) within_s: Option<Placed<u64>>,
+    /// Calls that must, and calls that must not match it; checked when the policy is loaded.
+    #[serde(default)]
+    pub(in crate::config) examples: WrittenExamples,
+}
+
+/// What a rule asks for. Patterns have `*`, `?`, `[a-z]` and `{a,b}`.
+#[derive(Default, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(in crate::config) struct WrittenMatch {
+    /// Pattern of the name the model sees.
+    pub(in crate::config) tool: Option<Text>,
+    /// Pattern of what the server or the application itself calls the tool.
+    pub(in crate::config) named: Option<Text>,
+    /// Pattern of the server's id.
+    pub(in crate::config) server: Option<Text>,
+    /// Who runs it: `mcp`, `external` or `builtin`.
+    #[schemars(schema_with = "origin_words")]
+    pub(in crate::config) origin: Option<Text>,
+    /// Pattern of the agent.
+    pub(in crate::config) agent: Option<Text>,
+    /// Pattern of whom the run acts for.
+    pub(in crate::config) principal: Option<Text>,
+    /// The hint `readOnlyHint`.
+    pub(in crate::config) read_only: Option<bool>,
+    /// The hint `destructiveHint`.
+    pub(in crate::config) destructive: Option<bool>,
+    /// The hint `idempotentHint`.
+    pub(in crate::config) idempotent: Option<bool>,
+    /// The hint `openWorldHint`.
+    pub(in crate::config) open_world: Option<bool>,
+}
+
+/// Calls that prove a rule.
+#[derive(Default, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(in crate::config) struct WrittenExamples {
+    /// Calls it must match.
+    pub(in crate::config) r#match: Vec<Placed<WrittenExample>>,
+    /// Calls it must not match.
+    pub(in crate::config) no_match: Vec<Placed<WrittenExample>>,
+}
+
+/// A call, or any call of a tool.
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::config) struct WrittenExample {
+    /// What its origin calls the tool.
+    pub(in crate::config) tool: String,
+    /// The server; without one the calling application runs the tool.
+    pub(in crate::config) server: Option<String>,
+    /// Whether toolgate runs the tool itself. Default: false.
+    #[serde(default)]
+    pub(in crate::config) builtin: bool,
+    /// The agent.
+    pub(in crate::config) agent: Option<String>,
+    /// On whose behalf.
+    pub(in crate::config) principal: Option<String>,
+    /// The arguments; a rule with `when` needs them.
+    pub(in crate::config) arguments: Option<Map<String, Value>>,
+    /// Whether the server is trusted. Default: false.
+    #[serde(default)]
+    pub(in crate::config) trusted: bool,
+    /// The hint `readOnlyHint`.
+    pub(in crate::config) read_only: Option<bool>,
+    /// The hint `destructiveHint`.
+    pub(in crate::config) destructive: Option<bool>,
+    /// The hint `idempotentHint`.
+    pub(in crate::config) idempotent: Option<bool>,
+    /// The hint `openWorldHint`.
+    pub(in crate::config) open_world: Option<bool>,
+}
+
+/// A policy, by name, by path, or written in place.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+pub(in crate::config) enum PolicyChoice {
+    /// The name of a policy, or the path of a policy file.
+    Named(String),
+    /// The policy itself.
+    Here(Box<WrittenPolicy>),
+}
+
+/// By hand, because what is buffered for serde's `untagged` has lost its place in the file.
+impl<'de> Deserialize<'de> for PolicyChoice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameOrPolicy;
+        impl<'de> Visitor<'de> for NameOrPolicy {
+            type Value = PolicyChoice;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a policy, the path of a policy file, or a policy")
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+                Ok(PolicyChoice::Named(name.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                let policy = WrittenPolicy::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(PolicyChoice::Here(Box::new(policy)))
+            }
+        }
+        deserializer.deserialize_any(NameOrPolicy)
+    }
+}
+
+fn verdict_words(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"enum": ["allow", "ask", "deny"]})
+}
+
+fn origin_words(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"enum": ["mcp", "external", "builtin"]})
+}

@@ -1,0 +1,183 @@
+//! What a condition may be, and what it may cost. The expression language has no budget of its own: a macro within a
+//! macro multiplies, so none is let in, and what is left is bounded by its size and by that of the arguments.
+
+use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue};
+
+use super::{ConditionError, VARIABLES};
+
+/// How deep expressions may be nested in each other. Evaluation is recursive, and threads have small stacks.
+const MAX_DEPTH: usize = 24;
+
+/// What one evaluation may cost. A unit is about a nanosecond of an optimised build.
+const BUDGET: u64 = 100_000_000;
+
+/// What visiting one node costs, whatever it looks at.
+const NODE_COST: u64 = 1000;
+
+/// How many plain nodes a regular expression counts as: it is compiled each time, and reads slower.
+const PATTERN_NODES: u64 = 20;
+
+const LONGEST_PATTERN: usize = 200;
+
+/// What may be called besides operators and macros.
+const FUNCTIONS: [&str; 10] =
+    ["size", "contains", "startsWith", "endsWith", "matches", "int", "double", "string", "type", "dyn"];
+
+/// What `type(…)` is compared with.
+const TYPES: [&str; 8] = ["int", "double", "string", "bool", "list", "map", "null_type", "uint"];
+
+/// What decides how long an expression may take.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bounds {
+    nodes: u64,
+    /// Places where two texts or lists become a longer one, and one.
+    growth: u64,
+    /// The items of the longest list that is written out and walked by a macro.
+    written_items: u64,
+    /// Whether a macro walks something else.
+    walks_arguments: bool,
+    /// Whether what a macro does with each item looks at more than the item.
+    looks_outside: bool,
+}
+
+impl Bounds {
+    /// Looks at a whole expression.
+    pub(super) fn of(expression: &IdedExpr) -> Result<Self, ConditionError> {
+        let mut survey = Survey { bounds: Self { growth: 1, ..Self::default() }, patterns: Vec::new() };
+        survey.visit(expression, &Place::default())?;
+        Ok(survey.bounds)
+    }
+
+    /// Refuses arguments for which the expression could take long.
+    pub(super) fn check(&self, bytes: usize, longest: usize) -> Result<(), ConditionError> {
+        if self.cost(bytes as u64, longest as u64) <= BUDGET {
+            return Ok(());
+        }
+        Err(ConditionError("it could take too long for arguments of this size".to_owned()))
+    }
+
+    /// Every node may be visited for every item, and may look at everything there is.
+    fn cost(&self, bytes: u64, longest: u64) -> u64 {
+        let from_arguments = if self.walks_arguments { longest.saturating_mul(self.growth) } else { 0 };
+        let items = from_arguments.max(self.written_items).max(1);
+        let spread = if self.looks_outside { items } else { 1 };
+        let visits = self.nodes.saturating_mul(items).saturating_mul(NODE_COST);
+        let reads = self.nodes.saturating_mul(self.growth).saturating_mul(bytes).saturating_mul(spread);
+        visits.saturating_add(reads)
+    }
+}
+
+/// Where in an expression something stands.
+#[derive(Clone, Default)]
+struct Place<'a> {
+    depth: usize,
+    /// The names that the macro around it gives to items and to what it gathers.
+    own_names: Vec<&'a str>,
+    is_in_macro: bool,
+}
+
+struct Survey {
+    bounds: Bounds,
+    patterns: Vec<String>,
+}
+
+impl Survey {
+    fn visit<'a>(&mut self, expression: &'a IdedExpr, place: &Place<'a>) -> Result<(), ConditionError> {
+        if place.depth > MAX_DEPTH {
+            return refused(format!("it is nested deeper than {MAX_DEPTH} levels"));
+        }
+        self.bounds.nodes += 1;
+        let inner = Place { depth: place.depth + 1, ..place.clone() };
+        match &expression.expr {
+            Expr::Ident(name) => self.name(name, place),
+            Expr::Literal(_) => Ok(()),
+            Expr::Call(call) => self.call(call, &inner),
+            Expr::Select(select) => self.visit(&select.operand, &inner),
+            Expr::List(list) => list.elements.iter().try_for_each(|element| self.visit(element, &inner)),
+            Expr::Map(map) => map.entries.iter().try_for_each(|entry| match &entry.expr {
+                EntryExpr::MapEntry(entry) => {
+                    self.visit(&entry.key, &inner).and_then(|()| self.visit(&entry.value, &inner))
+                }
+                EntryExpr::StructField(field) => self.visit(&field.value, &inner),
+            }),
+            Expr::Comprehension(walk) => self.walk(walk, &inner),
+            Expr::Struct(message) => refused(format!("there is no type `{}`", message.type_name)),
+            Expr::Unspecified => refused("it is empty".to_owned()),
+        }
+    }
+
+    fn name(&mut self, name: &str, place: &Place<'_>) -> Result<(), ConditionError> {
+        if place.own_names.contains(&name) || TYPES.contains(&name) {
+            return Ok(());
+        }
+        if !VARIABLES.contains(&name) {
+            let known = VARIABLES.map(|name| format!("`{name}`")).join(", ");
+            return refused(format!("there is no `{name}`; there are {known}"));
+        }
+        self.bounds.looks_outside |= place.is_in_macro;
+        Ok(())
+    }
+
+    fn call<'a>(&mut self, call: &'a CallExpr, inner: &Place<'a>) -> Result<(), ConditionError> {
+        let name = call.func_name.as_str();
+        let is_operator = name.starts_with(|c: char| !c.is_ascii_alphabetic());
+        if !is_operator && !FUNCTIONS.contains(&name) {
+            let known = FUNCTIONS.map(|name| format!("`{name}`")).join(", ");
+            return refused(format!("there is no function `{name}`; there are {known}, and the macros"));
+        }
+        if name == "_+_" {
+            self.bounds.growth += 1;
+        }
+        if name == "matches" {
+            self.pattern(call)?;
+        }
+        call.target.iter().map(AsRef::as_ref).chain(&call.args).try_for_each(|part| self.visit(part, inner))
+    }
+
+    fn pattern(&mut self, call: &CallExpr) -> Result<(), ConditionError> {
+        let Some(Expr::Literal(LiteralValue::String(pattern))) = call.args.last().map(|last| &last.expr) else {
+            return refused("the pattern of `matches` has to be written out as text".to_owned());
+        };
+        if pattern.inner().len() > LONGEST_PATTERN {
+            return refused(format!("a pattern of `matches` has at most {LONGEST_PATTERN} bytes"));
+        }
+        self.bounds.nodes += PATTERN_NODES;
+        self.patterns.push(pattern.inner().to_owned());
+        Ok(())
+    }
+
+    fn walk<'a>(&mut self, walk: &'a ComprehensionExpr, inner: &Place<'a>) -> Result<(), ConditionError> {
+        if inner.is_in_macro {
+            return refused(
+                "a macro (`all`, `exists`, `map`, `filter`, …) cannot stand in or after another".to_owned(),
+            );
+        }
+        // What a macro walks is looked at once, but a macro there would make it as long as it likes.
+        let range = Place { is_in_macro: true, ..inner.clone() };
+        let outside_before = self.bounds.looks_outside;
+        self.visit(&walk.iter_range, &range)?;
+        self.bounds.looks_outside = outside_before;
+        if let Expr::List(list) = &walk.iter_range.expr {
+            self.bounds.written_items = self.bounds.written_items.max(list.elements.len() as u64);
+        } else {
+            self.bounds.walks_arguments = true;
+        }
+        let own_names = [Some(&walk.iter_var), walk.iter_var2.as_ref(), Some(&walk.accu_var)];
+        let own_names = own_names.into_iter().flatten().map(String::as_str).collect();
+        let body = Place { own_names, is_in_macro: true, ..inner.clone() };
+        let parts = [&walk.accu_init, &walk.loop_cond, &walk.loop_step, &walk.result];
+        parts.into_iter().try_for_each(|part| self.visit(part, &body))
+    }
+}
+
+fn refused(message: String) -> Result<(), ConditionError> {
+    Err(ConditionError(message))
+}
+
+/// The regular expressions in it.
+pub(super) fn patterns(expression: &IdedExpr) -> Vec<String> {
+    let mut survey = Survey { bounds: Bounds::default(), patterns: Vec::new() };
+    // Whatever is wrong with it was found before.
+    let _ = survey.visit(expression, &Place::default());
+    survey.patterns
+}

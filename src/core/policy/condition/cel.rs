@@ -1,0 +1,118 @@
+//! The expression language itself, by the crate `cel`.
+//!
+//! Its hand-written parser is used, not the generated one: that one overflows the stack of an ordinary thread on twelve
+//! parentheses. It stands behind a feature of the crate, which is why the crate's version is pinned.
+
+use std::sync::{Arc, LazyLock};
+
+use cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue};
+use cel::parser::PrattParser;
+use cel::{Context, Env, ExecutionError, Value as Cel};
+use serde_json::{Map, Value};
+
+use super::ConditionError;
+use super::arguments::{self, Converted};
+use super::bounds::{self, Bounds};
+use crate::core::policy::Subject;
+use crate::core::tool::ToolName;
+
+/// How deep the parser itself may go; what stands in it is bounded more tightly afterwards.
+const PARSER_DEPTH: u16 = 48;
+const MAX_NODES: usize = 1000;
+
+/// How much of an error is told. The library quotes values in some.
+const ERROR_CHARS: usize = 160;
+
+static LANGUAGE: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
+
+/// An expression ready to be evaluated.
+pub(super) struct Compiled {
+    expression: IdedExpr,
+    bounds: Bounds,
+}
+
+/// What an expression speaks of.
+pub(super) struct World {
+    context: Context<'static, 'static>,
+    bytes: usize,
+    longest: usize,
+}
+
+impl Compiled {
+    pub(super) fn parse(text: &str) -> Result<Self, ConditionError> {
+        let parser = PrattParser::new().max_recursion_depth(PARSER_DEPTH).max_expression_node_count(MAX_NODES);
+        let expression = parser.error_recovery_limit(0).parse(text).map_err(|errors| {
+            let first = errors.errors.first();
+            let told = first.map_or_else(|| "it cannot be read".to_owned(), |error| at(error.pos, &error.msg));
+            ConditionError(shortened(&told))
+        })?;
+        let bounds = Bounds::of(&expression)?;
+        bounds::patterns(&expression).into_iter().try_for_each(compiles)?;
+        Ok(Self { expression, bounds })
+    }
+
+    pub(super) fn holds(&self, world: &World) -> Result<bool, ConditionError> {
+        self.bounds.check(world.bytes, world.longest)?;
+        match Cel::resolve(&self.expression, &world.context) {
+            Ok(Cel::Bool(holds)) => Ok(holds),
+            Ok(other) => Err(ConditionError(format!("it gives a {} and neither true nor false", other.type_of()))),
+            Err(error) => Err(ConditionError(shortened(&in_words(&error)))),
+        }
+    }
+}
+
+impl World {
+    pub(super) fn new(
+        subject: &Subject<'_>,
+        name: &ToolName,
+        arguments: &Map<String, Value>,
+    ) -> Result<Self, ConditionError> {
+        let Converted { value, bytes, longest } = arguments::convert(arguments)?;
+        let text = |text: Option<&str>| text.map_or(Cel::Null, Cel::from);
+        let mut context = Context::with_env(LANGUAGE.clone());
+        context.add_variable_from_value("args", value);
+        context.add_variable_from_value("tool", name.as_str());
+        context.add_variable_from_value("server", text(subject.tool.server().map(|server| server.as_str())));
+        context.add_variable_from_value("agent", text(subject.agent.map(|agent| agent.as_str())));
+        context.add_variable_from_value("principal", text(subject.principal.map(|principal| principal.as_str())));
+        Ok(Self { context, bytes, longest })
+    }
+}
+
+/// Whether a regular expression can be compiled.
+fn compiles(pattern: String) -> Result<(), ConditionError> {
+    let text = |text: String| IdedExpr { id: 0, expr: Expr::Literal(LiteralValue::String(text.into())) };
+    let (target, args) = (Some(Box::new(text(String::new()))), vec![text(pattern.clone())]);
+    let expr = Expr::Call(CallExpr { func_name: "matches".to_owned(), target, args });
+    match Cel::resolve(&IdedExpr { id: 0, expr }, &Context::with_env(LANGUAGE.clone())) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(ConditionError(format!("`{pattern}` is not a regular expression that can be used"))),
+    }
+}
+
+fn at((line, column): (isize, isize), message: &str) -> String {
+    if line > 1 { format!("line {line}, column {column}: {message}") } else { format!("column {column}: {message}") }
+}
+
+/// Names are told and values are not: they are in the arguments, which whoever reads this sees anyway.
+#[expect(clippy::wildcard_enum_match_arm, reason = "not our enum, and it may grow")]
+fn in_words(error: &ExecutionError) -> String {
+    match error {
+        ExecutionError::NoSuchKey(key) => format!("there is no `{key}`; `has(…)` asks for what may be missing"),
+        ExecutionError::NoSuchOverload(error) => error.to_string(),
+        ExecutionError::UnexpectedType { got, want } => format!("a {got} stands where a {want} is needed"),
+        ExecutionError::ValuesNotComparable(left, right) => {
+            format!("a {} cannot be compared with a {}", left.type_of(), right.type_of())
+        }
+        ExecutionError::IndexOutOfBounds(_) => "a list is shorter than that".to_owned(),
+        ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => "it divides by zero".to_owned(),
+        ExecutionError::Overflow(..) => "a number becomes too large".to_owned(),
+        ExecutionError::FunctionError { function, .. } => format!("`{function}` cannot be applied to this value"),
+        _ => "a value is not of the kind that is needed".to_owned(),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    line.chars().take(ERROR_CHARS).collect()
+}

@@ -1,0 +1,94 @@
+//! Conditions on the arguments of a call, in the Common Expression Language (<https://cel.dev>).
+//!
+//! A condition is looked at twice. When it is loaded, every name and function in it has to be known, and it has to be
+//! small: no macro within another, no pattern that comes from a call. When it is evaluated, what it may cost for these
+//! arguments is worked out first, and a condition that could take long is not evaluated at all. The language knows no
+//! clock, no environment and no state; where it cannot say yes or no, that is an error and never a guess.
+//!
+//! Without the feature `policy-cel` every condition is refused when it is loaded.
+
+#[cfg(feature = "policy-cel")]
+mod arguments;
+#[cfg(feature = "policy-cel")]
+mod bounds;
+#[cfg(feature = "policy-cel")]
+#[path = "cel.rs"]
+mod language;
+#[cfg(not(feature = "policy-cel"))]
+#[path = "absent.rs"]
+mod language;
+
+use std::cell::OnceCell;
+use std::fmt;
+use std::sync::Arc;
+
+use language::{Compiled, World};
+
+use super::Subject;
+use crate::core::tool::ToolName;
+
+/// What a condition may speak of.
+pub const VARIABLES: [&str; 5] = ["args", "tool", "server", "agent", "principal"];
+
+/// The longest condition, in bytes.
+pub const MAX_CONDITION_BYTES: usize = 2000;
+
+/// A condition that was read and found to be sound.
+#[derive(Clone)]
+pub struct Condition {
+    text: Arc<str>,
+    compiled: Arc<Compiled>,
+}
+
+/// Why a condition cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ConditionError(pub(super) String);
+
+/// What is known of a call, made ready for conditions when the first one asks.
+pub(super) struct Facts<'a> {
+    pub(super) subject: &'a Subject<'a>,
+    /// The name the tool is judged by.
+    pub(super) name: &'a ToolName,
+    world: OnceCell<Result<World, ConditionError>>,
+}
+
+impl Condition {
+    /// Reads a condition.
+    pub fn parse(text: &str) -> Result<Self, ConditionError> {
+        let text = text.trim();
+        if text.len() > MAX_CONDITION_BYTES {
+            let error = format!("it has {} bytes; the most are {MAX_CONDITION_BYTES}", text.len());
+            return Err(ConditionError(error));
+        }
+        Ok(Self { text: text.into(), compiled: Arc::new(Compiled::parse(text)?) })
+    }
+
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it holds; `None` while the arguments are not known.
+    pub(super) fn holds(&self, facts: &Facts<'_>) -> Option<Result<bool, ConditionError>> {
+        let arguments = facts.subject.arguments?;
+        let world = facts.world.get_or_init(|| World::new(facts.subject, facts.name, arguments));
+        Some(world.as_ref().map_err(Clone::clone).and_then(|world| self.compiled.holds(world)))
+    }
+}
+
+impl<'a> Facts<'a> {
+    pub(super) fn new(subject: &'a Subject<'a>, name: &'a ToolName) -> Self {
+        Self { subject, name, world: OnceCell::new() }
+    }
+}
+
+impl fmt::Debug for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.text, f)
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "policy-cel")]
+mod tests;

@@ -1,0 +1,119 @@
+//! What conditions say, and what is refused when they are read. That none runs long is a law (`tests/laws`).
+
+use serde_json::{Map, Value, json};
+
+use super::Condition;
+use crate::core::policy::{Example, Match, Rule, Subject, Verdict};
+
+/// Whether a condition holds for a call of `mcp_shop_pay` by `desk` for `kim`, or the error.
+fn asked(condition: &str, arguments: &Value) -> Result<bool, String> {
+    let arguments: &Map<String, Value> = arguments.as_object().unwrap();
+    let tool = Example { server: Some("shop".into()), tool: "pay".into(), ..Example::default() }.tool();
+    let (agent, principal) = ("desk".into(), "kim".into());
+    let subject = Subject { tool: &tool, agent: Some(&agent), principal: Some(&principal), arguments: Some(arguments) };
+    let condition = Condition::parse(condition).map_err(|error| error.to_string())?;
+    let facts = super::Facts::new(&subject, &tool.name);
+    condition.holds(&facts).unwrap().map_err(|error| error.to_string())
+}
+
+fn sample() -> Value {
+    json!({
+        "amount": 100.5, "count": 3, "whole": 3.0, "huge": u64::MAX, "to": "kim@example.com", "none": null,
+        "paths": ["/tmp/a", "/tmp/b"], "options": {"force": true}, "items": [{"price": 5}, {"price": 50}]
+    })
+}
+
+#[test]
+fn conditions_say_yes_and_no() {
+    for (condition, expected) in [
+        ("args.amount > 100", true),
+        ("args.count < 3.5 && args.count == 3.0", true),
+        ("args.whole == 3", true),
+        ("args.count in [1, 2, 3]", true),
+        ("args.huge > 9000000000000000000", true),
+        ("has(args.missing)", false),
+        ("has(args.missing) && args.missing > 5", false),
+        ("args.missing > 5 || true", true),
+        ("args.to.endsWith('@example.com')", true),
+        ("args.to.matches('^[a-z]+@example[.]org$')", false),
+        ("args.paths.all(path, path.startsWith('/tmp/'))", true),
+        ("['/etc', '/root'].exists(root, args.paths[0].startsWith(root))", false),
+        ("args.items.filter(item, item.price > 10).size() == 1", true),
+        ("'force' in args.options && args.options.force", true),
+        ("args.none == null", true),
+        ("tool == 'mcp_shop_pay' && server == 'shop' && agent == 'desk' && principal == 'kim'", true),
+        ("principal.startsWith('guest-')", false),
+        ("type(args.to) == string", true),
+        ("args == {}", false),
+    ] {
+        assert_eq!(asked(condition, &sample()), Ok(expected), "{condition}");
+    }
+}
+
+#[test]
+fn what_can_be_said_neither_way_is_an_error_that_names_no_value() {
+    for (condition, expected) in [
+        ("args.missing > 5", "there is no `missing`; `has(…)` asks for what may be missing"),
+        ("args.to > 5", "found no matching overload for '_>_' applied to '(string, int)'"),
+        ("args.count", "it gives a int and neither true nor false"),
+        ("args.count / 0 == 1", "it divides by zero"),
+        ("9223372036854775807 + args.count > 0", "a number becomes too large"),
+        ("args.paths[7] == ''", "a list is shorter than that"),
+        ("int(args.to) == 1", "`int` cannot be applied to this value"),
+        ("args.none.x == 1", "found no matching overload for '_._' applied to '(null_type, string)'"),
+    ] {
+        let error = asked(condition, &sample()).unwrap_err();
+        assert!(!error.contains("kim@"), "{error}");
+        assert_eq!(error, expected, "{condition}");
+    }
+}
+
+#[test]
+fn a_condition_that_cannot_be_meant_is_refused_when_it_is_read() {
+    let deep = format!("{}true{}", "[".repeat(200), "]".repeat(200));
+    let chain = format!("1{} > 0", "+1".repeat(300));
+    let long = format!("args.a == '{}'", "x".repeat(3000));
+    let pattern = format!("args.a.matches('{}')", "x".repeat(300));
+    for (condition, expected) in [
+        ("", "column"),
+        ("args.a >", "column"),
+        ("arg.a > 1", "there is no `arg`; there are `args`, `tool`"),
+        ("a.b.c", "there is no `a`"),
+        ("args.a.lowerAscii() == ''", "there is no function `lowerAscii`"),
+        ("duration('1s') > duration('2s')", "there is no function `duration`"),
+        ("args.a.all(x, args.b.all(y, x == y))", "a macro"),
+        ("args.a.map(x, x + x).map(x, x + x).size() > 1", "a macro"),
+        ("args.a.exists(x, x == y)", "there is no `y`"),
+        ("args.a.matches(args.b)", "has to be written out"),
+        ("args.a.matches('(')", "is not a regular expression"),
+        ("args.a.matches('(a{1000}){1000}')", "is not a regular expression"),
+        ("Call{a: 1} == args", "there is no type `Call`"),
+        ("\u{202e}args.a == 1", "column"),
+        (&deep, "column"),
+        (&chain, "nested deeper"),
+        (&long, "the most are 2000"),
+        (&pattern, "at most 200"),
+    ] {
+        let error = Condition::parse(condition).unwrap_err().to_string();
+        assert!(error.contains(expected), "{condition}: {error}");
+        assert!(error.chars().count() < 300, "{error}");
+    }
+}
+
+#[test]
+fn a_rule_tells_why_it_matches_or_does_not() {
+    let matches = Match { named: Some("pay*".into()), ..Match::default() };
+    let when = Condition::parse("args.amount > 100").unwrap();
+    let rule = Rule::new("large", Verdict::Deny, "No.", matches, vec![], vec![]).unwrap().with_condition(when);
+    let tool = Example { server: Some("shop".into()), tool: "pay_out".into(), ..Example::default() }.tool();
+    let told = |arguments: Option<Value>| {
+        let arguments = arguments.map(|arguments| arguments.as_object().unwrap().clone());
+        let subject = Subject { tool: &tool, agent: None, principal: None, arguments: arguments.as_ref() };
+        let finding = rule.examine(&subject);
+        (finding.as_str(), finding.in_words(&rule, &subject))
+    };
+    assert_eq!(told(None).0, "depends");
+    assert_eq!(told(Some(json!({"amount": 101}))).0, "matches");
+    assert_eq!(told(Some(json!({"amount": 100}))), ("misses", "`args.amount > 100` does not hold".to_owned()));
+    assert_eq!(told(Some(json!({}))).0, "unclear");
+}

@@ -1,0 +1,143 @@
+//! What a rule has to do with a call, and why.
+
+use super::{Rule, Subject};
+use crate::core::tool::Origin;
+
+/// What a rule has to do with a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// All it asks for holds: its verdict counts.
+    Matches,
+    /// All but its condition holds, and that cannot be evaluated for these arguments. Why not.
+    Unclear(String),
+    /// All but its condition holds, and that needs arguments, which are not known yet.
+    Depends,
+    /// Something it asks for does not hold: the first such thing.
+    Misses(Miss),
+}
+
+/// What does not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Miss {
+    /// The name the model sees.
+    Tool,
+    /// The origin's name for the tool.
+    Named,
+    /// The server.
+    Server,
+    /// Who runs it.
+    Origin,
+    /// The agent.
+    Agent,
+    /// On whose behalf.
+    Principal,
+    /// A hint.
+    Hint(Hint),
+    /// A hint that would allow, of a server that is not trusted.
+    Untrusted,
+    /// The condition.
+    Condition,
+}
+
+/// A hint of a server about its tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// `readOnlyHint`.
+    ReadOnly,
+    /// `destructiveHint`.
+    Destructive,
+    /// `idempotentHint`.
+    Idempotent,
+    /// `openWorldHint`.
+    OpenWorld,
+}
+
+impl Hint {
+    /// The word for it in a policy.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read_only",
+            Self::Destructive => "destructive",
+            Self::Idempotent => "idempotent",
+            Self::OpenWorld => "open_world",
+        }
+    }
+}
+
+impl Finding {
+    /// Which of two findings, by the two names of one tool, is the one to tell of.
+    pub(super) fn rank(&self) -> u8 {
+        match self {
+            Self::Matches => 3,
+            Self::Unclear(_) => 2,
+            Self::Depends => 1,
+            Self::Misses(_) => 0,
+        }
+    }
+
+    /// The word for it.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Matches => "matches",
+            Self::Unclear(_) => "unclear",
+            Self::Depends => "depends",
+            Self::Misses(_) => "misses",
+        }
+    }
+
+    /// Why, in words: what the rule asks for, and what is there.
+    pub fn in_words(&self, rule: &Rule, subject: &Subject<'_>) -> String {
+        let condition = rule.when().map_or("", |condition| condition.text());
+        match self {
+            Self::Matches if rule.when().is_some() => {
+                format!("everything it asks for holds, and so does `{condition}`")
+            }
+            Self::Matches => "everything it asks for holds".to_owned(),
+            Self::Unclear(why) => format!("`{condition}` cannot be evaluated: {why}"),
+            Self::Depends => format!("it depends on the arguments: `{condition}`"),
+            Self::Misses(miss) => miss.in_words(rule, subject),
+        }
+    }
+}
+
+impl Miss {
+    fn in_words(self, rule: &Rule, subject: &Subject<'_>) -> String {
+        let (wanted, tool) = (rule.conditions(), subject.tool);
+        let differs = |what: &str, wanted: &Option<String>, found: Option<&str>| {
+            let wanted = wanted.as_deref().unwrap_or_default();
+            match found {
+                Some(found) => format!("{what} `{found}` is not `{wanted}`"),
+                None => format!("there is no {what}, and `{wanted}` is asked for"),
+            }
+        };
+        match self {
+            Self::Tool => differs("the name", &wanted.tool, Some(tool.name.as_str())),
+            Self::Named => differs("the name at its origin", &wanted.named, Some(own_name(&tool.origin))),
+            Self::Server => differs("server", &wanted.server, tool.server().map(|server| server.as_str())),
+            Self::Origin => differs("origin", &wanted.origin, Some(kind(&tool.origin))),
+            Self::Agent => differs("agent", &wanted.agent, subject.agent.map(|agent| agent.as_str())),
+            Self::Principal => differs("principal", &wanted.principal, subject.principal.map(|who| who.as_str())),
+            Self::Hint(hint) => format!("the hint `{}` is another one, or there is none", hint.as_str()),
+            Self::Untrusted => "its server is not trusted, and a hint of such a server allows nothing".to_owned(),
+            Self::Condition => {
+                format!("`{}` does not hold", rule.when().map_or("", |condition| condition.text()))
+            }
+        }
+    }
+}
+
+/// The word for an origin in a policy.
+pub(super) fn kind(origin: &Origin) -> &'static str {
+    match origin {
+        Origin::Mcp { .. } => "mcp",
+        Origin::External { .. } => "external",
+        Origin::Builtin { .. } => "builtin",
+    }
+}
+
+/// What an origin itself calls its tool.
+pub(super) fn own_name(origin: &Origin) -> &str {
+    match origin {
+        Origin::Mcp { tool, .. } | Origin::External { tool } | Origin::Builtin { tool } => tool,
+    }
+}

@@ -1,0 +1,117 @@
+//! From rules to one verdict.
+
+use super::condition::Facts;
+use super::{Finding, Judgement, Policy, Rule, Subject, Verdict};
+use crate::core::tool::{Origin, ToolName};
+
+/// What the rules of a policy say of a call, by one name of its tool.
+#[derive(Default)]
+struct Said<'a> {
+    /// The strictest rule that matches; the first of equally strict ones.
+    strictest: Option<&'a Rule>,
+    /// The first rule whose condition cannot be evaluated, and why.
+    unclear: Option<(&'a Rule, String)>,
+    /// The strictest rule whose condition waits for arguments.
+    depends: Option<&'a Rule>,
+    /// Whether a rule that is not a denial waits for arguments.
+    may_spare: bool,
+}
+
+impl Policy {
+    /// What is to become of a call: the strictest verdict of all rules that match; the first of equally strict rules is
+    /// named.
+    ///
+    /// A rule whose condition cannot be evaluated neither allows nor denies, and the call is asked about at least.
+    ///
+    /// A tool whose definition changed under a running run is not the tool the rules were written for: unless its server
+    /// is trusted, what they allow is asked about.
+    ///
+    /// A tool that is shown under a longer name, because another one has the same, is judged by both names.
+    pub fn judge(&self, subject: &Subject<'_>) -> Judgement {
+        let mut judgement = self.judge_by(subject, &subject.tool.name);
+        if let Some(own) = &subject.tool.own_name {
+            let by_own = self.judge_by(subject, own);
+            if by_own.verdict > judgement.verdict {
+                judgement = by_own;
+            }
+        }
+        match judgement.verdict == Verdict::Allow && subject.tool.changed && !subject.tool.trusted {
+            true => Judgement {
+                verdict: Verdict::Ask,
+                why: "its server changed the tool's definition during this run; look at it before you allow it".into(),
+                ..judgement
+            },
+            false => judgement,
+        }
+    }
+
+    /// What each rule has to do with a call, in file order.
+    pub fn explain<'a>(&'a self, subject: &Subject<'_>) -> Vec<(&'a Rule, Finding)> {
+        self.rules.iter().map(|rule| (rule, rule.examine(subject))).collect()
+    }
+
+    fn judge_by(&self, subject: &Subject<'_>, name: &ToolName) -> Judgement {
+        let said = self.hear(&Facts::new(subject, name));
+        let settled = match said.strictest {
+            Some(rule) => self.says(rule, rule.verdict, rule.justification.clone()),
+            None => self.otherwise(subject),
+        };
+        if let Some((rule, error)) = said.unclear {
+            return self.unless_clear(settled, rule, &error, said.strictest);
+        }
+        let Some(rule) = said.depends else { return settled };
+        // Denied whatever the arguments are, or asked about by a rule that names its reason.
+        let is_denied = settled.verdict == Verdict::Deny && (said.strictest.is_some() || !said.may_spare);
+        let is_asked = settled.verdict == Verdict::Ask && said.strictest.is_some();
+        if is_denied || is_asked {
+            return settled;
+        }
+        self.says(rule, Verdict::Ask, format!("it depends on the arguments: {}", rule.justification))
+    }
+
+    fn hear<'a>(&'a self, facts: &Facts<'_>) -> Said<'a> {
+        let mut said = Said::default();
+        let stricter = |rule: &Rule, than: Option<&Rule>| than.is_none_or(|found| rule.verdict > found.verdict);
+        for rule in &self.rules {
+            match rule.find(facts) {
+                Finding::Misses(_) => {}
+                Finding::Matches if stricter(rule, said.strictest) => said.strictest = Some(rule),
+                Finding::Matches => {}
+                Finding::Unclear(why) => drop(said.unclear.get_or_insert((rule, why))),
+                Finding::Depends => {
+                    said.may_spare |= rule.verdict != Verdict::Deny;
+                    if stricter(rule, said.depends) {
+                        said.depends = Some(rule);
+                    }
+                }
+            }
+        }
+        said
+    }
+
+    /// At least *ask*, and the error is told to whoever is asked.
+    fn unless_clear(&self, settled: Judgement, rule: &Rule, error: &str, asks: Option<&Rule>) -> Judgement {
+        let note = format!("the condition of rule `{}` cannot be evaluated for this call: {error}", rule.id);
+        match settled.verdict {
+            Verdict::Deny => settled,
+            Verdict::Ask if asks.is_some() => Judgement { why: format!("{} ({note})", settled.why), ..settled },
+            Verdict::Ask | Verdict::Allow => self.says(rule, Verdict::Ask, note),
+        }
+    }
+
+    fn says(&self, rule: &Rule, verdict: Verdict, why: String) -> Judgement {
+        Judgement { verdict, rule: Some(rule.id.clone()), why, within_s: rule.within_s.or(self.within_s) }
+    }
+
+    /// The verdict where no rule speaks.
+    fn otherwise(&self, subject: &Subject<'_>) -> Judgement {
+        let (verdict, why) = match subject.tool.origin {
+            // What toolgate runs itself does nothing but show a run what is its own, or ask a person.
+            Origin::Builtin { .. } => (Verdict::Allow, "toolgate runs it itself, and it changes nothing".to_owned()),
+            Origin::Mcp { .. } | Origin::External { .. } => {
+                (self.fallback, format!("no rule of policy `{}` speaks of this tool", self.name))
+            }
+        };
+        Judgement { verdict, rule: None, why, within_s: self.within_s }
+    }
+}

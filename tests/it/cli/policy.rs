@@ -1,0 +1,124 @@
+//! `toolgate policy`: check, explain, backtest.
+
+use serde_json::{Value, json};
+
+use super::desk::Desk;
+
+const PAYING: &str = "
+name: paying
+default: ask
+rules:
+  - id: small
+    match: { named: \"*note\", server: shop }
+    when: size(args.text) < 40
+    verdict: allow
+    justification: A short note is no matter.
+    examples:
+      match: [{ server: shop, tool: add_note, arguments: { text: hello } }]
+      no_match: [{ server: shop, tool: find_customer }]
+  - id: nothing-for-guests
+    match: { principal: \"guest-*\" }
+    verdict: deny
+    justification: Guests only look.
+";
+
+const TURNS: &str = "
+turns:
+  - { calls: [{ name: mcp_shop_find_customer, arguments: { name: Ada } }] }
+  - { calls: [{ name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: late } }] }
+  - { say: Done. }
+";
+
+fn json_of(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn policy_check_says_of_each_file_what_was_checked_or_what_is_wrong() {
+    let desk = Desk::empty();
+    desk.write("good.yaml", PAYING);
+    desk.write("bad.yaml", &PAYING.replace("size(args.text)", "size(arg.text)"));
+    let good = desk.toolgate(&["policy", "check", "good.yaml"]).expect(0);
+    assert!(
+        good.out.contains("good.yaml: policy paying") && good.out.contains("2 rules; 1 condition; 2 examples"),
+        "{}",
+        good.out
+    );
+    assert!(good.out.contains("without an example: nothing-for-guests"), "{}", good.out);
+    let both = desk.toolgate(&["policy", "check", "good.yaml", "bad.yaml"]).expect(2);
+    assert!(both.out.contains("✓ good.yaml") && both.err.contains("there is no `arg`"), "{}", both.err);
+    assert!(both.err.contains("bad.yaml:7:"), "the place is told: {}", both.err);
+
+    let all = json_of(&desk.toolgate(&["policy", "check", "good.yaml", "bad.yaml", "--json"]).expect(2).out);
+    assert_eq!((&all["policies"][0]["ok"], &all["policies"][0]["examples"]), (&json!(true), &json!(2)));
+    assert_eq!((&all["policies"][1]["ok"], &all["policies"][1]["faults"][0]["line"]), (&json!(false), &json!(7)));
+}
+
+#[test]
+fn policy_check_without_files_checks_those_of_the_configuration() {
+    let desk = Desk::empty();
+    desk.write("paying.yaml", PAYING);
+    desk.write("toolgate.yaml", "policies: { paying: paying.yaml }\nagents: { a: { policy: { default: deny } } }\n");
+    let told = desk.toolgate(&["policy", "check"]).expect(0).out;
+    for place in ["✓ accept-edits:", "✓ bypass:", "✓ default:", "✓ plan:", "✓ paying:", "✓ agent a:"] {
+        assert!(told.contains(place), "{place} in {told}");
+    }
+}
+
+#[test]
+fn policy_explain_says_which_rule_decides_and_why_the_others_do_not() {
+    let desk = Desk::empty();
+    desk.write("paying.yaml", PAYING);
+    let explain = |arguments: &[&str]| {
+        let mut all = vec!["policy", "explain"];
+        all.extend(arguments);
+        desk.toolgate(&all).expect(0).out
+    };
+    let made_up = |arguments: &str| explain(&["add_note", arguments, "--server", "shop", "--file", "paying.yaml"]);
+    let allowed = made_up(r#"{"text": "hello"}"#);
+    assert!(allowed.contains("mcp_shop_add_note  allow, by rule small of policy paying"), "{allowed}");
+    assert!(allowed.contains("· deny  nothing-for-guests: there is no principal"), "{allowed}");
+    let unclear = made_up("{}");
+    assert!(unclear.contains("ask, by rule small") && unclear.contains("! allow small: "), "{unclear}");
+    assert!(unclear.contains("there is no `text`"), "{unclear}");
+
+    let denied =
+        explain(&["get_order", "{}", "--external", "--principal", "guest-1", "--file", "paying.yaml", "--json"]);
+    let denied = json_of(&denied);
+    assert_eq!((&denied["verdict"], &denied["rule"]), (&json!("deny"), &json!("nothing-for-guests")));
+    assert_eq!(denied["rules"][0]["finding"], "misses");
+    assert_eq!(denied["rules"][1]["finding"], "matches");
+    let unknown = desk.toolgate(&["policy", "explain", "x", "--external", "--policy", "none"]).expect(2);
+    assert!(unknown.err.contains("there is no policy `none`"), "{}", unknown.err);
+}
+
+#[test]
+fn policy_explain_looks_at_what_the_servers_offer_now() {
+    let desk = Desk::playing("turns: []");
+    let told = desk.toolgate(&["policy", "explain", "mcp_shop_find_customer"]).expect(0).out;
+    assert!(told.contains("allow, by rule read-only of policy accept-edits"), "{told}");
+    assert!(told.contains("`find_customer` of the trusted server shop; agent desk; no arguments"), "{told}");
+    let missing = desk.toolgate(&["policy", "explain", "mcp_shop_fly"]);
+    assert!(missing.code != 0 && missing.err.contains("is offered no tool `mcp_shop_fly`"), "{}", missing.err);
+}
+
+#[test]
+fn policy_backtest_says_which_past_calls_would_get_another_verdict() {
+    let desk = Desk::playing(TURNS);
+    desk.toolgate(&["run", "note it", "--json"]).expect(10);
+    desk.write("paying.yaml", PAYING);
+    let told = json_of(&desk.toolgate(&["policy", "backtest", "paying.yaml", "--json"]).expect(0).out);
+    assert_eq!((&told["runs"], &told["judged"], &told["changed"]), (&json!(1), &json!(2), &json!(2)), "{told}");
+    let calls: Vec<Value> = told["calls"].as_array().unwrap().clone();
+    let row = |tool: &str| calls.iter().find(|call| call["tool"] == tool).unwrap();
+    assert_eq!(row("mcp_shop_find_customer")["then"], json!({"verdict": "allow", "became": "allowed"}));
+    assert_eq!(row("mcp_shop_find_customer")["now"]["verdict"], "ask");
+    assert_eq!(row("mcp_shop_add_note")["then"], json!({"verdict": "ask", "became": "unanswered"}));
+    assert_eq!(row("mcp_shop_add_note")["now"]["rule"], "small");
+
+    let table = desk.toolgate(&["policy", "backtest", "paying.yaml", "--since", "1h"]).expect(0).out;
+    assert!(table.contains("policy paying: 2 calls of 1 run, 2 would be another verdict"), "{table}");
+    let none = desk.toolgate(&["policy", "backtest", "paying.yaml", "--agent", "nobody"]).expect(0).out;
+    assert!(none.contains("0 calls of 0 runs"), "{none}");
+    desk.toolgate(&["policy", "backtest", "paying.yaml", "--since", "yesterday"]).expect(2);
+}
