@@ -334,6 +334,8 @@ fn past_approvals_suggest_the_narrowest_rule_that_covers_them() {
     assert_eq!(suggested["rule"]["when"], when);
     let printed = approvals(&desk, &["suggest"]).expect(0).out;
     assert!(printed.contains("# would have covered 2 past approvals"), "{printed}");
+    desk.write("suggested.yaml", &printed);
+    desk.toolgate(&["policy", "check", "suggested.yaml"]).expect(0);
     let seldom = approvals(&desk, &["suggest", "--at-least", "3"]).expect(0);
     assert!(seldom.out.is_empty() && seldom.err.contains("nothing to suggest from 2 approvals"), "{}", seldom.err);
     desk.toolgate(&["run", "Again"]).expect(10);
@@ -379,4 +381,37 @@ fn what_was_refused_deferred_or_is_still_owed_is_explained_as_that() {
     {
         assert!(told.contains(line), "{line}: {told}");
     }
+}
+
+#[test]
+fn a_question_of_the_models_is_answered_in_words_or_by_an_option_with_either_command() {
+    let turns = "
+turns:
+  - { calls: [{ id: ask, name: ask_human, arguments: { question: Which?, options: [red, blue], free_text: false } }] }
+  - { say: '{{last_result}}' }
+";
+    let asking = || {
+        let desk = Desk::playing(turns);
+        let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+        let policy = "    policy: accept-edits\n";
+        desk.write("toolgate.yaml", &config.replace(policy, &format!("{policy}    ask_human: true\n")));
+        desk.toolgate(&["run", "Sort it out"]).expect(10);
+        desk
+    };
+    let desk = asking();
+    let [question] = &waiting(&desk)[..] else { panic!("one question") };
+    assert_eq!((&question["kind"], &question["options"]), (&json!("question"), &json!(["red", "blue"])));
+    let none = approvals(&desk, &["answer", "last", "ask"]).expect(2);
+    assert!(none.err.contains("choose with --choose: red, blue"), "{}", none.err);
+    let other = approvals(&desk, &["answer", "last", "ask", "green"]).expect(1);
+    assert!(other.err.contains("one of the options has to be chosen"), "{}", other.err);
+    let decided = approvals(&desk, &["approve", "last", "ask"]).expect(2);
+    assert!(decided.err.contains("waits for an answer to the model's question"), "{}", decided.err);
+    let unknown = approvals(&desk, &["answer", "last", "nope", "red"]).expect(2);
+    assert!(unknown.err.contains("calls of this run that wait: ask"), "{}", unknown.err);
+    let answered = approvals(&desk, &["answer", "last", "ask", "--choose", "blue", "--by", "ann"]).expect(0);
+    assert_eq!(answered.out, "blue\n");
+    assert_eq!(facts(&desk, "question.answered")[0]["answer"]["by"], "ann");
+    let resumed = asking().toolgate(&["resume", "last", "--answer", "ask=red"]).expect(0);
+    assert_eq!(resumed.out, "red\n");
 }

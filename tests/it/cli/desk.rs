@@ -128,7 +128,7 @@ impl From<Output> for Ended {
     }
 }
 
-/// The text with ids, times and amounts of milliseconds replaced: what is left is the same every time.
+/// The text with ids, times, versions of policies and amounts of milliseconds replaced: what is left is the same every time.
 pub(crate) fn steady(text: &str) -> String {
     let mut steady = String::new();
     let mut rest = text;
@@ -153,5 +153,17 @@ pub(crate) fn steady(text: &str) -> String {
             word
         });
     }
-    told.replace("N s", "N ms").replace("N min", "N ms")
+    without_versions(&told.replace("N s", "N ms").replace("N min", "N ms"))
+}
+
+/// The text with the versions of policies replaced: they change with every word in their files.
+fn without_versions(text: &str) -> String {
+    let mut parts = text.split('@');
+    let mut told = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let is_version = part.get(..8).is_some_and(|eight| eight.chars().all(|c| c.is_ascii_hexdigit()));
+        told.push_str(if is_version { "@VERSION" } else { "@" });
+        told.push_str(if is_version { &part[8..] } else { part });
+    }
+    told
 }
