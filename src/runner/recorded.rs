@@ -3,7 +3,7 @@
 use super::given::grants;
 use super::{AgentRunner, Report, RunnerError};
 use crate::core::id::RunId;
-use crate::core::run::{Input, Resume, Status};
+use crate::core::run::{Input, Resume};
 use crate::driver::Progress;
 
 impl AgentRunner {
@@ -18,20 +18,10 @@ impl AgentRunner {
             let events = self.received(run, journal.run(), &input)?;
             let grants = grants(&journal, &events, self.inner.ports.clock.now());
             self.keep(run, wholes).await?;
-            // Whoever drives it here tells the watchers, in order; a driver that is about to rest looks no more.
-            let is_running = journal.run().status() == Status::Running;
-            let driven_here = self.inner.driving.driven(run).filter(|_| is_running);
-            if driven_here.is_some() {
-                journal.mute();
-            }
-            journal.stage_all(events)?;
-            if journal.post().await? == Progress::CaughtUp {
+            if self.write_beside(&mut journal, events).await? == Progress::CaughtUp {
                 continue;
             }
             self.remember(&grants).await;
-            if let Some(driven) = driven_here {
-                driven.hint.wake();
-            }
             return Ok(Report::of(run.clone(), journal.run()));
         }
     }
