@@ -4,6 +4,7 @@
 //! nothing is granted is remembered, too, but more briefly; a grant that is given here counts at once.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -24,8 +25,14 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 /// Remembers what covers a tool for a while and asks another cache, in one batch, for what it does not remember.
 pub struct CachedApprovals {
     inner: Arc<dyn ApprovalCache>,
-    found: Cache<(Asker, Guarded), Arc<[Granted]>>,
+    found: Cache<Question, Arc<[Granted]>>,
+    /// How often something was granted or taken back here. What was asked before then is asked again: an answer that was
+    /// under way meanwhile is remembered for an age that is over.
+    age: AtomicU64,
 }
+
+/// What was asked, and in which age.
+type Question = (u64, Asker, Guarded);
 
 /// For how long an answer may be used.
 struct Lifetimes {
@@ -33,9 +40,26 @@ struct Lifetimes {
     nothing: Duration,
 }
 
-impl Expiry<(Asker, Guarded), Arc<[Granted]>> for Lifetimes {
-    fn expire_after_create(&self, _: &(Asker, Guarded), found: &Arc<[Granted]>, _: Instant) -> Option<Duration> {
-        Some(if found.is_empty() { self.nothing } else { self.granted })
+impl Lifetimes {
+    fn of(&self, found: &[Granted]) -> Duration {
+        if found.is_empty() { self.nothing } else { self.granted }
+    }
+}
+
+impl Expiry<Question, Arc<[Granted]>> for Lifetimes {
+    fn expire_after_create(&self, _: &Question, found: &Arc<[Granted]>, _: Instant) -> Option<Duration> {
+        Some(self.of(found))
+    }
+
+    /// What takes the place of an answer that is over lives as long as any other.
+    fn expire_after_update(
+        &self,
+        _: &Question,
+        found: &Arc<[Granted]>,
+        _: Instant,
+        _: Option<Duration>,
+    ) -> Option<Duration> {
+        Some(self.of(found))
     }
 }
 
@@ -45,16 +69,23 @@ impl CachedApprovals {
     /// elsewhere be overlooked. About 100,000 answers are kept; what is dropped is asked again.
     pub fn new(inner: Arc<dyn ApprovalCache>, granted: Duration, nothing: Duration) -> Self {
         let lifetimes = Lifetimes { granted: granted.min(LONGEST), nothing: nothing.min(granted).min(LONGEST) };
-        Self { inner, found: Cache::builder().max_capacity(REMEMBERED).expire_after(lifetimes).build() }
+        let found = Cache::builder().max_capacity(REMEMBERED).expire_after(lifetimes).build();
+        Self { inner, found, age: AtomicU64::new(0) }
+    }
+
+    /// Forgets what was found: something changed.
+    fn forget(&self) {
+        self.age.fetch_add(1, Ordering::AcqRel);
     }
 }
 
 #[async_trait]
 impl ApprovalCache for CachedApprovals {
     async fn granted(&self, asker: &Asker, tools: &[Guarded], now: Timestamp) -> Result<Vec<Granted>, StoreError> {
+        let age = self.age.load(Ordering::Acquire);
         let (mut granted, mut missed) = (Vec::new(), Vec::new());
         for guarded in tools {
-            match self.found.get(&(asker.clone(), guarded.clone())).await {
+            match self.found.get(&(age, asker.clone(), guarded.clone())).await {
                 Some(found) => granted.extend(found.iter().cloned()),
                 None => missed.push(guarded.clone()),
             }
@@ -63,7 +94,7 @@ impl ApprovalCache for CachedApprovals {
             let fresh = self.inner.granted(asker, &missed, now).await?;
             for guarded in missed {
                 let of_it = fresh.iter().filter(|granted| granted.tool == guarded.tool).cloned().collect();
-                self.found.insert((asker.clone(), guarded), of_it).await;
+                self.found.insert((age, asker.clone(), guarded), of_it).await;
             }
             granted.extend(fresh);
         }
@@ -78,7 +109,7 @@ impl ApprovalCache for CachedApprovals {
 
     async fn grant(&self, grant: &Grant) -> Result<(), StoreError> {
         self.inner.grant(grant).await?;
-        self.found.invalidate_all();
+        self.forget();
         Ok(())
     }
 
@@ -88,7 +119,7 @@ impl ApprovalCache for CachedApprovals {
 
     async fn revoke(&self, grant: &GrantId, revoked: &Revoked) -> Result<Option<Grant>, StoreError> {
         let known = self.inner.revoke(grant, revoked).await?;
-        self.found.invalidate_all();
+        self.forget();
         Ok(known)
     }
 }

@@ -8,6 +8,8 @@ use crate::core::tool::{Origin, ToolName};
 /// Writes down every question, and refuses the ones that need not be asked.
 #[derive(Default)]
 struct Ledger {
+    /// Answers are held back until there is room.
+    slow: Option<tokio::sync::Semaphore>,
     grants: Mutex<Vec<Grant>>,
     questions: Mutex<Vec<Vec<Guarded>>>,
     broken: Mutex<bool>,
@@ -41,15 +43,21 @@ impl ApprovalCache for Ledger {
         self.check()?;
         assert!(!tools.is_empty(), "a question about nothing");
         self.questions.lock().unwrap().push(tools.to_vec());
-        let grants = self.grants.lock().unwrap();
-        let covering = |tool: &Guarded| {
-            let of_it = grants.iter().filter(|grant| grant.definition == tool.definition);
-            of_it
-                .filter(|grant| grant.holds(now) && grant.is_of(asker))
-                .map(|grant| grant.granted(&tool.tool))
-                .collect()
+        let answer = {
+            let grants = self.grants.lock().unwrap();
+            let covering = |tool: &Guarded| {
+                let of_it = grants.iter().filter(|grant| grant.definition == tool.definition);
+                of_it
+                    .filter(|grant| grant.holds(now) && grant.is_of(asker))
+                    .map(|grant| grant.granted(&tool.tool))
+                    .collect()
+            };
+            tools.iter().flat_map(|tool| -> Vec<Granted> { covering(tool) }).collect()
         };
-        Ok(tools.iter().flat_map(|tool| -> Vec<Granted> { covering(tool) }).collect())
+        if let Some(slow) = &self.slow {
+            slow.acquire().await.unwrap().forget();
+        }
+        Ok(answer)
     }
 
     async fn hold(&self, grants: &[GrantId], now: Timestamp) -> Result<Vec<bool>, StoreError> {
@@ -165,6 +173,24 @@ async fn a_grant_revoked_here_is_gone_at_once() {
     assert_eq!(found(&cache, &["a"]).await, ["a"]);
     cache.revoke(&"a".into(), &Revoked { at: now(), by: "ada".into() }).await.unwrap();
     assert_eq!(found(&cache, &["a"]).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn an_answer_that_was_under_way_when_something_was_granted_here_is_not_remembered() {
+    let ledger = Arc::new(Ledger { slow: Some(tokio::sync::Semaphore::new(0)), ..Ledger::default() });
+    let cache = Arc::new(CachedApprovals::new(ledger.clone(), HOUR, HOUR));
+    let early = tokio::spawn({
+        let cache = cache.clone();
+        async move { found(&cache, &["a"]).await }
+    });
+    while ledger.questions().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    cache.grant(&grant("a")).await.unwrap();
+    ledger.slow.as_ref().unwrap().add_permits(2);
+
+    assert_eq!(early.await.unwrap(), [""; 0]);
+    assert_eq!(found(&cache, &["a"]).await, ["a"]);
 }
 
 #[tokio::test]
