@@ -1,6 +1,7 @@
 //! Standing approvals: written once however often they are given, revoked once, found by the definition they cover.
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use sqlx::sqlite::{SqliteConnection, SqlitePool};
 
 use super::writer::Write;
@@ -46,6 +47,11 @@ pub(super) async fn all(db: &SqlitePool) -> Result<Vec<Row>, sqlx::Error> {
     sqlx::query_as(ALL).fetch_all(db).await
 }
 
+/// With all its digits: text without them does not sort by time.
+fn sortable(at: Timestamp) -> String {
+    format!("{at:.9}")
+}
+
 /// Rows as grants again.
 pub(super) fn read(rows: Vec<Row>) -> Result<Vec<Grant>, StoreError> {
     let unreadable =
@@ -65,7 +71,7 @@ impl Write for Grant {
     async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
         let body = serde_json::to_string(self).map_err(|error| sqlx::Error::Encode(error.into()))?;
         let query = sqlx::query(GRANT).bind(self.id.as_str()).bind(&self.definition);
-        query.bind(self.created_at.to_string()).bind(body).execute(db).await?;
+        query.bind(sortable(self.created_at)).bind(body).execute(db).await?;
         Ok(())
     }
 }
