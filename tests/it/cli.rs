@@ -8,6 +8,7 @@ mod fallback;
 mod images;
 mod look;
 mod mcp;
+mod meanwhile;
 mod media;
 mod models;
 mod policy;
