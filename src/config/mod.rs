@@ -28,7 +28,7 @@ pub use access::{AuthSettings, ClientProof, ClientSettings, SigningAlgorithm};
 pub use error::{ConfigError, Fault};
 pub use external::external_tools_file;
 pub use mcp_file::mcp_servers_file;
-pub use policy::policy_file;
+pub use policy::{policy_file, policy_text};
 pub use schema::json_schema;
 pub use settings::{
     AgentSettings, Api, ContentMode, Durability, EnvelopeKeySettings, EnvelopeSettings, HttpModelSettings, KeyMaterial,

@@ -29,9 +29,14 @@ pub fn policy_file(path: &Path) -> Result<Policy, ConfigError> {
     read(yaml::read(path)?)
 }
 
+/// Reads a policy that does not stand in a file, and runs its examples. `name` is told where a file's path would be.
+pub fn policy_text(name: &str, text: &str) -> Result<Policy, ConfigError> {
+    read(Source::new(name, text))
+}
+
 /// The presets: `default`, `accept-edits`, `plan`, `bypass`.
 pub(super) fn presets() -> impl Iterator<Item = Result<Policy, ConfigError>> {
-    PRESETS.into_iter().map(|(name, text)| read(Source::new(name, text)))
+    PRESETS.into_iter().map(|(name, text)| policy_text(name, text))
 }
 
 fn read(source: Source) -> Result<Policy, ConfigError> {
