@@ -7,7 +7,6 @@ mod models;
 mod prices;
 mod servers;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +19,7 @@ use crate::core::run::Candidate;
 use crate::driver::{Agent, Fallback, ServerResults};
 use crate::mcp::{self, Servers};
 pub use crate::mcp::{ServerState, ServerStatus};
-use crate::ports::{ApprovalCache, EventSink, ModelIdentity, RunStore};
+use crate::ports::{ApprovalCache, EventSink, RunStore};
 use crate::runner::envelope::KeyError;
 use crate::runner::{AgentRunner, RunnerError, Sampler};
 use crate::stores::{Durability, MemoryStore, SqliteStore};
@@ -29,7 +28,7 @@ use crate::validation::SchemaValidator;
 pub use access::{AccessError, Login, login, logout};
 pub use envelopes::check_envelope_keys;
 pub use kinds::{kind_of, model_of_kind};
-pub use models::{Models, open as open_models};
+pub use models::{Models, identities, open as open_models};
 pub use prices::{IdleCostLimit, Pricing, idle_cost_limits};
 pub use servers::ToolServers;
 
@@ -343,10 +342,7 @@ fn open_spans(settings: &Settings, models: &Models) -> Result<(Option<Spans>, Sa
     let Some(export) = export.resolve(env).map_err(|error| unusable(error.to_string()))? else {
         return Ok((None, sampler));
     };
-    let identities: BTreeMap<ModelName, ModelIdentity> =
-        models.iter().map(|(name, model)| (name.clone(), model.identity().clone())).collect();
-    let identity_of = Arc::new(move |name: &ModelName| identities.get(name).cloned());
-    let sink = Arc::new(SpanSink::start(&export, identity_of).map_err(|error| unusable(error.to_string()))?);
+    let sink = Arc::new(SpanSink::start(&export, identities(models)).map_err(|error| unusable(error.to_string()))?);
     let aside = Arc::new(Aside::new(sink.clone()).map_err(|error| unusable(error.to_string()))?);
     Ok((Some(Spans { aside, sink }), sampler))
 }

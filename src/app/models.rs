@@ -10,7 +10,8 @@ use crate::core::id::ModelName;
 use crate::models::scripted::{Script, ScriptedModel};
 use crate::models::unusable::Unusable;
 use crate::models::{self, anthropic, gemini, openai_chat, openai_images, openai_responses};
-use crate::ports::Model;
+use crate::ports::{Model, ModelIdentity};
+use crate::telemetry::spans::IdentityOf;
 
 /// The models of a configuration, by name.
 pub type Models = BTreeMap<ModelName, Arc<dyn Model>>;
@@ -24,6 +25,13 @@ pub fn open(settings: &Settings) -> Result<Models, AppError> {
         models.insert(name.clone(), pricing.applied_to(model));
     }
     Ok(models)
+}
+
+/// What each of these models is called by those who know it; spans say it.
+pub fn identities(models: &Models) -> IdentityOf {
+    let known: BTreeMap<ModelName, ModelIdentity> =
+        models.iter().map(|(name, model)| (name.clone(), model.identity().clone())).collect();
+    Arc::new(move |name: &ModelName| known.get(name).cloned())
 }
 
 /// What makes a model of that kind.

@@ -16,3 +16,4 @@ mod put_aside;
 mod resume;
 mod run;
 mod settings;
+mod trace;

@@ -8,6 +8,7 @@ mod fork;
 mod list;
 mod recover;
 mod show;
+mod trace;
 
 use clap::{Args, Subcommand};
 
@@ -20,13 +21,14 @@ Examples:
   toolgate runs list --status pending
   toolgate runs show last
   toolgate runs explain last
+  toolgate runs trace last
   toolgate runs events last --follow
   toolgate runs cancel run_0199… --reason \"wrong customer\"
   toolgate runs fork last --message \"And the other order?\"
 
 RUN is an id, a unique beginning or end of one, or `last`.";
 
-/// List, show, explain, follow, cancel, fork, export and recover runs
+/// List, show, explain, trace, follow, cancel, fork, export and recover runs
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Runs {
@@ -39,6 +41,7 @@ enum Command {
     List(list::List),
     Show(show::Show),
     Explain(explain::Explain),
+    Trace(trace::TraceOf),
     Events(events::Events),
     Cancel(cancel::Cancel),
     Fork(Box<fork::Fork>),
@@ -52,6 +55,7 @@ impl Runs {
             Command::List(command) => command.execute(out).await,
             Command::Show(command) => command.execute(out).await,
             Command::Explain(command) => command.execute(out).await,
+            Command::Trace(command) => command.execute(out).await,
             Command::Events(command) => command.execute(out).await,
             Command::Cancel(command) => command.execute(out).await,
             Command::Fork(command) => command.execute(out).await,
@@ -67,6 +71,7 @@ impl Runs {
             Command::List(_)
             | Command::Show(_)
             | Command::Explain(_)
+            | Command::Trace(_)
             | Command::Events(_)
             | Command::Cancel(_)
             | Command::Export(_)

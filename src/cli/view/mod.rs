@@ -10,6 +10,7 @@ mod spent;
 mod story;
 #[cfg(test)]
 mod tests;
+mod waterfall;
 mod words;
 
 pub(super) use approval::{because, by_way_of, circumstances, clock, origin, pretty, term};
@@ -19,6 +20,7 @@ pub(super) use owed::{Again, what_is_owed};
 pub(super) use picture::Picture;
 pub(super) use spent::{Gaps, Spent, dollars, tokens};
 pub(super) use story::{Answer, Shown, Story};
+pub(super) use waterfall::Waterfall;
 pub(super) use words::{in_words, left_out_line, media_line};
 
 use super::paint::Paint;

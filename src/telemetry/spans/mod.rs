@@ -15,7 +15,7 @@ mod execution;
 mod guardrail;
 mod llm;
 mod messages;
-mod names;
+pub(crate) mod names;
 mod projector;
 mod span;
 mod tool;

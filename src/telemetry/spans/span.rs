@@ -40,6 +40,29 @@ pub struct Span {
     pub events: Vec<SpanEvent>,
 }
 
+impl Span {
+    /// What an attribute says.
+    pub fn attribute(&self, name: &str) -> Option<&Value> {
+        self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    /// What an attribute says, if that is text.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        match self.attribute(name)? {
+            Value::Text(text) => Some(text),
+            Value::Texts(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_) => None,
+        }
+    }
+
+    /// What an attribute says, if that is a whole number.
+    pub fn int(&self, name: &str) -> Option<i64> {
+        match self.attribute(name)? {
+            Value::Int(number) => Some(*number),
+            Value::Text(_) | Value::Texts(_) | Value::Float(_) | Value::Bool(_) => None,
+        }
+    }
+}
+
 /// The span above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Parent {

@@ -1,0 +1,75 @@
+//! `toolgate runs trace`: the spans of a run, from its journal alone.
+
+use std::sync::Arc;
+
+use clap::Args;
+
+use crate::app::{App, identities};
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::find::find;
+use crate::cli::output::Output;
+use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::view::{Look, Waterfall};
+use crate::core::id::RunId;
+use crate::core::run::{Event, Recorded, Started};
+use crate::core::trace::Trace;
+use crate::telemetry::spans::{Span, SpanContent, project};
+
+/// Show the spans of a run as a waterfall, without any collector
+#[derive(Args, Debug)]
+pub(super) struct TraceOf {
+    /// The run: its id, a unique beginning or end of it, or `last`
+    run: String,
+
+    #[command(flatten)]
+    config: ConfigFlag,
+
+    /// Prints each span as a line of JSON, with everything an export would carry
+    #[arg(long)]
+    json: bool,
+}
+
+impl TraceOf {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let app = setup::open(setup::settings(&self.config)?).await?;
+        let traced = self.trace(&app, out).await;
+        crate::cli::close(app, out).await;
+        traced.map(|()| Exit::Done)
+    }
+
+    async fn trace(&self, app: &App, out: &mut Output) -> Result<(), CliError> {
+        let run = find(app, &self.run).await?;
+        let journal = app.runner.journal(&run).await?;
+        if self.json {
+            spans(app, &run, journal, SpanContent::default()).iter().for_each(|span| out.json(span));
+            return Ok(());
+        }
+        // What was said is nowhere in the picture.
+        let silent = SpanContent { hide_inputs: true, hide_outputs: true, ..SpanContent::default() };
+        let look = Look { paint: out.paint(), width: out.width() };
+        Waterfall::of(spans(app, &run, journal, silent)).draw(look).iter().for_each(|line| out.line(line));
+        Ok(())
+    }
+}
+
+/// The spans of a journal, whether or not they were exported when they happened.
+fn spans(app: &App, run: &RunId, journal: Vec<Recorded>, content: SpanContent) -> Vec<Span> {
+    let journal: Vec<Recorded> = journal.into_iter().map(recorded_as_sampled).collect();
+    project(run, &journal, content, identities(&app.models))
+}
+
+fn recorded_as_sampled(recorded: Recorded) -> Recorded {
+    let sampled = |trace: &Trace| Trace { sampled: true, ..trace.clone() };
+    let event = match recorded.event {
+        Event::Started(started) => {
+            let trace = sampled(&started.trace);
+            Event::Started(Arc::new(Started { trace, ..Started::clone(&started) }))
+        }
+        Event::Resumed { trace } => Event::Resumed { trace: sampled(&trace) },
+        // Only the two that begin an execution know its trace.
+        #[expect(clippy::wildcard_enum_match_arm, reason = "see above")]
+        other => other,
+    };
+    Recorded { event, ..recorded }
+}

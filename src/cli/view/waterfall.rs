@@ -1,0 +1,253 @@
+//! The spans of a run as a waterfall: one line a span, each execution on a time axis of its own, and between executions
+//! how long the run waited. Waiting for people and applications is no span's time.
+
+use jiff::Timestamp;
+
+use super::{Look, clock};
+use crate::cli::paint::Paint;
+use crate::cli::text::{count, duration, one_line};
+use crate::core::trace::TraceId;
+use crate::telemetry::spans::{Span, Status, names};
+
+/// Columns for how long a span took.
+const TOOK: usize = 12;
+
+/// Columns for what else there is to say, where the terminal is wide enough.
+const REMARK: usize = 22;
+
+/// The spans of a run, by execution.
+#[derive(Debug)]
+pub(in crate::cli) struct Waterfall(Vec<Execution>);
+
+/// A trace: its root, and what stands below it by when it began.
+#[derive(Debug)]
+struct Execution {
+    root: Span,
+    below: Vec<Span>,
+}
+
+/// Where the columns are.
+#[derive(Clone, Copy)]
+struct Columns {
+    label: usize,
+    bar: usize,
+    remark: usize,
+}
+
+/// The time that a bar's columns stand for.
+#[derive(Clone, Copy)]
+struct Axis {
+    start: Timestamp,
+    micros: u128,
+}
+
+impl Waterfall {
+    /// Sorts spans into executions, which are told in the order in which they began.
+    pub(in crate::cli) fn of(spans: Vec<Span>) -> Self {
+        let is_root = |span: &Span| span.parent.is_none_or(|parent| parent.remote);
+        let (roots, mut children): (Vec<Span>, Vec<Span>) = spans.into_iter().partition(is_root);
+        children.sort_by_key(|span| (span.start, span.end));
+        let mut executions: Vec<Execution> =
+            roots.into_iter().map(|root| Execution { root, below: Vec::new() }).collect();
+        executions.sort_by_key(|execution| execution.root.start);
+        for child in children {
+            let of = |trace: TraceId| move |execution: &&mut Execution| execution.root.trace == trace;
+            if let Some(execution) = executions.iter_mut().find(of(child.trace)) {
+                execution.below.push(child);
+            }
+        }
+        Self(executions)
+    }
+
+    /// One line a span.
+    pub(in crate::cli) fn draw(&self, look: Look) -> Vec<String> {
+        let columns = self.columns(look.width);
+        let mut lines = Vec::new();
+        for (index, execution) in self.0.iter().enumerate() {
+            if let Some(before) = index.checked_sub(1).and_then(|before| self.0.get(before)) {
+                lines.push(between(&before.root, &execution.root, look.paint));
+            }
+            lines.extend(execution.draw(columns, (index + 1, self.0.len()), look.paint));
+        }
+        lines
+    }
+
+    fn columns(&self, width: usize) -> Columns {
+        let spans = self.0.iter().flat_map(|execution| std::iter::once(&execution.root).chain(&execution.below));
+        let longest = spans.map(|span| span.name.chars().count() + 2).max().unwrap_or_default();
+        let label = longest.clamp(12, (width / 3).max(12));
+        let remark = if width >= 80 { REMARK } else { 0 };
+        Columns { label, bar: width.saturating_sub(label + 1 + TOOK + remark).max(8), remark }
+    }
+}
+
+impl Execution {
+    fn draw(&self, columns: Columns, (number, all): (usize, usize), paint: Paint) -> Vec<String> {
+        let Span { trace, start, .. } = &self.root;
+        let which = if all > 1 { format!("execution {number} of {all} · ") } else { String::new() };
+        let spans = count(self.below.len() + 1, "span");
+        let mut lines = vec![format!("{which}{} · {spans} · trace {trace}", clock(*start))];
+        let axis = Axis::of(&self.root);
+        lines.push(line("", &self.root, axis, columns, paint));
+        for (index, span) in self.below.iter().enumerate() {
+            let branch = if index + 1 == self.below.len() { "└ " } else { "├ " };
+            lines.push(line(branch, span, axis, columns, paint));
+        }
+        lines
+    }
+}
+
+impl Axis {
+    fn of(root: &Span) -> Self {
+        Self { start: root.start, micros: micros(root.start, root.end).max(1) }
+    }
+
+    /// The columns that a span takes: at least one, within `width`.
+    fn place(self, span: &Span, width: usize) -> (usize, usize) {
+        let column = |at: Timestamp| {
+            let share = micros(self.start, at).min(self.micros) * width as u128 / self.micros;
+            usize::try_from(share).unwrap_or(width)
+        };
+        let from = column(span.start).min(width.saturating_sub(1));
+        (from, column(span.end).max(from + 1) - from)
+    }
+}
+
+fn line(branch: &str, span: &Span, axis: Axis, columns: Columns, paint: Paint) -> String {
+    let name = one_line(&span.name, columns.label - branch.chars().count());
+    let label = format!("{:columns$}", format!("{branch}{name}"), columns = columns.label);
+    let (before, long) = axis.place(span, columns.bar);
+    let bar = painted(span, paint, &"█".repeat(long));
+    let took = duration(u64::try_from(micros(span.start, span.end) / 1000).unwrap_or(u64::MAX));
+    let after = columns.bar - before - long;
+    let line = format!("{label} {}{bar}{}{took:>TOOK$}", " ".repeat(before), " ".repeat(after));
+    match remark(span, paint).filter(|_| columns.remark > 0) {
+        Some(remark) => format!("{line}  {remark}"),
+        None => line,
+    }
+}
+
+/// The colour of a kind of span; what failed is red.
+fn painted(span: &Span, paint: Paint, bar: &str) -> String {
+    if matches!(span.status, Status::Error(_)) {
+        return paint.red(bar);
+    }
+    match span.text(names::SPAN_KIND) {
+        Some("LLM") => paint.cyan(bar),
+        Some("TOOL") => paint.green(bar),
+        Some("GUARDRAIL") => paint.yellow(bar),
+        Some(_) | None => paint.dim(bar),
+    }
+}
+
+/// What went wrong, or what was used.
+fn remark(span: &Span, paint: Paint) -> Option<String> {
+    let room = REMARK - 2;
+    if matches!(span.status, Status::Error(_)) {
+        let word = span.text(names::ERROR_TYPE).unwrap_or("failed");
+        return Some(paint.red(one_line(&format!("✗ {word}"), room)));
+    }
+    if let Some(why) = span.text(names::PUT_ASIDE) {
+        return Some(paint.yellow(one_line(why, room)));
+    }
+    let tokens = (span.int(names::TOKENS_PROMPT), span.int(names::TOKENS_COMPLETION));
+    let (Some(prompt), Some(completion)) = tokens else { return None };
+    Some(paint.dim(one_line(&format!("{prompt} → {completion} tokens"), room)))
+}
+
+/// What lay between two executions.
+fn between(before: &Span, next: &Span, paint: Paint) -> String {
+    let gap = duration(u64::try_from(micros(before.end, next.start) / 1000).unwrap_or(u64::MAX));
+    let what = match before.text(names::RUN_OUTCOME) {
+        Some("pending") => format!("· waited {gap} for an answer"),
+        Some(_) | None => format!("· {gap} until it was taken up again"),
+    };
+    paint.yellow(what)
+}
+
+fn micros(from: Timestamp, to: Timestamp) -> u128 {
+    u128::try_from(to.duration_since(from).as_micros()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::trace::SpanId;
+    use crate::telemetry::spans::{Kind, Parent, Value};
+
+    /// A span of trace `trace`, from one millisecond to another; the root has number 0.
+    fn span(trace: u8, number: u8, name: &str, (start, end): (i64, i64)) -> Span {
+        let at = |ms: i64| Timestamp::from_millisecond(ms).unwrap();
+        Span {
+            trace: TraceId([trace; 16]),
+            id: SpanId([number; 8]),
+            parent: (number > 0).then_some(Parent { id: SpanId([0; 8]), remote: false }),
+            state: None,
+            links: Vec::new(),
+            name: name.to_owned(),
+            kind: Kind::Internal,
+            start: at(start),
+            end: at(end),
+            status: Status::Ok,
+            attributes: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
+    fn saying(span: Span, attributes: &[(&str, Value)]) -> Span {
+        let attributes = attributes.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        Span { attributes, ..span }
+    }
+
+    fn drawn(spans: Vec<Span>, width: usize) -> Vec<String> {
+        Waterfall::of(spans).draw(Look { paint: Paint::Plain, width })
+    }
+
+    #[test]
+    fn each_execution_has_an_axis_of_its_own_and_what_lay_between_is_said() {
+        let pending = [(names::RUN_OUTCOME, Value::Text("pending".into()))];
+        let tokens = [(names::TOKENS_PROMPT, Value::Int(812)), (names::TOKENS_COMPLETION, Value::Int(34))];
+        let failed = saying(
+            span(2, 1, "execute_tool x", (61_000, 62_000)),
+            &[(names::ERROR_TYPE, Value::Text("timeout".into()))],
+        );
+        let spans = vec![
+            saying(span(1, 1, "chat m", (0, 500)), &tokens),
+            saying(span(1, 0, "invoke_agent a", (0, 1_000)), &pending),
+            Span { status: Status::Error("late".into()), ..failed },
+            span(2, 0, "invoke_agent a", (61_000, 62_000)),
+        ];
+        assert_eq!(
+            drawn(spans, 80),
+            [
+                "execution 1 of 2 · 1970-01-01 00:00:00 UTC · 2 spans · trace 01010101010101010101010101010101",
+                "invoke_agent a   █████████████████████████████       1.0 s",
+                "└ chat m         ██████████████                     500 ms  812 → 34 tokens",
+                "· waited 1 min 0 s for an answer",
+                "execution 2 of 2 · 1970-01-01 00:01:01 UTC · 2 spans · trace 02020202020202020202020202020202",
+                "invoke_agent a   █████████████████████████████       1.0 s",
+                "└ execute_tool x █████████████████████████████       1.0 s  ✗ timeout",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_took_no_time_is_seen_all_the_same_and_nothing_is_wider_than_the_terminal() {
+        for width in [40, 60, 79, 80, 200] {
+            let spans = vec![
+                span(1, 0, "invoke_agent with quite a long name indeed", (0, 1_000_000)),
+                span(1, 1, "approval", (1_000_000, 1_000_000)),
+                span(1, 2, "execute_tool mcp_server_with_a_long_name", (0, 1)),
+            ];
+            let lines = drawn(spans, width);
+            assert!(lines[1..].iter().all(|line| line.chars().count() <= width), "{width}: {lines:#?}");
+            assert!(lines[1..].iter().all(|line| line.contains('█')), "{width}: {lines:#?}");
+        }
+    }
+
+    #[test]
+    fn a_run_in_which_nothing_took_time_is_drawn_as_well() {
+        let lines = drawn(vec![span(1, 0, "invoke_agent a", (5, 5))], 60);
+        assert!(lines[1].contains("█") && lines[1].ends_with("0 ms"), "{lines:#?}");
+    }
+}

@@ -1,0 +1,48 @@
+//! The waterfall of a run, drawn from its journal.
+
+use super::desk::Desk;
+
+const NOTE: &str = "
+turns:
+  - { calls: [{ id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: late } }] }
+  - { say: done }
+";
+
+#[test]
+fn a_run_that_waited_is_drawn_as_two_executions_with_the_wait_between_them() {
+    let desk = Desk::playing(NOTE);
+    desk.toolgate(&["run", "Note it"]).expect(10);
+    desk.toolgate(&["approvals", "approve", "last", "note"]).expect(0);
+
+    let drawn = desk.toolgate(&["runs", "trace", "last"]).expect(0).out;
+
+    let begins: Vec<&str> = drawn.lines().map(|line| line.split(['█', '·']).next().unwrap().trim()).collect();
+    let expected = [
+        "execution 1 of 2",
+        "invoke_agent desk",
+        "└ chat played",
+        "",
+        "execution 2 of 2",
+        "invoke_agent desk",
+        "├ approval",
+        "├ execute_tool mcp_shop_add_note",
+        "└ chat played",
+    ];
+    assert_eq!(begins, expected, "{drawn}");
+    assert!(drawn.contains("· waited ") && drawn.contains(" for an answer"), "{drawn}");
+}
+
+#[test]
+fn what_no_collector_was_sent_can_be_seen_all_the_same() {
+    let desk = Desk::playing("turns: [{ say: done }]");
+    let ran = desk.command(&["run", "Go"]).env("OTEL_TRACES_SAMPLER", "always_off").output().unwrap();
+    assert!(ran.status.success());
+
+    let spans = desk.toolgate(&["runs", "trace", "last", "--json"]).expect(0).json_lines();
+
+    let names: Vec<&str> = spans.iter().map(|span| span["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["chat played", "invoke_agent desk"]);
+    let attribute =
+        |name: &str| spans[1]["attributes"].as_array().unwrap().iter().find(|pair| pair[0] == name).cloned();
+    assert_eq!(attribute("input.value").unwrap()[1], "Go");
+}
