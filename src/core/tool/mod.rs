@@ -16,6 +16,7 @@ mod summary;
 mod task;
 mod tier;
 mod toolset;
+mod visible;
 
 pub use ask::{Ask, Choice};
 pub use builtin::Builtin;
@@ -29,7 +30,8 @@ pub use problem::Problem;
 pub use question::{Action, InputNeeded, Question, Reaction, Reactions};
 pub use reply::CallReply;
 pub use result::{Kept, KeptForm};
-pub use summary::{is_suspicious, summary, visible};
+pub use summary::summary;
 pub use task::TaskHandle;
 pub use tier::{Tier, TierMode, top_tier};
 pub use toolset::{LeftOut, Pins, ServerTools, Toolset, ToolsetRules};
+pub use visible::{is_suspicious, needs_escaping, visible};

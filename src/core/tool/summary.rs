@@ -1,30 +1,32 @@
-//! A call in one line, for a person who is to decide about it. Nothing in it can pretend to be something else: what cannot
-//! be seen, or turns the direction of text, is shown by its code.
+//! A call in one line, for a person who is to decide about it.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::{Arguments, Origin};
+use super::{Arguments, Origin, visible};
 
-/// Longer values are cut in the middle of the line, not the line at its end: every argument is named.
+/// Long names and values are cut where they stand, and not the line at its end: what follows a long value is still seen.
+const NAME_CHARS: usize = 40;
 const VALUE_CHARS: usize = 60;
+/// So many arguments are named. Of the others it is said how many there are.
 const MOST_ARGUMENTS: usize = 8;
 
-/// `server: tool(name: value, ...)`.
+/// `server: tool(name: value, ...)`, with what hides or turns text around shown by its code. A glance, and not the whole
+/// call: long names and values are cut, and after eight arguments the others are counted.
 pub fn summary(origin: &Origin, arguments: &Arguments) -> String {
     let mut line = match origin {
-        Origin::Mcp { server, tool } => format!("{}: {}", visible(server.as_str()), visible(tool)),
-        Origin::External { tool } | Origin::Builtin { tool } => visible(tool),
+        Origin::Mcp { server, tool } => format!("{}: {}", name(server.as_str()), name(tool)),
+        Origin::External { tool } | Origin::Builtin { tool } => name(tool),
     };
     line.push('(');
     match arguments {
-        Arguments::Malformed(text) => line.push_str(&short(text)),
+        Arguments::Malformed(text) => line.push_str(&short(text, VALUE_CHARS)),
         Arguments::Object(object) => {
-            for (index, (name, value)) in object.iter().take(MOST_ARGUMENTS).enumerate() {
+            for (index, (key, value)) in object.iter().take(MOST_ARGUMENTS).enumerate() {
                 let comma = if index > 0 { ", " } else { "" };
                 // Writing to a String cannot fail.
-                let _ = write!(line, "{comma}{}: {}", visible(name), short(&in_words(value)));
+                let _ = write!(line, "{comma}{}: {}", name(key), short(&in_words(value), VALUE_CHARS));
             }
             if object.len() > MOST_ARGUMENTS {
                 let _ = write!(line, ", and {} more", object.len() - MOST_ARGUMENTS);
@@ -33,36 +35,6 @@ pub fn summary(origin: &Origin, arguments: &Arguments) -> String {
     }
     line.push(')');
     line
-}
-
-/// Text as it can be shown: control, format and look-alike white space characters by their codes.
-pub fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match is_hidden(c) {
-            true => {
-                let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
-            }
-            false => shown.push(c),
-        }
-    }
-    shown
-}
-
-/// Whether a name mixes letters that look alike, or holds any that are not ASCII: then it deserves a second look.
-pub fn is_suspicious(name: &str) -> bool {
-    !name.is_ascii()
-}
-
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || (c.is_whitespace() && c != ' ')
-        || matches!(
-            u32::from(c),
-            0xad | 0x34f | 0x61c | 0x115f..=0x1160 | 0x17b4..=0x17b5 | 0x180b..=0x180f | 0x200b..=0x200f
-                | 0x202a..=0x202e | 0x2060..=0x206f | 0x3164 | 0xfe00..=0xfe0f | 0xfeff | 0xffa0 | 0xfff0..=0xfffb
-                | 0x1d173..=0x1d17a | 0xe0000..=0xe0fff
-        )
 }
 
 fn in_words(value: &Value) -> String {
@@ -77,10 +49,14 @@ fn in_words(value: &Value) -> String {
     }
 }
 
-fn short(text: &str) -> String {
+fn name(text: &str) -> String {
+    short(text, NAME_CHARS)
+}
+
+fn short(text: &str, most: usize) -> String {
     let count = text.chars().count();
-    let shown = visible(&text.chars().take(VALUE_CHARS).collect::<String>());
-    if count > VALUE_CHARS { format!("{shown}… ({count} characters)") } else { shown }
+    let shown = visible(&text.chars().take(most).collect::<String>());
+    if count > most { format!("{shown}… ({count} characters)") } else { shown }
 }
 
 #[cfg(test)]
@@ -95,10 +71,19 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_told_in_one_line_with_every_argument_named() {
+    fn a_long_value_does_not_hide_the_arguments_behind_it() {
         assert_eq!(line(json!({"path": "/tmp/a", "n": 3})), r#"fs: write_file(path: "/tmp/a", n: 3)"#);
         let long = line(json!({"content": "x".repeat(5000), "path": "/etc/passwd"}));
         assert!(long.contains("5002 characters") && long.contains("/etc/passwd"), "{long}");
+        let long = line(json!({("a".repeat(5000)): 1, "path": "/etc/passwd"}));
+        assert!(long.contains("5000 characters") && long.contains("/etc/passwd") && long.len() < 200, "{long}");
+    }
+
+    #[test]
+    fn arguments_that_are_not_named_are_counted() {
+        let many: serde_json::Map<String, Value> = (0..12).map(|n| (format!("a{n:02}"), json!(n))).collect();
+        let told = line(many.into());
+        assert!(told.contains("a07: 7, and 4 more)") && !told.contains("a08"), "{told}");
     }
 
     #[test]
