@@ -144,10 +144,15 @@ impl Tool {
         output_schema: Option<&Value>,
         annotations: &Annotations,
     ) -> String {
-        json::hash(&json!({
-            "origin": origin, "endpoint": endpoint, "description": description, "input": input_schema, "output": output_schema,
+        let mut definition = json!({
+            "origin": origin, "description": description, "input": input_schema, "output": output_schema,
             "annotations": annotations,
-        }))
+        });
+        // Where there is no server to be reached, the hash is what it was before servers were told apart.
+        if let (Some(endpoint), Value::Object(members)) = (endpoint, &mut definition) {
+            members.insert("endpoint".to_owned(), endpoint.into());
+        }
+        json::hash(&definition)
     }
 
     /// Whether a call whose outcome is unknown may simply be made again (law 4): only when the operator trusts the

@@ -34,7 +34,7 @@ impl Difference {
 }
 
 impl Tool {
-    /// Where the definition of a tool differs from what it was. Empty if the hashes agree.
+    /// Where the definition of a tool differs from what it was. Empty if the hashes agree, and only then.
     pub fn differences(&self, now: &Self) -> Vec<Difference> {
         if self.hash == now.hash {
             return Vec::new();
@@ -51,6 +51,12 @@ impl Tool {
             ("server (the way it is reached)", self.endpoint.clone(), now.endpoint.clone()),
         ];
         let sides = sides.into_iter().map(|(what, was, is)| (what, json(was), json(is)));
-        sides.filter(|(_, was, is)| was != is).map(|(what, was, is)| Difference::new(what, &was, &is)).collect()
+        let differing = sides.filter(|(_, was, is)| was != is);
+        let found: Vec<_> = differing.map(|(what, was, is)| Difference::new(what, &was, &is)).collect();
+        match found.is_empty() {
+            // Something that is hashed and not shown, or a hash of other days.
+            true => vec![Difference::new("definition", &self.hash, &now.hash)],
+            false => found,
+        }
     }
 }
