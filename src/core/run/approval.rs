@@ -87,7 +87,7 @@ pub enum Coverage {
     Arguments,
 }
 
-/// What a decision is about. Another tool, another definition, other arguments or another reason to ask are another
+/// What a decision is about. Another question, another tool, another definition, other arguments or another reason to ask are another
 /// matter, and the decision does not hold for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Binding {
@@ -100,6 +100,10 @@ pub struct Binding {
     /// The policy that asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyMark>,
+    /// The position of the fact that asks: a call may be asked about more than once in the same words, and an answer is to
+    /// one question. 0 in journals that did not record it.
+    #[serde(default)]
+    pub event: u64,
 }
 
 /// A policy as it was at some time.

@@ -192,12 +192,13 @@ impl Debt {
     /// What a decision about it would be about; `None` unless it waits for one. Its digest is what whoever decides sends back
     /// as seen.
     pub fn binding(&self) -> Option<Binding> {
-        let Self::Approval { origin, definition, arguments, policy, .. } = self else { return None };
+        let Self::Approval { origin, definition, arguments, policy, event, .. } = self else { return None };
         Some(Binding {
             origin: origin.clone(),
             definition: definition.clone(),
             arguments: arguments.hash(),
             policy: policy.clone(),
+            event: *event,
         })
     }
 

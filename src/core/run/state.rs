@@ -236,6 +236,7 @@ impl Run {
             definition: tool.hash.clone(),
             arguments: edited.unwrap_or_else(|| call.arguments()).hash(),
             policy: policy.clone(),
+            event: call.term.event,
         })
     }
 
