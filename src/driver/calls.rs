@@ -1,5 +1,6 @@
 //! Step: run the calls of a tier, at servers and our own, all in flight together, each result journaled as it lands.
 
+use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use futures::{FutureExt, StreamExt};
 use serde_json::{Map, Value};
 
 use super::builtin::Errand;
+use super::drift::Compared;
 use super::interrupt::Waited;
 use super::{DriveError, Driver, Journal, Ports, Progress};
 use crate::core::id::{CallId, RunId};
@@ -22,6 +24,8 @@ use crate::ports::{Delta, McpCall, Update};
 struct Outgoing {
     id: CallId,
     tool: Arc<Tool>,
+    /// Whether it was sent before, so that nobody may say that it was not run.
+    was_sent: bool,
     /// What it is to do, if toolgate runs it itself.
     errand: Option<Errand>,
     limits: Limits,
@@ -36,15 +40,19 @@ struct Outgoing {
 impl Driver<'_> {
     pub(super) async fn run_tier(&mut self, journal: &mut Journal, calls: Vec<CallId>) -> Result<(), DriveError> {
         let Waited::Done(live) = self.live_tools(journal).await else { return journal.catch_up().await };
-        if self.stage_drift(journal, &live, &calls).await? {
-            return Ok(());
+        match self.record_drift(journal, &live, &calls).await? {
+            Compared::Same => {}
+            Compared::MovedOn => return Ok(()),
         }
+        let was_sent = |id: &&CallId| journal.run().call(id).is_some_and(|call| call.sent);
+        let again: BTreeSet<CallId> = calls.iter().filter(was_sent).cloned().collect();
         journal.stage(Event::CallsStarted { calls: calls.clone() })?;
         if journal.commit().await? == Progress::CaughtUp {
             return Ok(());
         }
         let deadline = self.time_left(journal);
-        let outgoing: Vec<Outgoing> = calls.iter().filter_map(|id| outgoing(journal.run(), id, deadline)).collect();
+        let outgoing = |id| outgoing(journal.run(), id, deadline, again.contains(id));
+        let outgoing: Vec<Outgoing> = calls.iter().filter_map(outgoing).collect();
         let run = journal.id().clone();
         let mut flight: FuturesUnordered<_> =
             outgoing.into_iter().map(|call| make(self.ports, &run, &live, call)).collect();
@@ -73,14 +81,14 @@ impl Driver<'_> {
     }
 }
 
-fn outgoing(run: &Run, id: &CallId, deadline: Option<Duration>) -> Option<Outgoing> {
+fn outgoing(run: &Run, id: &CallId, deadline: Option<Duration>, was_sent: bool) -> Option<Outgoing> {
     let call = run.call(id)?;
     let arguments = call.arguments().as_object()?.clone();
     let (tool, answered, trace) = (call.tool.clone()?, call.answered.clone(), run.call_context(id));
     let is_builtin = call.is_builtin();
     let errand = is_builtin.then(|| Errand::of(Builtin::of(&tool.origin), &arguments, run));
     let limits = run.started().spec.limits.clone();
-    Some(Outgoing { id: id.clone(), tool, errand, limits, arguments, trace, deadline, answered })
+    Some(Outgoing { id: id.clone(), tool, was_sent, errand, limits, arguments, trace, deadline, answered })
 }
 
 /// A result that was overtaken (the run was ended meanwhile) is dropped.
@@ -90,8 +98,8 @@ fn record(journal: &mut Journal, (call, reply): (CallId, CallReply)) -> Result<(
 }
 
 async fn make(ports: &Ports, run: &RunId, live: &Toolset, call: Outgoing) -> (CallId, CallReply) {
-    let reply = match (drift(&call.tool, live), &call.errand) {
-        (Some(drifted), _) => drifted.into(),
+    let reply = match (objection(&call.tool, live), &call.errand) {
+        (Some((kind, why)), _) => not_sent(kind, &why, call.was_sent).into(),
         (None, Some(errand)) => caught(async { ports.run_errand(errand).await.into() }).await,
         (None, None) => {
             let sent = async { ports.fit(run, &call.limits, &call.tool, send(ports, run, &call).await).await };
@@ -130,23 +138,38 @@ async fn send(ports: &Ports, run: &RunId, call: &Outgoing) -> CallReply {
     ports.servers.call(request, &show).await
 }
 
-/// A tool that is gone, is denied by now, or is no longer what the model was shown, is not called: it might do something
-/// else.
-fn drift(tool: &Tool, live: &Toolset) -> Option<Outcome> {
-    match live.get(tool.name.as_str()) {
-        Some(now) if now.verdict == Verdict::Deny => Some(Outcome::failed(
-            FailureKind::Unavailable,
-            "Not run: the policy has come to deny this tool since the call was allowed.",
-        )),
+/// Why a call is not sent: its tool is gone, is denied by now, or is no longer what the model was shown, so that it might
+/// do something else. A tool that goes by another name by now is the same tool.
+fn objection(tool: &Tool, live: &Toolset) -> Option<(FailureKind, String)> {
+    match live.by_origin(&tool.origin) {
+        Some(now) if now.verdict == Verdict::Deny => {
+            let why = "the policy has come to deny this tool since the call was allowed";
+            Some((FailureKind::Unavailable, why.to_owned()))
+        }
         Some(now) if now.hash == tool.hash => None,
-        Some(_) => Some(Outcome::failed(
-            FailureKind::Changed,
-            "Not run: the definition of this tool changed after you called it. Look at it again before you call it.",
-        )),
+        Some(_) => {
+            let why = "the definition of this tool changed after you called it. Look at it again before you call it";
+            Some((FailureKind::Changed, why.to_owned()))
+        }
         None => {
             let reason = live.left_out().iter().find(|left| left.server.as_ref() == tool.server());
             let why = reason.map_or("it is no longer offered", |left| left.reason.as_str());
-            Some(Outcome::failed(FailureKind::Unavailable, format!("Not run: the tool is not available: {why}")))
+            Some((FailureKind::Unavailable, format!("the tool is not available: {why}")))
         }
     }
+}
+
+/// What the model is told of a call that is not sent. Of one that was sent before nobody knows what became of it.
+pub(super) fn not_sent(kind: FailureKind, why: &str, was_sent: bool) -> Outcome {
+    let why = why.trim_end_matches('.');
+    Outcome::failed(
+        kind,
+        match was_sent {
+            false => format!("Not run: {why}."),
+            true => format!(
+                "Not sent again: {why}. The call was sent before, and nobody knows how it ended: it may or may not have taken \
+             effect."
+            ),
+        },
+    )
 }

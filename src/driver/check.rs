@@ -1,14 +1,18 @@
 //! Step: settle for each call of the tier whether it may run. Arguments first, so that no person is asked about a call
-//! that cannot run anyway; then the policy and what was granted before.
+//! that cannot run anyway; then the policy and what was granted before. An approved call that is answered outside comes by
+//! once more, before it is handed over.
+
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::calls::not_sent;
 use super::{DriveError, Driver, Journal};
-use crate::core::id::CallId;
+use crate::core::id::{CallId, GrantId};
 use crate::core::json;
 use crate::core::policy::{Judgement, Subject, Verdict};
 use crate::core::run::{Call, CallVerdict, Event, Rejection, Right, Run};
-use crate::core::tool::{Arguments, Ask, Builtin, Origin, Problem, Tool};
+use crate::core::tool::{Arguments, Ask, Builtin, FailureKind, Origin, Problem, Tool};
 use crate::ports::InputFindings;
 
 impl Driver<'_> {
@@ -16,13 +20,52 @@ impl Driver<'_> {
         for id in calls {
             let Some(call) = journal.run().call(id) else { continue };
             let Some(tool) = call.tool.clone() else { continue };
-            let verdict = match self.check_arguments(journal.run(), call, &tool).await {
-                Some(rejected) => rejected,
-                None => self.check_policy(journal.run(), call, &tool),
+            let event = match call.is_approved() {
+                true => self.check_approved(journal.run(), id, &tool).await,
+                false => self.check_call(journal.run(), id, call, &tool).await,
             };
-            journal.stage(Event::CallChecked { call: id.clone(), verdict })?;
+            journal.stage(event)?;
         }
         Ok(())
+    }
+
+    async fn check_call(&self, run: &Run, id: &CallId, call: &Call, tool: &Tool) -> Event {
+        let verdict = match self.check_arguments(run, call, tool).await {
+            Some(rejected) => rejected,
+            None => self.check_policy(run, call, tool).await,
+        };
+        match verdict {
+            // What may have taken effect is not told as not run.
+            CallVerdict::Rejected { message, .. } if call.sent => Event::CallCompleted {
+                call: id.clone(),
+                outcome: not_sent(FailureKind::Unavailable, &message, true).into(),
+                stderr: Vec::new(),
+            },
+            verdict @ (CallVerdict::Run { .. } | CallVerdict::Ask { .. } | CallVerdict::Rejected { .. }) => {
+                Event::CallChecked { call: id.clone(), verdict }
+            }
+        }
+    }
+
+    /// An approved call that is answered outside: it is handed over now, if it is what was approved. Its tool is part of the
+    /// run, or of this program, so that nobody else has to be asked what it is.
+    async fn check_approved(&self, run: &Run, id: &CallId, tool: &Arc<Tool>) -> Event {
+        if let Some(drifted) = self.drifted(run, &[(id, tool.clone())]).await.pop() {
+            return drifted;
+        }
+        let verdict = match run.call(id) {
+            Some(call) => self.check_arguments(run, call, tool).await,
+            None => None,
+        };
+        let verdict = verdict.or_else(|| self.no_longer_offered(run, tool));
+        Event::CallChecked { call: id.clone(), verdict: verdict.unwrap_or(CallVerdict::Run { by: Right::Person }) }
+    }
+
+    /// A tool that the agent, as it is configured now, does not offer. Those that are sent are looked at when they are sent.
+    fn no_longer_offered(&self, run: &Run, tool: &Tool) -> Option<CallVerdict> {
+        let rules = self.agent.toolset_rules(&run.started().spec, run.pins());
+        let message = "Not run: the tool is not available: it is no longer offered.".to_owned();
+        (!rules.admits(tool)).then_some(CallVerdict::Rejected { reason: Rejection::Unknown, message })
     }
 
     async fn check_arguments(&self, run: &Run, call: &Call, tool: &Tool) -> Option<CallVerdict> {
@@ -51,27 +94,38 @@ impl Driver<'_> {
         self.agent.policy.judge(&Subject { tool, agent, principal, arguments: call.arguments().as_object() })
     }
 
-    fn check_policy(&self, run: &Run, call: &Call, tool: &Tool) -> CallVerdict {
+    async fn check_policy(&self, run: &Run, call: &Call, tool: &Tool) -> CallVerdict {
         let judgement = self.judge(run, call, tool);
-        let grant = run.granted(&tool.name, call.arguments(), self.ports.clock.now());
-        // What was approved and is something else by now is looked at by a person, whatever was granted before.
-        let grant = grant.filter(|_| call.drift.is_empty());
-        match (judgement.verdict, grant) {
-            (Verdict::Allow, _) => {
-                CallVerdict::Run { by: Right::Policy { rule: judgement.rule, policy: Some(self.agent.policy.mark()) } }
-            }
-            (Verdict::Ask, Some(grant)) => CallVerdict::Run { by: Right::Grant { grant: grant.clone() } },
-            (Verdict::Ask, None) => CallVerdict::Ask {
-                rule: judgement.rule,
-                why: judgement.why,
-                policy: Some(self.agent.policy.mark()),
-                within_s: judgement.within_s,
-            },
+        let mark = || Some(self.agent.policy.mark());
+        match (judgement.verdict, call.caution()) {
             (Verdict::Deny, _) => CallVerdict::Rejected {
                 reason: Rejection::Denied,
                 message: format!("Denied by policy `{}`: {}", self.agent.policy.name, judgement.why),
             },
+            // Looked at by a person, whatever the policy lets run and whatever was granted before.
+            (Verdict::Allow, Some(caution)) => {
+                CallVerdict::Ask { rule: None, why: caution.to_owned(), policy: None, within_s: judgement.within_s }
+            }
+            (Verdict::Allow, None) => CallVerdict::Run { by: Right::Policy { rule: judgement.rule, policy: mark() } },
+            (Verdict::Ask, caution) => match self.standing(run, call, tool).await.filter(|_| caution.is_none()) {
+                Some(grant) => CallVerdict::Run { by: Right::Grant { grant } },
+                None => CallVerdict::Ask {
+                    rule: judgement.rule,
+                    why: judgement.why,
+                    policy: mark(),
+                    within_s: judgement.within_s,
+                },
+            },
         }
+    }
+
+    /// The standing approval that covers a call. Nobody looks again at a call that is handed over, so it is made sure now that
+    /// it still holds.
+    async fn standing(&self, run: &Run, call: &Call, tool: &Tool) -> Option<GrantId> {
+        let grant = run.granted(&tool.name, call.arguments(), self.ports.clock.now())?;
+        let is_looked_at_again = call.is_sent_by_us();
+        let holds = is_looked_at_again || self.ended_grants([grant.clone()].into()).await.is_empty();
+        holds.then(|| grant.clone())
     }
 }
 

@@ -1,64 +1,88 @@
-//! Right before calls are sent: is what would run what they were cleared for?
+//! Right before a call leaves: is what would run what it was cleared for? Asked of calls that are sent, of calls that are
+//! sent again, and of approved calls that are handed to whoever answers them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{DriveError, Driver, Journal};
+use super::{DriveError, Driver, Journal, Progress};
 use crate::core::id::{CallId, GrantId};
-use crate::core::run::{Clearance, Event, Run};
+use crate::core::run::{Call, Clearance, Event, Run};
 use crate::core::tool::{Difference, Tool, Toolset};
 
+/// What came of the comparison.
+pub(super) enum Compared {
+    /// The calls are what they were cleared for.
+    Same,
+    /// Something is different, or somebody else wrote to the run: ask it anew what is next.
+    MovedOn,
+}
+
 impl Driver<'_> {
-    /// Stages what has become different about these calls since they were cleared. True if anything has: those calls are
-    /// checked again before any of the tier is sent.
-    pub(super) async fn stage_drift(
+    /// Records what has become different about these calls since they were cleared. Those are checked again before any of
+    /// the tier is sent.
+    ///
+    /// The facts are durable when it returns: what happened before is not held back by a tool that keeps changing.
+    pub(super) async fn record_drift(
         &self,
         journal: &mut Journal,
         live: &Toolset,
         calls: &[CallId],
-    ) -> Result<bool, DriveError> {
-        let ended = self.ended_grants(journal.run(), calls).await;
-        let now = self.ports.clock.now();
-        let mut drifted = Vec::new();
-        for id in calls {
-            let Some(call) = journal.run().call(id) else { continue };
-            let Some(tool) = &call.tool else { continue };
-            // What is gone is not sent, and its call is told so.
-            let Some(as_it_is) = live.iter().find(|live| live.origin == tool.origin) else { continue };
-            let judged = self.judge(journal.run(), call, as_it_is);
-            let mut differences = journal.run().drift(id, as_it_is, &judged, now);
-            if let Some(Clearance::Grant(grant)) = &call.clearance
-                && ended.contains(grant)
-            {
-                differences.push(Difference::new("standing approval", "in force", "no longer in force"));
-            }
-            if !differences.is_empty() {
-                let changed: Option<Arc<Tool>> = (as_it_is.hash != tool.hash).then(|| as_it_is.clone());
-                drifted.push(Event::CallDrifted { call: id.clone(), differences, tool: changed });
-            }
+    ) -> Result<Compared, DriveError> {
+        let found: Vec<(&CallId, Arc<Tool>)> = calls
+            .iter()
+            .filter_map(|id| {
+                let tool = journal.run().call(id)?.tool.as_ref()?;
+                // What is gone is not sent, and its call is told so.
+                Some((id, live.by_origin(&tool.origin)?.clone()))
+            })
+            .collect();
+        let drifted = self.drifted(journal.run(), &found).await;
+        if drifted.is_empty() {
+            return Ok(Compared::Same);
         }
-        let any = !drifted.is_empty();
         journal.stage_all(drifted)?;
-        Ok(any)
+        // Whether it was written or somebody else wrote first: the run says what is next.
+        let (Progress::Committed | Progress::CaughtUp) = journal.commit().await?;
+        Ok(Compared::MovedOn)
     }
 
-    /// The standing approvals, of those that unsent calls rest on, that hold no longer. What cannot be looked up does not
-    /// hold.
-    async fn ended_grants(&self, run: &Run, calls: &[CallId]) -> BTreeSet<GrantId> {
-        let unsent = calls.iter().filter_map(|id| run.call(id)).filter(|call| !call.sent);
-        let grants = unsent.filter_map(|call| match &call.clearance {
-            Some(Clearance::Grant(grant)) => Some(grant.clone()),
-            Some(Clearance::Policy | Clearance::Person { .. }) | None => None,
+    /// What is different about calls, given their tools as they are now, as facts.
+    pub(super) async fn drifted(&self, run: &Run, calls: &[(&CallId, Arc<Tool>)]) -> Vec<Event> {
+        let open = || calls.iter().filter_map(|(id, live)| Some((*id, run.call(id)?, live)));
+        let ended = self.ended_grants(open().filter_map(|(_, call, _)| resting_on(call).cloned()).collect()).await;
+        let now = self.ports.clock.now();
+        let drifted = open().filter_map(|(id, call, live)| {
+            let mut differences = run.drift(id, live, &self.judge(run, call, live), now);
+            if resting_on(call).is_some_and(|grant| ended.contains(grant)) {
+                differences.push(Difference::new("standing approval", "in force", "no longer in force"));
+            }
+            // The check that follows has to judge what was judged here, in all that a policy looks at.
+            let changed = call.tool.as_ref().is_none_or(|tool| tool != live).then(|| live.clone());
+            (!differences.is_empty()).then(|| Event::CallDrifted { call: id.clone(), differences, tool: changed })
         });
-        let grants: Vec<GrantId> = grants.collect::<BTreeSet<_>>().into_iter().collect();
+        drifted.collect()
+    }
+
+    /// Those of the standing approvals that hold no longer. What cannot be looked up does not hold.
+    pub(super) async fn ended_grants(&self, grants: BTreeSet<GrantId>) -> BTreeSet<GrantId> {
         if grants.is_empty() {
-            return BTreeSet::new();
+            return grants;
         }
+        let grants: Vec<GrantId> = grants.into_iter().collect();
         let hold = self.ports.approvals.hold(&grants, self.ports.clock.now()).await.unwrap_or_else(|error| {
             tracing::warn!(%error, "the approval cache did not answer; what was granted is asked about");
             Vec::new()
         });
         let holds = hold.into_iter().chain(std::iter::repeat(false));
         grants.into_iter().zip(holds).filter(|(_, holds)| !holds).map(|(grant, _)| grant).collect()
+    }
+}
+
+/// The standing approval by which a call may run, if it is one. What is told to a task at a server rests on none any more.
+fn resting_on(call: &Call) -> Option<&GrantId> {
+    match &call.clearance {
+        _ if call.task().is_some() => None,
+        Some(Clearance::Grant(grant)) => Some(grant),
+        Some(Clearance::Policy | Clearance::Person { .. }) | None => None,
     }
 }

@@ -16,17 +16,23 @@ impl Driver<'_> {
     }
 
     /// Between turns, a toolset that changed since it was last shown to the model is shown anew. True if the run moved
-    /// on, so that it has to be asked anew what is next.
+    /// on, so that it has to be asked anew what is next. Once in a turn: what a server changes whenever it is looked at is
+    /// found out when a call is sent.
     pub(super) async fn refresh_tools(&mut self, journal: &mut Journal) -> Result<bool, DriveError> {
         let Waited::Done(live) = self.live_tools(journal).await else {
             journal.catch_up().await?;
             return Ok(true);
         };
+        let turn = journal.run().budget().iterations;
         let is_shown = |shown: &Arc<Toolset>| Arc::ptr_eq(shown, &live) || shown.offers_the_same_as(&live);
-        if !journal.run().is_between_turns() || journal.run().tools().is_some_and(is_shown) {
+        if self.relisted == Some(turn)
+            || !journal.run().is_between_turns()
+            || journal.run().tools().is_some_and(is_shown)
+        {
             return Ok(false);
         }
         journal.stage(Event::ToolsListed { toolset: live })?;
+        self.relisted = Some(turn);
         Ok(true)
     }
 

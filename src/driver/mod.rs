@@ -80,6 +80,8 @@ pub struct Driver<'a> {
     conversations: BTreeMap<ModelName, Box<dyn Conversation>>,
     /// What servers and caller offer, and the generation in which it was found.
     live: Option<(u64, Arc<Toolset>)>,
+    /// The turn in which the model was last to be shown other tools than before.
+    relisted: Option<u32>,
     /// The conversation as models read it.
     shown: Shown,
 }
@@ -87,7 +89,7 @@ pub struct Driver<'a> {
 impl<'a> Driver<'a> {
     /// A driver for one execution. `hint` wakes it when somebody in this process writes to the run.
     pub fn new(ports: &'a Ports, agent: &'a Agent, hint: &'a Hint) -> Self {
-        Self { ports, agent, hint, conversations: BTreeMap::new(), live: None, shown: Shown::default() }
+        Self { ports, agent, hint, conversations: BTreeMap::new(), live: None, relisted: None, shown: Shown::default() }
     }
 
     /// Drives until the run is over or waits for somebody. Everything that happened is in the journal by then.

@@ -18,10 +18,14 @@ fn every_start_rests_on_a_right(journal: &[Event]) -> Result<(), TestCaseError> 
     for (event, before) in journal[1..].iter().zip(states(journal)) {
         match event {
             Event::CallChecked { call, verdict } => {
-                rights.remove(call);
+                let yes = rights.remove(call) == Some("a person");
                 match verdict {
                     CallVerdict::Run { by: Right::Policy { .. } } => drop(rights.insert(call.clone(), "the policy")),
                     CallVerdict::Run { by: Right::Grant { .. } } => drop(rights.insert(call.clone(), "a grant")),
+                    CallVerdict::Run { by: Right::Person } => {
+                        prop_assert!(yes, "{} is handed over without a yes", call);
+                        rights.insert(call.clone(), "a person");
+                    }
                     CallVerdict::Ask { .. } | CallVerdict::Rejected { .. } => {}
                 }
             }
@@ -54,6 +58,7 @@ fn binding(parts: &[u8]) -> Binding {
         definition: part(2),
         arguments: part(3),
         policy: Some(PolicyMark { name: part(4), version: part(5) }),
+        event: parts[8].into(),
     }
 }
 
@@ -72,8 +77,8 @@ proptest! {
 
     #[test]
     fn what_a_decision_is_about_has_one_digest_and_anything_else_has_another(
-        one in proptest::collection::vec(0_u8..3, 8),
-        other in proptest::collection::vec(0_u8..3, 8),
+        one in proptest::collection::vec(0_u8..3, 9),
+        other in proptest::collection::vec(0_u8..3, 9),
     ) {
         let digest = |parts: &[u8]| {
             binding(parts).digest(&parts[6].to_string().into(), &parts[7].to_string().into())

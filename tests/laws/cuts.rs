@@ -108,6 +108,8 @@ fn started_twice(journal: &[Event]) -> Vec<CallId> {
 fn check(run: &Run, id: CallId) -> Event {
     let call = run.call(&id).unwrap();
     let verdict = match call.tool.as_ref().unwrap().verdict {
+        _ if call.is_approved() => CallVerdict::Run { by: Right::Person },
+        Verdict::Allow | Verdict::Ask if call.caution().is_some() => asked("once more"),
         Verdict::Allow => CallVerdict::Run { by: Right::Policy { rule: None, policy: None } },
         Verdict::Ask => asked("asked"),
         Verdict::Deny => CallVerdict::Rejected { reason: Rejection::Denied, message: "Denied by policy".into() },

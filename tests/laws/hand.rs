@@ -88,6 +88,8 @@ impl Hand {
                 reason: Rejection::InvalidArguments,
                 message: Problem::feedback("Invalid arguments:", &[Problem::whole("json", "not an object")]),
             },
+            _ if call.is_approved() => CallVerdict::Run { by: Right::Person },
+            Verdict::Allow | Verdict::Ask if call.caution().is_some() => crate::world::asked("once more"),
             Verdict::Allow => CallVerdict::Run { by: Right::Policy { rule: None, policy: None } },
             Verdict::Ask => crate::world::asked("asked"),
             Verdict::Deny => CallVerdict::Rejected { reason: Rejection::Denied, message: "Denied by policy".into() },

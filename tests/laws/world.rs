@@ -14,7 +14,9 @@ use toolgate::core::run::{
     Answer, CallState, CallVerdict, Channel, Debt, Decision, Ending, Event, Granted, HumanAnswer, Input, InputGiven,
     Offer, OutputVerdict, Rejection, Resume, Right, Run, Started, Step,
 };
-use toolgate::core::tool::{Arguments, Ask, Choice, Difference, InputNeeded, Question, Reaction, TaskHandle, ToolName};
+use toolgate::core::tool::{
+    Arguments, Ask, Choice, Difference, InputNeeded, Outcome, Question, Reaction, TaskHandle, ToolName,
+};
 
 use crate::fixtures::{
     any_failure, any_outcome, any_reply, any_start, larger_toolset, noon, problem, smaller_toolset, toolset, trace,
@@ -205,6 +207,20 @@ impl World {
             let askable = |arguments| Ask::parse(arguments).is_ok();
             let verdict = if !call.arguments().as_object().is_some_and(|a| !call.is_question() || askable(a)) {
                 rejected(Rejection::InvalidArguments)
+            } else if call.is_approved() {
+                if self.tape.once_in(4) {
+                    self.record(drifted(&self.run, id));
+                    continue;
+                }
+                CallVerdict::Run { by: Right::Person }
+            } else if call.sent {
+                if self.tape.once_in(4) {
+                    let unknown =
+                        Event::CallCompleted { call: id, outcome: Outcome::Unknown.into(), stderr: Vec::new() };
+                    self.record(unknown);
+                    continue;
+                }
+                asked("once more")
             } else if self.tape.once_in(9) {
                 rejected(*self.tape.pick(&[Rejection::InvalidArguments, Rejection::Denied]))
             } else {
@@ -225,11 +241,8 @@ impl World {
 
     fn run_tier(&mut self, ids: Vec<CallId>) -> Result<(), Lost> {
         assert!(!ids.is_empty(), "a tier has calls");
-        let unsent: Vec<CallId> =
-            ids.iter().filter(|id| self.run.call(id).is_some_and(|call| !call.sent)).cloned().collect();
-        if !unsent.is_empty() && self.tape.once_in(8) {
-            let call = self.tape.pick(&unsent).clone();
-            let event = drifted(&self.run, call);
+        if self.tape.once_in(8) {
+            let event = drifted(&self.run, self.tape.pick(&ids).clone());
             self.record(event);
             return Ok(());
         }
@@ -557,9 +570,10 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
         }
         9 => Event::TierSelected { priority: 0, run: open(run, journal), deferred: Vec::new() },
         10 => {
-            let verdict = match tape.below(8) {
+            let verdict = match tape.below(9) {
                 0 => CallVerdict::Run { by: Right::Grant { grant: "grant_1".into() } },
                 1 => asked("wild"),
+                8 => CallVerdict::Run { by: Right::Person },
                 n => rejected(
                     [
                         Rejection::Unknown,

@@ -254,6 +254,7 @@ impl Call {
             Some(CallVerdict::Run { by: Right::Grant { grant } }) => format!("approved before, {grant}"),
             Some(CallVerdict::Run { by: Right::Policy { rule: Some(rule), .. } }) => format!("allowed, rule {rule}"),
             Some(CallVerdict::Run { by: Right::Policy { rule: None, .. } }) => "allowed".into(),
+            Some(CallVerdict::Run { by: Right::Person }) => "approved".into(),
             Some(CallVerdict::Ask { .. }) => "waits for a decision".into(),
             Some(CallVerdict::Rejected { reason: Rejection::Deferred, .. }) => "deferred".into(),
             Some(CallVerdict::Rejected { reason, .. }) => format!("rejected, {}", reason.as_str().replace('_', " ")),

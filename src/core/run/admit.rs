@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::state::Phase;
 use super::turn::{Call, CallState, Turn};
-use super::{Answer, CallVerdict, Ending, Event, Impossible, Offer, Rejection, Run};
+use super::{Answer, CallVerdict, Ending, Event, Impossible, Offer, Rejection, Right, Run};
 use crate::core::chat::{Part, Reply, Role, Stop};
 use crate::core::id::{CallId, ModelName};
 use crate::core::tool::Tool;
@@ -73,22 +73,24 @@ impl Run {
                 if tool.as_ref().is_some_and(|now| !same_origin(now)) {
                     return contradiction("another tool is not the same tool, changed");
                 }
-                let fits = call.state == CallState::Cleared && call.is_sent_by_us() && !call.sent;
-                expect_state(name, call, fits)
+                let leaves = call.state == CallState::Cleared && call.is_sent_by_us();
+                expect_state(name, call, leaves || call.is_approved() || call.is_repeated_freely())
             }
             (Event::Extended { call, .. } | Event::Expired { call }, Phase::Working { turn, .. }) => {
                 let call = turn.call(name, call)?;
-                expect_state(name, call, call.is_awaited())
+                expect_state(name, call, call.is_awaited() || call.is_answerable())
             }
             (Event::QuestionAnswered { call, .. }, Phase::Working { turn, .. }) => {
                 let call = turn.call(name, call)?;
-                expect_state(name, call, call.state == CallState::Cleared && call.is_question())
+                expect_state(name, call, call.is_answerable() && call.is_question())
             }
             (Event::CallsStarted { calls }, Phase::Working { turn, .. }) => admit_start(turn, calls),
             (Event::CallCompleted { call, .. }, Phase::Working { turn, .. }) => {
                 let call = turn.call(name, call)?;
                 let under_way = matches!(call.state, CallState::Started | CallState::Task(_));
-                let owed = under_way || (call.state == CallState::Cleared && call.is_external());
+                // What was sent before and is not sent again has an end, and is not told as not run.
+                let under_way = under_way || (call.state == CallState::Selected && call.sent);
+                let owed = under_way || (call.is_answerable() && call.is_external());
                 expect_state(name, call, owed)
             }
             (Event::InputRequired { call, needed }, Phase::Working { turn, .. }) => {
@@ -237,14 +239,21 @@ fn admit_verdict(call: &Call, verdict: &CallVerdict) -> Result<(), Impossible> {
             let why = "arguments that are no JSON object, or no question, never run";
             return Err(Impossible::Contradiction { event: "tool.checked", why });
         }
-        CallVerdict::Run { .. } => call.state == CallState::Selected,
-        CallVerdict::Ask { .. } => call.state == CallState::Selected || (call.is_in_doubt() && !call.is_repeatable()),
+        CallVerdict::Run { by: Right::Person } => call.is_approved(),
+        // What was sent is sent again by nothing but a person's yes.
+        CallVerdict::Run { by: Right::Policy { .. } | Right::Grant { .. } } => {
+            call.state == CallState::Selected && !call.sent
+        }
+        CallVerdict::Ask { .. } => call.state == CallState::Selected || call.is_doubtful(),
         CallVerdict::Rejected { reason, .. } => match reason {
-            Rejection::Unknown => call.state == CallState::New && call.tool.is_none(),
+            Rejection::Unknown => {
+                let is_gone = call.state == CallState::Selected && !call.is_sent_by_us();
+                is_gone || (call.state == CallState::New && call.tool.is_none())
+            }
             Rejection::Budget => {
                 call.state == CallState::New || (call.state == CallState::Cleared && call.is_sent_by_us() && !call.sent)
             }
-            Rejection::InvalidArguments | Rejection::Denied => call.state == CallState::Selected,
+            Rejection::InvalidArguments | Rejection::Denied => call.state == CallState::Selected && !call.sent,
             Rejection::Deferred | Rejection::Expired => false,
         },
     };
@@ -256,7 +265,7 @@ fn admit_start(turn: &Turn, calls: &[CallId]) -> Result<(), Impossible> {
     let mut named = BTreeSet::new();
     for id in calls {
         let call = turn.call(event, id)?;
-        let may = call.state == CallState::Cleared || (call.is_in_doubt() && call.is_repeatable());
+        let may = call.state == CallState::Cleared || call.is_repeated_freely();
         expect_state(event, call, may && call.is_sent_by_us())?;
         if !named.insert(id) {
             return Err(Impossible::Contradiction { event, why: "it starts a call twice" });

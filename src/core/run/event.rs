@@ -265,7 +265,7 @@ pub enum CallVerdict {
     },
 }
 
-/// By what right a call runs without being asked about.
+/// By what right a call runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Right {
@@ -283,6 +283,9 @@ pub enum Right {
         /// The approval.
         grant: GrantId,
     },
+    /// A person said yes, and what would run is what they said yes to. Written of calls that are answered outside; of those
+    /// that are sent, `tool.started` says it.
+    Person,
 }
 
 /// Why a call was refused without being run.

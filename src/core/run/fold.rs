@@ -231,14 +231,16 @@ impl Run {
             CallVerdict::Run { .. } | CallVerdict::Rejected { .. } => None,
         });
         let Some(call) = self.open_call(id) else { return };
-        let in_doubt = call.is_in_doubt();
+        let in_doubt = call.sent;
         call.term = Term { within_s: call.tool.as_ref().and_then(|tool| tool.deadline_s), ..asked.clone() };
         call.state = match verdict {
             CallVerdict::Run { by } => {
-                call.clearance = Some(match by {
-                    Right::Policy { .. } => Clearance::Policy,
-                    Right::Grant { grant } => Clearance::Grant(grant.clone()),
-                });
+                match by {
+                    Right::Policy { .. } => call.clearance = Some(Clearance::Policy),
+                    Right::Grant { grant } => call.clearance = Some(Clearance::Grant(grant.clone())),
+                    // By the decision that it has.
+                    Right::Person => {}
+                }
                 CallState::Cleared
             }
             CallVerdict::Ask { rule, why, policy, .. } => {
@@ -270,7 +272,8 @@ impl Run {
                 // Whoever answers it has time from now on.
                 let within_s = call.tool.as_ref().and_then(|tool| tool.deadline_s);
                 call.term = Term { event: call.term.event, since: now, within_s, extended: None };
-                CallState::Cleared
+                // What is sent is compared before it is sent, and the rest before it is handed over.
+                if call.is_sent_by_us() { CallState::Cleared } else { CallState::Selected }
             }
             Answer::Deny if in_doubt => CallState::Settled(Settlement::Completed(Outcome::Unknown.into())),
             Answer::Deny => {
@@ -293,7 +296,9 @@ impl Run {
         if let Some(tool) = tool {
             call.tool = Some(tool.clone());
         }
-        call.state = CallState::Selected;
+        if !call.is_in_doubt() {
+            call.state = CallState::Selected;
+        }
         if let Some(Clearance::Grant(grant)) = was {
             self.granted.retain(|granted| granted.grant != grant);
         }
@@ -347,6 +352,8 @@ impl Run {
         for call in turn.calls.iter_mut().filter(|call| calls.contains(&call.asked.id)) {
             self.budget.mcp_calls = self.budget.mcp_calls.saturating_add(u32::from(!call.is_builtin()));
             call.sent = true;
+            // What was different was looked at, or it would not be sent.
+            call.drift.clear();
             call.state = CallState::Started;
         }
     }

@@ -172,7 +172,8 @@ impl Run {
         if !doubts.is_empty() {
             return Step::Record(doubts);
         }
-        let unchecked = ids(|state| *state == CallState::Selected);
+        let is_unchecked = |call: &&Call| call.state == CallState::Selected || call.is_doubtful();
+        let unchecked: Vec<CallId> = turn.calls.iter().filter(is_unchecked).map(|call| call.asked.id.clone()).collect();
         if !unchecked.is_empty() {
             let settled = self.settle_repeated_denials(turn);
             return if settled.is_empty() { Step::CheckCalls(unchecked) } else { Step::Record(settled) };
@@ -210,36 +211,26 @@ impl Run {
         events
     }
 
-    /// Law 4: a call that was started and never settled is not silently repeated. One that is a task at its server is in
-    /// no doubt: the server is asked what became of it.
+    /// Law 4: a call that was started and never settled is not silently repeated. It is told as unknown, or checked like any
+    /// other and put to a person. One that is a task at its server is in no doubt: the server is asked what became of it.
     fn settle_doubts(&self, turn: &Turn) -> Vec<Event> {
         let started = turn.calls.iter().filter(|call| call.is_in_doubt());
-        let doubtful = started.filter(|call| !call.is_repeatable() || call.task().is_some());
-        doubtful
-            .map(|call| match (call.task(), self.started.spec.in_doubt) {
-                (Some(task), _) => Event::TaskStarted { call: call.asked.id.clone(), task: task.clone().into() },
-                (None, InDoubt::Tell) => Event::CallCompleted {
+        started
+            .filter_map(|call| match (call.task(), self.started.spec.in_doubt) {
+                (Some(task), _) => Some(Event::TaskStarted { call: call.asked.id.clone(), task: task.clone().into() }),
+                (None, InDoubt::Tell) if call.is_doubtful() => Some(Event::CallCompleted {
                     call: call.asked.id.clone(),
                     outcome: Outcome::Unknown.into(),
                     stderr: Vec::new(),
-                },
-                (None, InDoubt::Ask) => Event::CallChecked {
-                    call: call.asked.id.clone(),
-                    verdict: CallVerdict::Ask {
-                        rule: None,
-                        why: "it was sent before toolgate stopped, and may already have taken effect; approve to send \
-                              it again, deny to tell the model that the outcome is unknown"
-                            .into(),
-                        policy: None,
-                        within_s: None,
-                    },
-                },
+                }),
+                (None, InDoubt::Tell | InDoubt::Ask) => None,
             })
             .collect()
     }
 
     fn settle_repeated_denials(&self, turn: &Turn) -> Vec<Event> {
         let unchecked = Self::calls_in(turn, |state| *state == CallState::Selected);
+        let unchecked = unchecked.filter(|call| !call.sent && !call.is_approved());
         let denied = |call: &&Call| self.denials.get(&Self::denial_key(call)).copied().unwrap_or(0);
         unchecked
             .filter(|call| denied(call) >= DENIALS_THAT_SETTLE)
@@ -252,7 +243,7 @@ impl Run {
     }
 
     fn may_be_sent(call: &Call) -> bool {
-        call.is_sent_by_us() && (call.state == CallState::Cleared || (call.is_in_doubt() && call.is_repeatable()))
+        call.is_sent_by_us() && (call.state == CallState::Cleared || call.is_repeated_freely())
     }
 
     /// Only first sends to servers count: a call that is made again was within the budget before.

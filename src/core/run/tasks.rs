@@ -36,7 +36,7 @@ impl Run {
 
 impl Call {
     /// The task at its server that the call has become, as long as it has no end.
-    pub(super) fn task(&self) -> Option<&TaskHandle> {
+    pub fn task(&self) -> Option<&TaskHandle> {
         match &self.state {
             CallState::Task(task) => Some(task),
             CallState::NeedsInput(needed) => needed.task.as_ref(),

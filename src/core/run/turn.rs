@@ -34,7 +34,7 @@ pub struct Call {
     pub sent: bool,
     /// By what right it may run, once it may.
     pub clearance: Option<Clearance>,
-    /// Why it is checked once more although it had been cleared.
+    /// What is different since it was cleared, for which it is checked once more.
     pub drift: Vec<Difference>,
     /// Since when something is owed for it, and by when; meaningful while it waits for somebody.
     pub term: Term,
@@ -151,8 +151,14 @@ impl Call {
     }
 
     /// Whether toolgate sends the call anywhere once it is cleared; the others are answered from outside.
-    pub(super) fn is_sent_by_us(&self) -> bool {
+    pub fn is_sent_by_us(&self) -> bool {
         !self.is_external() && !self.is_question()
+    }
+
+    /// Whether an answer from outside can be the next thing that happens to it. Journals that were written before a call was
+    /// compared once more after a yes have the answer right behind the decision.
+    pub(super) fn is_answerable(&self) -> bool {
+        !self.is_sent_by_us() && (self.state == CallState::Cleared || self.is_approved())
     }
 
     /// Whether somebody has to decide about it or to answer it, and may be late.
@@ -171,10 +177,6 @@ impl Call {
 
     pub(super) fn is_in_doubt(&self) -> bool {
         self.state == CallState::Started
-    }
-
-    pub(super) fn is_repeatable(&self) -> bool {
-        self.tool.as_ref().is_some_and(|tool| tool.is_repeatable())
     }
 
     /// The part of the results message that answers this call.

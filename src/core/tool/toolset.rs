@@ -159,6 +159,11 @@ impl Toolset {
         self.by_name.get(&name).and_then(|index| self.tools.get(*index))
     }
 
+    /// The tool of that origin, under whatever name it is shown.
+    pub fn by_origin(&self, origin: &Origin) -> Option<&Arc<Tool>> {
+        self.tools.iter().find(|tool| tool.origin == *origin)
+    }
+
     /// How many tools there are.
     pub fn len(&self) -> usize {
         self.tools.len()
@@ -186,7 +191,7 @@ impl Toolset {
         let tool = rules.builtin(builtin);
         let Listed { mut tools, left_out } = self.clone().into();
         let is_there = tools.iter().any(|known| known.name == tool.name);
-        if !is_there && !rules.filters.iter().any(|filter| filter.denies(&tool.name)) {
+        if !is_there && rules.admits(&tool) {
             tools.push(Arc::new(tool));
         }
         Self::from(Listed { tools, left_out })
@@ -279,9 +284,15 @@ impl ToolsetRules {
         self.judged(Tool { priority, deadline_s, ..tool })
     }
 
-    fn admits(&self, tool: &Tool) -> bool {
-        let is_welcome = tool.server().is_some_and(|server| self.welcome.contains(server));
-        self.filters.iter().all(|filter| match is_welcome {
+    /// Whether the filters let a tool through. Of toolgate's own tools, and of what whoever started the run brought along,
+    /// only deny lists speak.
+    pub fn admits(&self, tool: &Tool) -> bool {
+        let needs_no_listing = match &tool.origin {
+            Origin::Mcp { server, .. } => self.welcome.contains(server),
+            Origin::External { .. } => false,
+            Origin::Builtin { .. } => true,
+        };
+        self.filters.iter().all(|filter| match needs_no_listing {
             true => !filter.denies(&tool.name),
             false => filter.admits(&tool.name),
         })

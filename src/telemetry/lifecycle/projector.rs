@@ -10,8 +10,7 @@ use crate::core::chat::{Part, Reply};
 use crate::core::error::Failure;
 use crate::core::id::{CallId, ModelName, RunId};
 use crate::core::run::{
-    Answer, Budget, Call, CallState, CallVerdict, Decision, Ending, Event, Offer, OutputVerdict, Recorded, Rejection,
-    Run,
+    Budget, Call, CallState, CallVerdict, Decision, Ending, Event, Offer, OutputVerdict, Recorded, Rejection, Run,
 };
 use crate::core::tool::{Arguments, Outcome, Problem, ToolCall};
 use crate::ports::Delta;
@@ -213,7 +212,7 @@ impl Lifecycle {
 
     fn call_checked(&self, call: &CallId, verdict: &CallVerdict) -> Vec<Fact> {
         match verdict {
-            CallVerdict::Run { .. } => self.external_requested(call, None),
+            CallVerdict::Run { .. } => self.external_requested(call),
             CallVerdict::Ask { rule, why, policy, within_s } => vec![Fact::ApprovalRequested {
                 call: self.call_ref(call),
                 rule: rule.clone(),
@@ -246,7 +245,7 @@ impl Lifecycle {
 
     fn approval_decided(&self, call: &CallId, decision: &Decision) -> Vec<Fact> {
         let edited = decision.edited_arguments.as_ref();
-        let mut facts = vec![Fact::ApprovalDecided {
+        vec![Fact::ApprovalDecided {
             call: self.call_ref_with(call, edited),
             answer: decision.answer,
             by: decision.by.clone(),
@@ -257,17 +256,13 @@ impl Lifecycle {
             edited: edited.is_some(),
             policy: decision.binding.as_ref().and_then(|binding| binding.policy.clone()),
             reason: decision.reason.clone(),
-        }];
-        if decision.answer == Answer::Approve {
-            facts.extend(self.external_requested(call, edited));
-        }
-        facts
+        }]
     }
 
-    fn external_requested(&self, id: &CallId, edited: Option<&Arguments>) -> Vec<Fact> {
+    fn external_requested(&self, id: &CallId) -> Vec<Fact> {
         match self.call(id) {
-            Some(call) if call.is_external() => vec![Fact::ExternalRequested { call: self.call_ref_with(id, edited) }],
-            Some(call) if call.is_question() => vec![Fact::QuestionAsked { call: self.call_ref_with(id, edited) }],
+            Some(call) if call.is_external() => vec![Fact::ExternalRequested { call: self.call_ref(id) }],
+            Some(call) if call.is_question() => vec![Fact::QuestionAsked { call: self.call_ref(id) }],
             Some(_) | None => Vec::new(),
         }
     }

@@ -117,6 +117,8 @@ fn checked(id: &RunId, run: &Run, call: &CallId, verdict: &CallVerdict, at: Time
     let became = match verdict {
         CallVerdict::Run { by: Right::Policy { .. } } => Became::Allowed,
         CallVerdict::Run { by: Right::Grant { .. } } => Became::Granted,
+        // What the person said is told by their decision.
+        CallVerdict::Run { by: Right::Person } => return None,
         CallVerdict::Ask { policy: Some(_), .. } => Became::Unanswered,
         // Asked about for another reason: nobody knew how it ended.
         CallVerdict::Ask { policy: None, .. } => return None,

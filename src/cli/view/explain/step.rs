@@ -171,6 +171,9 @@ fn checked(verdict: &CallVerdict, step: Step, grants: &Grants) -> (Stand, Step) 
             let why = format!("may run: approved before, {}", grant(id, grants));
             (Stand::Cleared, Step { grant: Some(id.clone()), why, ..step })
         }
+        CallVerdict::Run { by: Right::Person } => {
+            (Stand::Cleared, Step { why: "may run: it is what was approved".to_owned(), ..step })
+        }
         CallVerdict::Ask { rule, why, policy, within_s } => {
             let within = within_s.map(|seconds| format!(", within {seconds} s")).unwrap_or_default();
             let why = format!("put to a person{within}, {}", because(why, rule.as_deref(), policy.as_ref()));
