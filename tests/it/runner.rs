@@ -6,6 +6,8 @@ mod budgets;
 mod cancelling;
 mod changing;
 mod crashing;
+mod drift_laws;
+mod drifting;
 mod envelope;
 mod failing_model;
 mod failing_store;

@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use toolgate::core::id::CallId;
-use toolgate::core::run::{Answer, Binding, CallVerdict, Event, PolicyMark, Right, Step};
+use toolgate::core::run::{Answer, Binding, CallVerdict, Event, InDoubt, Limits, PolicyMark, Right, Spec, Step};
 use toolgate::core::tool::Origin;
 
+use crate::fixtures::{call, spec};
+use crate::hand::Hand;
 use crate::tape::{strictly, tapes};
-use crate::world::{journey, states, wild_journey};
+use crate::world::{asked, decision, journey, states, wild_journey};
 
 /// What a reader of the journal, who knows nothing of the fold, would find that each sent call rests on.
 fn every_start_rests_on_a_right(journal: &[Event]) -> Result<(), TestCaseError> {
@@ -103,4 +105,21 @@ proptest! {
             prop_assert_eq!(is_late, passed as u64 >= within);
         }
     }
+}
+
+#[test]
+fn a_call_that_is_in_doubt_twice_is_asked_about_in_two_questions() {
+    let spec = Spec { in_doubt: InDoubt::Ask, ..spec(Limits::default()) };
+    let mut hand = Hand::with(spec).model_calls([call("a", "mcp_files_ask_write")]);
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        seen.push(hand.run.binding(&"a".into(), None).unwrap().digest(&"run".into(), &"a".into()));
+        hand.record(Event::ApprovalDecided { call: "a".into(), decision: decision(Answer::Approve) });
+        hand.record(Event::CallsStarted { calls: vec!["a".into()] });
+        // The process is lost, and whoever takes over asks.
+        assert_eq!(hand.run.next(), Step::CheckCalls(vec!["a".into()]));
+        hand.record(Event::CallChecked { call: "a".into(), verdict: asked("it may have run") });
+    }
+    let different: BTreeSet<&String> = seen.iter().collect();
+    assert_eq!(different.len(), seen.len(), "{seen:?}");
 }

@@ -60,3 +60,38 @@ impl Tool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::core::tool::{Annotations, ExternalTool, Origin, Toolset, ToolsetRules};
+
+    fn external(description: &str) -> Tool {
+        let declared = json!({"name": "order", "description": description});
+        let declared: ExternalTool = serde_json::from_value(declared).expect("a declaration");
+        let toolset = Toolset::assemble(&[declared], &[], &ToolsetRules::default());
+        let tool = toolset.iter().next().expect("one tool");
+        (**tool).clone()
+    }
+
+    #[test]
+    fn a_tool_without_a_server_is_hashed_as_it_was_before_servers_had_addresses() {
+        let tool = external("orders");
+        let before = json!({
+            "origin": Origin::External { tool: "order".into() }, "description": "orders",
+            "input": {"type": "object"}, "output": null, "annotations": Annotations::default(),
+        });
+        assert_eq!(tool.hash, crate::core::json::hash(&before));
+    }
+
+    #[test]
+    fn two_hashes_are_never_without_a_difference() {
+        let tool = external("orders");
+        let other = Tool { hash: "sha256:of other days".into(), ..tool.clone() };
+        assert_eq!(tool.differences(&other), [Difference::new("definition", &tool.hash, &other.hash)]);
+        assert_eq!(tool.differences(&external("sells"))[0].what, "description");
+        assert_eq!(tool.differences(&tool), []);
+    }
+}

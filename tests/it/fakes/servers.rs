@@ -40,7 +40,18 @@ struct World {
     /// Calls that were put aside, and may be sent again with the answers.
     put_aside: BTreeSet<(RunId, CallId)>,
     generation: u64,
+    /// What changes each time somebody asks whether anything did.
+    changes: VecDeque<Change>,
+    looks: usize,
+    /// What was on offer when each call arrived.
+    offered: Vec<Vec<ServerTools>>,
 }
+
+/// Something that becomes different about the servers.
+pub(crate) type Change = fn(&mut BTreeMap<ServerId, ServerTools>);
+
+/// A driver that looks more often than this at what is on offer does not rest.
+const MOST_LOOKS: usize = 2000;
 
 #[derive(Clone, Default)]
 struct Behaviour {
@@ -104,6 +115,23 @@ impl FakeServers {
         let mut world = self.world();
         world.servers.get_mut(&ServerId::from(server)).unwrap().endpoint = Some(endpoint.into());
         world.generation += 1;
+    }
+
+    /// The operator trusts a server, or does so no longer.
+    pub(crate) fn trust(&self, server: &str, trusted: bool) {
+        let mut world = self.world();
+        world.servers.get_mut(&ServerId::from(server)).unwrap().trusted = trusted;
+        world.generation += 1;
+    }
+
+    /// What changes, one change each time somebody asks whether anything did.
+    pub(crate) fn change_when_looked_at(&self, changes: impl IntoIterator<Item = Change>) {
+        self.world().changes = changes.into_iter().collect();
+    }
+
+    /// What was on offer when each call arrived, in order of arrival.
+    pub(crate) fn offered(&self) -> Vec<Vec<ServerTools>> {
+        self.world().offered.clone()
     }
 
     /// Takes a tool off the offer.
@@ -235,6 +263,8 @@ impl FakeServers {
             world.violations.push(format!("{}/{} was called and is not on offer", call.server, call.tool));
         }
         world.made.push(key);
+        let offered = world.servers.values().cloned().collect();
+        world.offered.push(offered);
         world.arguments.insert(call.call.clone(), call.arguments.clone());
         world.in_flight += 1;
         world.most_in_flight = world.most_in_flight.max(world.in_flight);
@@ -291,7 +321,14 @@ impl McpServers for FakeServers {
     }
 
     fn generation(&self, _servers: &[ServerId]) -> u64 {
-        self.world().generation
+        let mut world = self.world();
+        world.looks += 1;
+        assert!(world.looks < MOST_LOOKS, "somebody never stops looking");
+        if let Some(change) = world.changes.pop_front() {
+            change(&mut world.servers);
+            world.generation += 1;
+        }
+        world.generation
     }
 
     async fn task(&self, task: McpTask<'_>) -> Result<CallReply, String> {

@@ -1,0 +1,217 @@
+//! Worlds in which everything changes between any two steps: names, definitions, addresses, trust and policies.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use toolgate::core::id::{CallId, RunId, ServerId};
+use toolgate::core::policy::{Condition, Match, Policy, Rule, Subject, Verdict};
+use toolgate::core::run::{Answer, Binding, Debt, Event, Recorded, Run, Status};
+use toolgate::core::tool::{Arguments, Origin, ServerTools, Toolset, ToolsetRules};
+use toolgate::runner::{Report, ResultFor, Resume};
+
+use super::world::{World, given_an_agent, no, say, yes, yes_but_with};
+use crate::fakes::tool;
+
+type Servers = BTreeMap<ServerId, ServerTools>;
+
+/// More questions than a run of this size can have.
+const ENOUGH: usize = 100;
+
+fn files(servers: &mut Servers) -> &mut ServerTools {
+    servers.get_mut(&"files".into()).unwrap()
+}
+
+/// What may become different. Most of the time nothing does.
+const CHANGES: [fn(&mut Servers); 9] = [
+    |_| {},
+    |_| {},
+    |_| {},
+    |servers| files(servers).trusted ^= true,
+    |servers| files(servers).tools.iter_mut().for_each(|tool| tool.description.push('!')),
+    |servers| files(servers).endpoint = Some("sha256:another program".into()),
+    |servers| {
+        let tools = &mut files(servers).tools;
+        tools.iter_mut().for_each(|tool| tool.annotations.read_only_hint = Some(true));
+    },
+    // The other server takes the name of `a_b`, or gives it back.
+    |servers| {
+        let tools = &mut servers.get_mut(&"files_a".into()).unwrap().tools;
+        match tools.iter().position(|tool| tool.name == "b") {
+            Some(place) => drop(tools.remove(place)),
+            None => tools.push(tool("b")),
+        }
+    },
+    |servers| {
+        let tools = &mut files(servers).tools;
+        match tools.iter().position(|tool| tool.name == "read") {
+            Some(place) => drop(tools.remove(place)),
+            None => tools.push(tool("read")),
+        }
+    },
+];
+
+fn policies() -> Vec<Arc<Policy>> {
+    let rule = |verdict, matches| Rule::new("rule", verdict, "the rule says so", matches, vec![], vec![]).unwrap();
+    let named = |name: &str| Match { tool: Some(name.into()), ..Match::default() };
+    let reads = Match { read_only: Some(true), ..Match::default() };
+    let evil = Condition::parse("args.path == 'EVIL'").unwrap();
+    let policies = [
+        Policy::allow_always(),
+        Policy::ask_always(),
+        Policy { rules: vec![rule(Verdict::Allow, named("mcp_files_a_b"))], ..Policy::ask_always() },
+        Policy { rules: vec![rule(Verdict::Deny, named("mcp_files_read"))], ..Policy::ask_always() },
+        Policy { rules: vec![rule(Verdict::Allow, reads)], ..Policy::ask_always() },
+        Policy { rules: vec![rule(Verdict::Deny, named("*")).with_condition(evil)], ..Policy::ask_always() },
+    ];
+    policies.into_iter().map(Arc::new).collect()
+}
+
+fn turn(kinds: &[usize]) -> Value {
+    let name = |kind: &usize| ["mcp_files_read", "mcp_files_a_b", "ext_order"][*kind];
+    let call = |kind: &usize| json!({"name": name(kind), "arguments": {"path": "a"}});
+    json!({"calls": kinds.iter().map(call).collect::<Vec<Value>>()})
+}
+
+async fn world_of(turns: &[Vec<usize>], changes: &[usize]) -> World {
+    let script: Vec<Value> = turns.iter().map(|kinds| turn(kinds)).chain([say("Done.")]).collect();
+    let world = given_an_agent()
+        .with_tools("files", &["read", "a_b"])
+        .with_tools("files_a", &["c"])
+        .with_an_external_tool("order")
+        .that(|agent| agent.policy = policies()[1].clone())
+        .whose_model_says(script.into())
+        .ready()
+        .await;
+    world.servers.change_when_looked_at(changes.iter().map(|change| CHANGES[*change]));
+    world
+}
+
+/// Everything that is owed, answered in a way that depends on the round alone.
+fn answered(pending: &[Debt], answer: usize, version: u64) -> Resume {
+    let mut resume = Resume { expected_version: Some(version), ..Resume::default() };
+    for debt in pending {
+        let call = debt.call_id().clone();
+        match (debt, answer) {
+            (Debt::ExternalResult { .. }, _) => resume.results.push(ResultFor::output(call, json!(1))),
+            (Debt::Approval { .. }, 0) => resume.decisions.push((call, no("not today"))),
+            (Debt::Approval { .. }, 1) => resume.decisions.push((call, yes_but_with(json!({"path": "EVIL"})))),
+            (Debt::Approval { .. }, _) => resume.decisions.push((call, yes())),
+            (Debt::Question { .. } | Debt::Input { .. } | Debt::Task { .. }, _) => panic!("nobody asks: {debt:?}"),
+        }
+    }
+    resume
+}
+
+/// What a call may rest on: what its last decision was bound to.
+fn bound(journal: &[Recorded], call: &CallId) -> Option<Binding> {
+    let decided = journal.iter().rev().find_map(|recorded| match &recorded.event {
+        Event::ApprovalDecided { call: id, decision } if id == call => Some(decision),
+        _ => None,
+    });
+    let yes = decided.filter(|decision| decision.answer == Answer::Approve)?;
+    yes.binding.as_deref().cloned()
+}
+
+/// Whether something may leave, judged from outside: by what is on offer and what the policy says at that moment.
+fn is_right(run: &Run, journal: &[Recorded], policy: &Arc<Policy>, offers: &[ServerTools], call: &CallId) -> bool {
+    let spec = &run.started().spec;
+    let pins = run.pins().clone();
+    let rules = ToolsetRules { agent: Some(spec.agent.clone()), policy: policy.clone(), pins, ..Default::default() };
+    let toolset = Toolset::assemble(&spec.external_tools, offers, &rules);
+    let (origin, arguments) = asked(journal, call);
+    let Some(tool) = toolset.iter().find(|tool| tool.origin == origin) else { return false };
+    let arguments = edited(journal, call).unwrap_or(arguments);
+    let subject = Subject { tool, agent: Some(&spec.agent), principal: None, arguments: arguments.as_object() };
+    let is_bound = |bound: Binding| bound.definition == tool.hash && bound.arguments == arguments.hash();
+    match policy.judge(&subject).verdict {
+        Verdict::Allow => true,
+        Verdict::Ask => bound(journal, call).is_some_and(is_bound),
+        Verdict::Deny => false,
+    }
+}
+
+/// The tool that the model called, as it was shown then, and its arguments.
+fn asked(journal: &[Recorded], id: &CallId) -> (Origin, Arguments) {
+    let mut shown = None;
+    for recorded in journal {
+        match &recorded.event {
+            Event::ToolsListed { toolset } => shown = Some(toolset.clone()),
+            Event::ModelReplied { reply } => {
+                if let Some(call) = reply.calls().find(|call| call.id == *id) {
+                    let tool = shown.unwrap().get(&call.name).unwrap().origin.clone();
+                    return (tool, call.arguments);
+                }
+            }
+            _ => {}
+        }
+    }
+    panic!("nobody called {id}")
+}
+
+/// What the latest yes put in the place of the model's arguments. An edit stays when the call is asked about again.
+fn edited(journal: &[Recorded], id: &CallId) -> Option<Arguments> {
+    journal.iter().rev().find_map(|recorded| match &recorded.event {
+        Event::ApprovalDecided { call, decision } if call == id => decision.edited_arguments.clone(),
+        _ => None,
+    })
+}
+
+/// Looks at what left since the last time: sent to servers, or handed to the application.
+async fn check(world: &World, run: &RunId, policy: &Arc<Policy>, sent: usize, report: &Report) -> usize {
+    let journal = world.runner.journal(run).await.unwrap();
+    assert_eq!(journal.len() as u64, report.version, "every fact is written");
+    let state = world.runner.load(run).await.unwrap();
+    let (calls, offered) = (world.servers.calls(), world.servers.offered());
+    for (call, offers) in calls.iter().zip(&offered).skip(sent) {
+        let call = CallId::from(call.as_str());
+        assert!(is_right(&state, &journal, policy, offers, &call), "{call} was sent without a right to it");
+        let is_kept =
+            |recorded: &Recorded| matches!(&recorded.event, Event::CallCompleted { call: id, .. } if *id == call);
+        assert!(journal.iter().any(is_kept), "what became of {call} is not kept");
+    }
+    calls.len()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
+
+    #[test]
+    fn whatever_changes_the_run_ends_or_waits_and_nothing_leaves_without_a_right_of_that_moment(
+        turns in prop::collection::vec(prop::collection::vec(0..3usize, 1..4), 1..4),
+        changes in prop::collection::vec(0..CHANGES.len(), 0..60),
+        lives in prop::collection::vec((0..6usize, 0..6usize), 12),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let world = world_of(&turns, &changes).await;
+            let mut report = world.run().await;
+            let mut sent = check(&world, &report.run_id, &policies()[1], 0, &report).await;
+            let mut rounds = 0;
+            while report.status == Status::Pending {
+                let (policy, answer) = lives[rounds % lives.len()];
+                let policy = policies()[policy].clone();
+                // Sooner or later everything is denied, so that nobody is asked for ever by lives that go round.
+                let answer = if rounds > lives.len() * 2 { 0 } else { answer };
+                let handed: Vec<CallId> = external(&report.pending);
+                let process = world.another_process_where(|agent| agent.policy = policy.clone()).await;
+                let given = answered(&report.pending, answer, report.version);
+                report = process.resume(&report.run_id, given).await.unwrap();
+                sent = check(&world, &report.run_id, &policy, sent, &report).await;
+                for call in external(&report.pending).iter().filter(|call| !handed.contains(call)) {
+                    let journal = world.runner.journal(&report.run_id).await.unwrap();
+                    let state = world.runner.load(&report.run_id).await.unwrap();
+                    assert!(is_right(&state, &journal, &policy, &[], call), "{call} was handed over without a right to it");
+                }
+                rounds += 1;
+                assert!(rounds < ENOUGH, "nobody stops asking: {:?}", report.pending);
+            }
+        });
+    }
+}
+
+fn external(pending: &[Debt]) -> Vec<CallId> {
+    let is_external = |debt: &&Debt| matches!(debt, Debt::ExternalResult { .. });
+    pending.iter().filter(is_external).map(|debt| debt.call_id().clone()).collect()
+}
