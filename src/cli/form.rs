@@ -3,7 +3,8 @@
 
 use serde_json::{Number, Value};
 
-use super::text::{COMPACT, compact, harmless, list};
+use super::text::{COMPACT, compact, list};
+use crate::core::tool::visible;
 
 /// One field.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,7 +62,7 @@ impl Field {
         words.extend(self.bounds());
         words.extend(self.required.then(|| "required".to_owned()));
         let default = self.default.as_ref().map(|value| format!(" [{}]", shown(value))).unwrap_or_default();
-        format!("{}: {}{default}", harmless(&self.name), words.join(", "))
+        format!("{}: {}{default}", visible(&self.name), words.join(", "))
     }
 
     /// The choices there are, numbered from 1; empty for a field that is typed freely.
@@ -147,7 +148,7 @@ impl Field {
             (None, None) => None,
         };
         let told: Vec<String> = format.into_iter().chain(bounds).collect();
-        (!told.is_empty()).then(|| harmless(&told.join(", ")))
+        (!told.is_empty()).then(|| visible(&told.join(", ")))
     }
 }
 
@@ -183,7 +184,7 @@ impl Kind {
 fn choices(schema: &Value) -> Option<Vec<Choice>> {
     let titled = |choice: &Value| {
         let value = choice.get("const")?.clone();
-        let title = choice.get("title").and_then(Value::as_str).map_or_else(|| shown(&value), harmless);
+        let title = choice.get("title").and_then(Value::as_str).map_or_else(|| shown(&value), visible);
         Some(Choice { value, title })
     };
     if let Some(listed) = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array) {
@@ -193,7 +194,7 @@ fn choices(schema: &Value) -> Option<Vec<Choice>> {
     let values = schema.get("enum").and_then(Value::as_array)?;
     let named = |(index, value): (usize, &Value)| {
         let name = names.get(index).and_then(|name| name.as_str());
-        Choice { value: value.clone(), title: name.map_or_else(|| shown(value), harmless) }
+        Choice { value: value.clone(), title: name.map_or_else(|| shown(value), visible) }
     };
     Some(values.iter().enumerate().map(named).collect())
 }
@@ -208,12 +209,12 @@ fn chosen(choices: &[Choice], typed: &str) -> Result<Value, String> {
 
 fn about(schema: &Value) -> Option<String> {
     let text = |name: &str| schema.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
-    let told: Vec<String> = [text("title"), text("description")].into_iter().flatten().map(harmless).collect();
+    let told: Vec<String> = [text("title"), text("description")].into_iter().flatten().map(str::to_owned).collect();
     (!told.is_empty()).then(|| told.join(": "))
 }
 
 fn shown(value: &Value) -> String {
-    value.as_str().map_or_else(|| compact(value, COMPACT), harmless)
+    value.as_str().map_or_else(|| compact(value, COMPACT), visible)
 }
 
 #[cfg(test)]

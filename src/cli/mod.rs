@@ -18,6 +18,7 @@ mod exit;
 mod find;
 mod follow;
 mod form;
+mod guard;
 mod init;
 mod interrupt;
 mod mcp;
@@ -44,6 +45,7 @@ use crate::app::App;
 use error::CliError;
 use exit::Exit;
 use output::Output;
+use paint::Paint;
 use settle::ResultLine;
 
 const EXAMPLES: &str = "\
@@ -110,9 +112,17 @@ pub fn main() -> ExitCode {
 
 /// Help and version are answers, everything else is a refusal.
 fn refused(error: &clap::Error) -> ExitCode {
-    // A reader that went away is no error.
-    let _ = error.print();
-    if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() }
+    let mut out = Output::of_process();
+    let told = |paint| match paint {
+        Paint::Colour => error.render().ansi().to_string(),
+        Paint::Plain => error.render().to_string(),
+    };
+    if error.use_stderr() {
+        out.note(told(out.note_paint()).trim_end());
+        return Exit::Usage.into();
+    }
+    out.line(told(out.paint()).trim_end());
+    Exit::Done.into()
 }
 
 impl Command {

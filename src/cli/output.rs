@@ -1,5 +1,8 @@
 //! Standard output and standard error. Everything the command line says goes through here.
 //!
+//! Text passes the guard on its way, so that no terminal gets what it would obey; bytes do not, and neither does what a
+//! program asked for to have it as it is.
+//!
 //! A reader that went away (`toolgate … | head`) is no error and no panic: what is written after that is dropped, and a
 //! run that is under way goes on, for losing a viewer never harms a run.
 
@@ -7,10 +10,14 @@ use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
 
+use super::guard;
 use super::paint::Paint;
 
 /// Columns when the terminal does not tell.
 const USUAL_WIDTH: usize = 100;
+
+/// Empties the line and goes to its beginning.
+const CLEAR: &[u8] = b"\r\x1b[K";
 
 /// The two streams and what is known of them.
 pub(super) struct Output {
@@ -55,6 +62,16 @@ impl Output {
         self.stdout.write(text, "");
     }
 
+    /// An answer or a result on standard output: whoever reads it into a file or a program gets it as it is, and only a
+    /// terminal is spared what it would obey.
+    pub(super) fn verbatim(&mut self, text: &str) {
+        self.passed();
+        match self.stdout.is_terminal {
+            true => self.stdout.write(text, "\n"),
+            false => self.stdout.write_bytes(format!("{text}\n").as_bytes()),
+        }
+    }
+
     /// Bytes on standard output, as they are.
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.stdout.write_bytes(bytes);
@@ -69,7 +86,8 @@ impl Output {
     /// A line on standard error whose place the next one takes. Only a terminal shows it.
     pub(super) fn passing(&mut self, text: &str) {
         if self.stderr.is_terminal {
-            self.stderr.write("\r\x1b[K", text);
+            self.stderr.write_bytes(CLEAR);
+            self.stderr.write(text, "");
             self.stderr.is_passing = true;
         }
     }
@@ -77,7 +95,7 @@ impl Output {
     /// Takes away the line that passes.
     pub(super) fn passed(&mut self) {
         if std::mem::take(&mut self.stderr.is_passing) {
-            self.stderr.write("\r\x1b[K", "");
+            self.stderr.write_bytes(CLEAR);
         }
     }
 
@@ -89,7 +107,7 @@ impl Output {
     /// A JSON value as one line on standard output.
     pub(super) fn json(&mut self, value: &impl Serialize) {
         // What we serialise has string keys throughout; a failure would be a fault of ours and is said as one.
-        match serde_json::to_string(value) {
+        match guard::json(value) {
             Ok(text) => self.line(text),
             Err(error) => self.note(format!("error: cannot be written as JSON: {error}")),
         }
@@ -97,7 +115,7 @@ impl Output {
 
     /// A JSON value over several lines on standard output.
     pub(super) fn pretty(&mut self, value: &impl Serialize) {
-        match serde_json::to_string_pretty(value) {
+        match guard::pretty_json(value) {
             Ok(text) => self.line(text),
             Err(error) => self.note(format!("error: cannot be written as JSON: {error}")),
         }
@@ -130,7 +148,7 @@ impl Stream {
     }
 
     fn write(&mut self, text: &str, end: &str) {
-        self.write_bytes(format!("{text}{end}").as_bytes());
+        self.write_bytes(format!("{}{end}", guard::shown(text, self.paint)).as_bytes());
     }
 
     fn write_bytes(&mut self, bytes: &[u8]) {

@@ -5,6 +5,7 @@ use miette::{GraphicalReportHandler, GraphicalTheme};
 use super::error::CliError;
 use super::output::Output;
 use super::paint::Paint;
+use super::text::block;
 use crate::config::ConfigError;
 
 /// Tells an error on standard error.
@@ -16,7 +17,7 @@ pub(super) fn error(error: &CliError, out: &mut Output) {
             out.note(text.trim_end());
         }
         CliError::Told { .. } | CliError::Interrupted | CliError::Terminated(_) => {
-            out.note(format!("{} {error}", paint.red("error:")));
+            out.note(format!("{} {}", paint.red("error:"), block(&error.to_string())));
             if let Some(remedy) = error.remedy() {
                 out.note(format!("{} {remedy}", paint.cyan(" help:")));
             }

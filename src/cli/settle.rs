@@ -13,6 +13,7 @@ use super::exit::Exit;
 use super::follow::{Display, Follow};
 use super::output::Output;
 use super::prompt;
+use super::text::block;
 use super::view::{Again, Look, Spent, what_is_owed};
 use crate::app::App;
 use crate::core::blob::BlobHandle;
@@ -61,7 +62,7 @@ pub(super) async fn settle(
                 Ok(execution) => follow.until_rest(execution, out).await?,
                 Err(error) => {
                     // What does not fit can be typed again, in view of how the run stands now.
-                    out.note(format!("error: {error}"));
+                    out.note(format!("error: {}", block(&error.to_string())));
                     app.runner.report(&run).await?
                 }
             };
@@ -143,7 +144,7 @@ fn conclude(report: &Report, media: &[String], display: &Display, again: &Again,
             answer(report, out);
             media.iter().for_each(|line| out.line(line));
             match (display, &report.error) {
-                (Display::Quiet, Some(error)) => out.note(format!("error: {error}")),
+                (Display::Quiet, Some(error)) => out.note(format!("error: {}", block(&error.to_string()))),
                 (Display::Quiet, None) => {}
                 (Display::Lines(_) | Display::Live(_) | Display::Json, _) => how_to_save(report, again, out),
             }
@@ -157,7 +158,7 @@ fn answer(report: &Report, out: &mut Output) {
         Some(Answer { value: Some(value), .. }) => out.pretty(value),
         // An answer of media alone has no line of text, not even an empty one.
         Some(Answer { text, media, .. }) if text.is_empty() && !media.is_empty() => {}
-        Some(Answer { text, .. }) => out.line(text.trim_end()),
+        Some(Answer { text, .. }) => out.verbatim(text.trim_end()),
         None => {}
     }
 }

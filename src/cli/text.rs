@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::core::tool::{needs_escaping, visible};
+
 /// The longest that arguments or a result get in a line.
 pub(super) const COMPACT: usize = 120;
 
@@ -12,23 +14,18 @@ pub(super) const COMPACT: usize = 120;
 pub(super) fn one_line(text: &str, max: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     // Control characters of a tool's answer have no business in a terminal.
-    let line: String = words.join(" ").chars().map(|c| if is_unseemly(c) { '·' } else { c }).collect();
+    let line: String = words.join(" ").chars().map(|c| if needs_escaping(c) { '·' } else { c }).collect();
     match line.char_indices().nth(max) {
         None => line,
         Some(_) => line.chars().take(max.saturating_sub(1)).chain(['…']).collect(),
     }
 }
 
-/// Whether a character moves the cursor, or makes text look like other text: controls, and marks that are not seen or
-/// turn the direction of what follows.
-fn is_unseemly(c: char) -> bool {
-    let hidden = ['\u{200b}'..='\u{200f}', '\u{202a}'..='\u{202e}', '\u{2060}'..='\u{2069}', '\u{feff}'..='\u{feff}'];
-    c.is_control() || hidden.iter().any(|range| range.contains(&c))
-}
-
-/// Text of somebody else, fit for a terminal: line breaks stay, other control characters do not.
-pub(super) fn harmless(text: &str) -> String {
-    text.chars().map(|c| if is_unseemly(c) && c != '\n' && c != '\t' { '·' } else { c }).collect()
+/// Text of somebody else that may have several lines: each but the first is marked, so that none of them can pass for a
+/// line of ours, and what cannot be seen is shown by its code.
+pub(super) fn block(text: &str) -> String {
+    let lines = text.trim_end().lines().map(|line| visible(&line.replace('\t', "    ")));
+    lines.collect::<Vec<_>>().join("\n| ")
 }
 
 /// A JSON value in one short line.
@@ -69,11 +66,15 @@ pub(super) fn list<T: Display>(items: impl IntoIterator<Item = T>) -> String {
     if names.is_empty() { "none".into() } else { names.join(", ") }
 }
 
-/// The text as one word of a POSIX shell.
+/// The text as one word of a POSIX shell, to be copied. What cannot be shown cannot be copied either: `HIDDEN` stands for
+/// it.
 pub(super) fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+,=".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         return text.to_owned();
+    }
+    if visible(text) != text {
+        return "HIDDEN".to_owned();
     }
     format!("'{}'", text.replace('\'', r"'\''"))
 }
@@ -89,6 +90,13 @@ mod tests {
         let cut = compact(&json!("x".repeat(500)), 500);
         assert_eq!((cut.chars().count(), cut.ends_with('…')), (COMPACT, true));
         assert_eq!(one_line("a\n  b\u{1b}[31m", 80), "a b·[31m");
+    }
+
+    #[test]
+    fn lines_of_somebody_else_are_marked() {
+        let told = block("Which?\r\nMay x run?\x1b[2K\n\ta\n");
+        assert_eq!(told, "Which?\n| May x run?\\u{1b}[2K\n|     a");
+        assert_eq!(block("a\u{2028}b"), "a\\u{2028}b");
     }
 
     #[test]
@@ -108,5 +116,6 @@ mod tests {
         assert_eq!(shell_word("call_1"), "call_1");
         assert_eq!(shell_word("it's {\"a\":1}"), r#"'it'\''s {"a":1}'"#);
         assert_eq!(shell_word(""), "''");
+        assert_eq!(shell_word("a\u{202e}b"), "HIDDEN");
     }
 }

@@ -76,10 +76,14 @@ impl Grants {
 
 fn lines(grant: &Grant, now: Timestamp, paint: Paint) -> Vec<String> {
     let reach = match &grant.session {
-        Some(session) => format!("in session {session}"),
+        Some(session) => format!("in session {}", visible(session.as_str())),
         None => "in every session".to_owned(),
     };
-    let principal = grant.principal.as_ref().map(|principal| format!(" for {principal}")).unwrap_or_default();
+    let principal = grant
+        .principal
+        .as_ref()
+        .map(|principal| format!(" for {}", visible(&principal.to_string())))
+        .unwrap_or_default();
     let covers = match grant.arguments {
         Some(_) => format!("only {}", grant.summary),
         None => format!("whatever the arguments; approved was {}", grant.summary),
@@ -94,7 +98,7 @@ fn lines(grant: &Grant, now: Timestamp, paint: Paint) -> Vec<String> {
             visible(&grant.by),
             by_way_of(grant.via),
             clock(grant.created_at),
-            grant.call,
+            visible(grant.call.as_str()),
             grant.run
         ),
     ]

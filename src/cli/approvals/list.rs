@@ -13,7 +13,7 @@ use crate::cli::find::find;
 use crate::cli::output::Output;
 use crate::cli::paint::Paint;
 use crate::cli::setup::{self, Changes, ConfigFlag};
-use crate::cli::text::{count, list};
+use crate::cli::text::{block, count, list};
 use crate::cli::view::{because, question_lines, term};
 use crate::core::run::Debt;
 use crate::core::tool::{Origin, is_suspicious, summary, visible};
@@ -76,7 +76,7 @@ impl List {
 }
 
 fn lines(waiting: &Waiting, now: Timestamp, paint: Paint) -> Vec<String> {
-    let head = format!("{}  {}", paint.bold(&waiting.run_id), paint.bold(waiting.call()));
+    let head = format!("{}  {}", paint.bold(&waiting.run_id), paint.bold(visible(waiting.call().as_str())));
     let mut lines = match &waiting.debt {
         Debt::Approval { summary, rule, why, policy, differences, in_doubt, origin, .. } => {
             let mut lines = vec![format!("{head}  {summary}"), because(why, rule.as_deref(), policy.as_ref())];
@@ -92,7 +92,7 @@ fn lines(waiting: &Waiting, now: Timestamp, paint: Paint) -> Vec<String> {
             lines
         }
         Debt::Question { ask, .. } => {
-            let mut lines = vec![format!("{head}  the model asks: {}", visible(&ask.question))];
+            let mut lines = vec![format!("{head}  the model asks: {}", block(&ask.question))];
             let options: Vec<String> = ask.options.iter().map(|option| visible(option)).collect();
             lines.extend((!options.is_empty()).then(|| format!("options: {}", list(options))));
             lines
@@ -105,7 +105,6 @@ fn lines(waiting: &Waiting, now: Timestamp, paint: Paint) -> Vec<String> {
         Debt::ExternalResult { .. } | Debt::Task { .. } => Vec::new(),
     };
     lines.extend(term(&waiting.debt, now));
-    let mut indented = lines.into_iter();
-    let head = indented.next();
-    head.into_iter().chain(indented.map(|line| format!("    {}", line.replace('\n', "\n    ")))).collect()
+    let hung = lines.iter().map(|line| line.replace('\n', "\n    ")).enumerate();
+    hung.map(|(index, line)| if index == 0 { line } else { format!("    {line}") }).collect()
 }

@@ -2,15 +2,17 @@
 
 use clap::Args;
 use jiff::Timestamp;
+use serde_json::json;
 
 use super::waiting::{Waiting, of_run};
 use crate::app::App;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::find::find;
+use crate::cli::guard;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, Changes, ConfigFlag};
-use crate::cli::text::list;
+use crate::cli::text::{block, list};
 use crate::cli::view::{self, Again};
 use crate::core::id::RunId;
 use crate::core::run::Debt;
@@ -86,7 +88,8 @@ pub(super) fn whole(waiting: &Waiting, again: &Again, out: &Output) -> Vec<Strin
         Debt::Input { .. } => "waits for answers to its server",
         Debt::ExternalResult { .. } | Debt::Task { .. } => "waits",
     };
-    let mut lines = vec![format!("{}  {}  {waits}", paint.bold(&waiting.run_id), paint.bold(waiting.call()))];
+    let mut lines =
+        vec![format!("{}  {}  {waits}", paint.bold(&waiting.run_id), paint.bold(visible(waiting.call().as_str())))];
     match debt {
         Debt::Approval { origin, name, arguments, summary, .. } => {
             lines.push(summary.clone());
@@ -94,7 +97,7 @@ pub(super) fn whole(waiting: &Waiting, again: &Again, out: &Output) -> Vec<Strin
             lines.push(view::pretty(arguments));
         }
         Debt::Question { ask, .. } => {
-            lines.push(visible(&ask.question));
+            lines.push(block(&ask.question));
             lines.extend(ask.options.iter().map(|option| format!("  - {}", visible(option))));
             lines.extend(ask.multiple.then(|| "several may be chosen".to_owned()));
             lines
@@ -113,7 +116,7 @@ pub(super) fn whole(waiting: &Waiting, again: &Again, out: &Output) -> Vec<Strin
         Debt::Approval { event, .. } | Debt::Question { event, .. } => format!(", event {event}"),
         Debt::Input { .. } | Debt::ExternalResult { .. } | Debt::Task { .. } => String::new(),
     };
-    lines.push(format!("asked by agent {}, session {}{event}", waiting.agent, waiting.session_id));
+    lines.push(format!("asked by agent {}, session {}{event}", waiting.agent, visible(waiting.session_id.as_str())));
     lines.extend(waiting.seen.iter().map(|seen| format!("digest {seen}")));
     lines.extend(how(waiting, again));
     lines
@@ -126,16 +129,22 @@ fn how(waiting: &Waiting, again: &Again) -> Vec<String> {
         let words: Vec<&str> = ["approvals", verb, run, call].into_iter().chain(more.iter().copied()).collect();
         format!("  {}", again.command(&words))
     };
+    let denial: Vec<&str> = seen.iter().copied().chain(["--reason", "WHY"]).collect();
     match &waiting.debt {
         Debt::Approval { .. } => {
-            vec!["decide with:".to_owned(), command("approve", &seen), command("deny", &["--reason", "WHY"])]
+            vec!["decide with:".to_owned(), command("approve", &seen), command("deny", &denial)]
         }
-        Debt::Question { ask, .. } => match ask.options.first() {
-            Some(option) => vec!["answer with:".to_owned(), command("answer", &["--choose", option])],
-            None => vec!["answer with:".to_owned(), command("answer", &["ANSWER"])],
-        },
+        Debt::Question { ask, .. } => {
+            let answer = match ask.options.first() {
+                Some(option) if visible(option) == *option => command("answer", &["--choose", option]),
+                // As JSON it can be shown, and means the very same option.
+                Some(option) => command("answer", &[&guard::json_word(&json!([option]))]),
+                None => command("answer", &["ANSWER"]),
+            };
+            vec!["answer with:".to_owned(), answer]
+        }
         Debt::Input { questions, .. } => {
-            let value = view::answering(questions).map(|value| value.to_string());
+            let value = view::answering(questions).map(|value| guard::json_word(&value));
             vec!["answer with:".to_owned(), command("answer", &value.iter().map(String::as_str).collect::<Vec<_>>())]
         }
         Debt::ExternalResult { .. } | Debt::Task { .. } => Vec::new(),

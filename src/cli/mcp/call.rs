@@ -20,7 +20,7 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::setup;
-use crate::cli::text::{harmless, list, one_line};
+use crate::cli::text::{list, one_line};
 use crate::core::run::Budget;
 use crate::core::tool::{CallFailure, FailureKind, Tool};
 use crate::core::trace::{SpanContext, Trace};
@@ -243,7 +243,7 @@ fn no_such_tool(named: &str, visit: &Visit) -> CliError {
     let named = one_line(named, 80);
     let left_out = visit.tools.left_out().iter().find(|left| left.tool.as_deref() == Some(named.as_str()));
     if let Some(left) = left_out {
-        return CliError::not_found(format!("the tool `{named}` cannot be used: {}", harmless(&left.reason)))
+        return CliError::not_found(format!("the tool `{named}` cannot be used: {}", left.reason))
             .with_remedy("--no-validate calls it anyway");
     }
     let known = list(visit.tools.iter().map(|tool| own_name(tool)));

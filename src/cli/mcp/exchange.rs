@@ -16,11 +16,11 @@ use crate::cli::answers;
 use crate::cli::error::CliError;
 use crate::cli::output::Output;
 use crate::cli::paint::Paint;
-use crate::cli::text::{duration, harmless, one_line};
+use crate::cli::text::{duration, one_line};
 use crate::cli::view::in_words;
 use crate::core::id::{CallId, RunId, ServerId};
 use crate::core::run::{Answered, InputGiven};
-use crate::core::tool::{CallFailure, CallReply, FailureKind, InputNeeded, Outcome, Reactions, TaskHandle};
+use crate::core::tool::{CallFailure, CallReply, FailureKind, InputNeeded, Outcome, Reactions, TaskHandle, visible};
 use crate::core::trace::SpanContext;
 use crate::ports::{McpCall, McpTask, Progress, TaskWish};
 
@@ -192,7 +192,7 @@ fn failed(kind: FailureKind, message: impl Into<String>) -> Ending {
 }
 
 fn still_going(task: &TaskHandle) -> String {
-    let id = harmless(&task.id);
+    let id = visible(&task.id);
     format!("the task {id} was not over in time, and the server was told to stop it; --timeout gives it longer")
 }
 

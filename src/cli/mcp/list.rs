@@ -13,7 +13,7 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::setup;
-use crate::cli::text::{count, duration, harmless};
+use crate::cli::text::{block, count, duration};
 use crate::cli::view::{Look, left_out_line};
 
 const EXAMPLES: &str = "\
@@ -75,7 +75,7 @@ impl List {
         }
         if let Some(reason) = missing {
             let paint = out.note_paint();
-            out.note(format!("{} {}", paint.red("error:"), harmless(reason)));
+            out.note(format!("{} {}", paint.red("error:"), block(reason)));
             if visit.took >= start_timeout {
                 out.note(format!("{} {LONGER_START}", paint.cyan(" help:")));
             }

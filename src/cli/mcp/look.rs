@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::signature::signature;
 use super::visit::own_name;
-use crate::cli::text::{harmless, one_line};
+use crate::cli::text::one_line;
 use crate::cli::view::Look;
 use crate::core::tool::{Annotations, Tool};
 
@@ -26,7 +26,7 @@ pub(super) fn tool(tool: &Tool, schemas: Schemas, look: Look) -> Vec<String> {
     let title = tool.annotations.title.as_ref().map(|title| format!("  {}", one_line(title, 60))).unwrap_or_default();
     let name = paint.bold(one_line(own_name(tool), 200));
     let mut lines = vec![format!("{name}{title}  {}", paint.dim(format!("→ {}", tool.name)))];
-    let description = harmless(tool.description.trim());
+    let description = tool.description.trim().to_owned();
     let told = match schemas {
         Schemas::Shown => description,
         Schemas::Hidden => one_line(&description, look.room(2) * LINES),

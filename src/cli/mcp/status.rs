@@ -18,8 +18,9 @@ use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::paint::Paint;
 use crate::cli::setup::{self, ConfigFlag};
-use crate::cli::text::{count, duration, harmless, list};
+use crate::cli::text::{block, count, duration, list};
 use crate::core::id::ServerId;
+use crate::core::tool::visible;
 
 /// So many last lines of a server's stderr are shown.
 const TAIL: usize = 8;
@@ -215,12 +216,12 @@ fn troubles(visit: &Visit, paint: Paint) -> Vec<String> {
     let last_error = visit.status.last_error.as_ref().map(|error| error.message.as_str());
     let reason = visit.missing().or(last_error).filter(|_| !is_ready(visit));
     if let Some(reason) = reason {
-        lines.push(format!("\n{} {}", paint.red(format!("✗ {id}:")), harmless(reason)));
+        lines.push(format!("\n{} {}", paint.red(format!("✗ {id}:")), block(reason)));
         let stderr = &visit.status.stderr;
         let tail = stderr.iter().skip(stderr.len().saturating_sub(TAIL));
         // The reason may quote it already.
         let news = tail.filter(|line| !reason.contains(line.as_str()));
-        lines.extend(news.map(|line| paint.dim(format!("  stderr │ {}", harmless(line)))));
+        lines.extend(news.map(|line| paint.dim(format!("  stderr │ {}", visible(line)))));
     }
     for left in visit.tools.left_out().iter().filter(|left| left.tool.is_some()) {
         lines.push(format!("{} {}", paint.yellow(format!("! {id}:")), crate::cli::view::left_out_line(left)));

@@ -9,12 +9,13 @@ use serde_json::Value;
 use super::LONGER_START;
 use super::visit::milliseconds;
 use crate::cli::exit::Exit;
+use crate::cli::guard;
 use crate::cli::output::Output;
-use crate::cli::text::{compact, duration, harmless, shell_word, size};
+use crate::cli::text::{block, compact, duration, shell_word, size};
 use crate::cli::view::{answering, question_lines};
 use crate::core::chat::{Media, Part};
 use crate::core::id::ServerId;
-use crate::core::tool::{CallFailure, FailureKind, Problem, Question, ToolOutput};
+use crate::core::tool::{CallFailure, FailureKind, Problem, Question, ToolOutput, visible};
 
 /// How it went.
 #[derive(Debug)]
@@ -110,7 +111,7 @@ impl Trial {
     /// The result on standard output, everything else on standard error.
     pub(super) fn tell(&self, shown: Shown, out: &mut Output) {
         let paint = out.note_paint();
-        let tool = harmless(&self.tool);
+        let tool = visible(&self.tool);
         let (error, help) = (paint.red("error:"), paint.cyan(" help:"));
         match &self.ending {
             Ending::Answered(output, problems) => {
@@ -130,7 +131,7 @@ impl Trial {
                 out.note(format!("{help} --no-validate sends them anyway"));
             }
             Ending::Failed(failure) => {
-                out.note(format!("{error} {}: {}", failure.kind.as_str(), harmless(&failure.message)));
+                out.note(format!("{error} {}: {}", failure.kind.as_str(), block(&failure.message)));
                 if failure.kind == FailureKind::Timeout {
                     out.note(format!("{help} --timeout SECONDS gives the call longer, this once"));
                 }
@@ -142,7 +143,7 @@ impl Trial {
             Ending::Interrupted => out.note("interrupted"),
         }
         for line in self.stderr.iter().filter(|line| !self.is_told(line)) {
-            out.note(paint.dim(format!("  stderr │ {}", harmless(line))));
+            out.note(paint.dim(format!("  stderr │ {}", visible(line))));
         }
     }
 
@@ -198,16 +199,13 @@ fn result(output: &ToolOutput, out: &mut Output) {
     };
     for part in &output.content {
         match part {
-            Part::Text { text } if has_text => {
-                let shown = if out.is_terminal() { harmless(text) } else { text.clone() };
-                out.line(shown.trim_end_matches('\n'));
-            }
+            Part::Text { text } if has_text => out.verbatim(text.trim_end_matches('\n')),
             Part::Image(media) | Part::Audio(media) => out.line(format!("[{}]", medium(media))),
             Part::Resource { uri, media_type, text, data, .. } => {
                 let save = if data.is_some() { "; --output FILE saves it" } else { "" };
-                let kind = media_type.as_ref().map(|kind| format!(", {}", harmless(kind))).unwrap_or_default();
-                out.line(format!("[resource {}{kind}{save}]", harmless(uri)));
-                text.iter().for_each(|text| out.line(harmless(text).trim_end_matches('\n')));
+                let kind = media_type.as_ref().map(|kind| format!(", {}", visible(kind))).unwrap_or_default();
+                out.line(format!("[resource {}{kind}{save}]", visible(uri)));
+                text.iter().for_each(|text| out.verbatim(text.trim_end_matches('\n')));
             }
             // Said as JSON below; and a tool never answers with the others.
             Part::Text { .. } | Part::Reasoning { .. } | Part::ToolUse { .. } | Part::ToolResult { .. } => {}
@@ -244,13 +242,13 @@ fn mirror(text: &str, structured: &Value) -> Mirror {
 fn medium(media: &Media) -> String {
     let bytes = media.data.as_ref().and_then(|data| Media::decode(data)).map(|bytes| bytes.len() as u64);
     let large = bytes.map(|bytes| format!(", {}", size(bytes))).unwrap_or_default();
-    format!("{}{large}; --output FILE saves it", harmless(&media.media_type))
+    format!("{}{large}; --output FILE saves it", visible(&media.media_type))
 }
 
 fn problem_line(problem: &Problem) -> String {
-    let place = if problem.path.is_empty() { "/".to_owned() } else { harmless(&problem.path) };
+    let place = if problem.path.is_empty() { "/".to_owned() } else { visible(&problem.path) };
     let received = problem.received.as_ref().map(|value| format!(", got {}", compact(value, 60))).unwrap_or_default();
-    format!("  {place}: {}{received}", harmless(&problem.message))
+    format!("  {place}: {}{received}", visible(&problem.message))
 }
 
 /// The questions as JSON on standard output, and on standard error what they ask and how they are answered.
@@ -273,8 +271,8 @@ fn asked(tool: &str, questions: &BTreeMap<String, Question>, out: &mut Output) {
 /// The flag that answers a question. The only one there is needs no key, unless it is an address to visit.
 fn flag(key: &str, question: &Question, is_only: bool) -> String {
     let word = match answering(&[(key.to_owned(), question.clone())].into()) {
-        Some(value) if is_only => value.to_string(),
-        Some(value) => format!("{key}={value}"),
+        Some(value) if is_only => guard::json_word(&value),
+        Some(value) => format!("{key}={}", guard::json_word(&value)),
         None => key.to_owned(),
     };
     format!("--answer {}", shell_word(&word))

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use super::Prompt;
 use crate::cli::form::Field;
-use crate::cli::text::harmless;
-use crate::core::tool::{Question, Reaction, Reactions};
+use crate::cli::text::block;
+use crate::core::tool::{Question, Reaction, Reactions, visible};
 
 /// How one question was taken.
 enum Taken {
@@ -46,9 +46,9 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
 
     fn form(&mut self, message: &str, schema: &Value) -> io::Result<Taken> {
         let fields = Field::of(schema);
-        writeln!(self.questions, "  {}", indented(message))?;
+        self.say(&format!("  {}", indented(message)))?;
         for field in &fields {
-            writeln!(self.questions, "    {}", field.told())?;
+            self.say(&format!("    {}", field.told()))?;
         }
         loop {
             let answer = self.line("  [a]nswer, [d]ecline, [c]ancel, [q] leave it pending: ")?;
@@ -70,10 +70,10 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
         let mut content = Map::new();
         for field in fields {
             if let Some(about) = &field.about {
-                writeln!(self.questions, "  {}", indented(about))?;
+                self.say(&format!("  {}", indented(about)))?;
             }
             for choice in field.choices() {
-                writeln!(self.questions, "      {choice}")?;
+                self.say(&format!("      {choice}"))?;
             }
             match self.field(field)? {
                 Filled::With(value) => drop(content.insert(field.name.clone(), value)),
@@ -90,19 +90,19 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
             match (typed.trim(), &field.default) {
                 ("", Some(default)) => return Ok(Filled::With(default.clone())),
                 ("", None) if !field.required => return Ok(Filled::Empty),
-                ("", None) => writeln!(self.questions, "    this cannot be left out")?,
+                ("", None) => self.say("    this cannot be left out")?,
                 (typed, _) => match field.read(typed) {
                     Ok(value) => return Ok(Filled::With(value)),
-                    Err(why) => writeln!(self.questions, "    {why}")?,
+                    Err(why) => self.say(&format!("    {why}"))?,
                 },
             }
         }
     }
 
     fn address(&mut self, message: &str, url: &str) -> io::Result<Taken> {
-        writeln!(self.questions, "  {}", indented(message))?;
-        writeln!(self.questions, "    {}", harmless(url))?;
-        writeln!(self.questions, "  The server gives this address; open it yourself if you trust it.")?;
+        self.say(&format!("  {}", indented(message)))?;
+        self.say(&format!("    {}", visible(url)))?;
+        self.say("  The server gives this address; open it yourself if you trust it.")?;
         loop {
             let answer = self.line("  [y] done there, [d]ecline, [c]ancel, [q] leave it pending: ")?;
             return Ok(Taken::Reaction(match answer.as_deref().map(str::trim) {
@@ -117,7 +117,7 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
 }
 
 fn indented(text: &str) -> String {
-    harmless(text).trim_end().replace('\n', "\n  ")
+    block(text).replace('\n', "\n  ")
 }
 
 #[cfg(test)]
@@ -167,7 +167,7 @@ mod tests {
         for (typed, action) in [("y\n", "accept"), ("x\nd\n", "decline"), ("c\n", "cancel")] {
             let (reactions, told) = asked(&[("login", address())], typed);
             assert_eq!(reactions, Some(json!({"login": {"action": action}})));
-            assert!(told.contains("https://example.com/·a?b=c\n"), "{told}");
+            assert!(told.contains("https://example.com/\\u{202e}a?b=c\n"), "{told}");
         }
     }
 

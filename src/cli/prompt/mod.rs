@@ -5,11 +5,13 @@ mod asking;
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use super::answers::{self, approval, denial, json_or_text, who};
-use super::text::{COMPACT, compact};
+use super::guard;
+use super::paint::Paint;
+use super::text::{COMPACT, block, compact};
 use super::view;
 use crate::core::id::CallId;
 use crate::core::run::{Channel, Coverage, Debt, Decision, HumanAnswer, InputGiven, Resume, Scope};
-use crate::core::tool::{Arguments, Ask, Choice, Outcome};
+use crate::core::tool::{Arguments, Ask, Choice, Outcome, visible};
 use crate::runner::ResultFor;
 
 /// What may be said to a call that waits for a decision.
@@ -50,7 +52,7 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
 
     /// Says what the next questions are about.
     pub(super) fn heading(&mut self, text: &str) -> io::Result<()> {
-        writeln!(self.questions, "\n{}", super::text::harmless(text))
+        self.say(&format!("\n{}", visible(text)))
     }
 
     /// Asks about each debt in turn. What is left open stays pending; nothing at all means that everything is.
@@ -77,10 +79,10 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
 
     fn decision(&mut self, debt: &Debt) -> io::Result<Said> {
         let Debt::Approval { call_id, name, arguments, summary, .. } = debt else { return Ok(Said::Later) };
-        writeln!(self.questions, "\nMay {name} run?  {summary}")?;
-        writeln!(self.questions, "  {}", pretty(arguments))?;
+        self.say(&format!("\nMay {name} run?  {summary}"))?;
+        self.say(&format!("  {}", pretty(arguments)))?;
         for line in view::circumstances(debt, jiff::Timestamp::now()) {
-            writeln!(self.questions, "  {line}")?;
+            self.say(&format!("  {line}"))?;
         }
         loop {
             let answer = self.line(CHOICES)?;
@@ -117,12 +119,12 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
 
     /// A number chooses an option, several numbers with commas choose several; anything else is the answer in words.
     fn answer(&mut self, call: &CallId, ask: &Ask, debt: &Debt) -> io::Result<Said> {
-        writeln!(self.questions, "\nThe model asks: {}", super::text::harmless(&ask.question))?;
+        self.say(&format!("\nThe model asks: {}", block(&ask.question).replace('\n', "\n  ")))?;
         if let Some(term) = view::term(debt, jiff::Timestamp::now()) {
-            writeln!(self.questions, "  {term}")?;
+            self.say(&format!("  {term}"))?;
         }
         for (index, option) in ask.options.iter().enumerate() {
-            writeln!(self.questions, "  {}. {}", index + 1, super::text::harmless(option))?;
+            self.say(&format!("  {}. {}", index + 1, visible(option)))?;
         }
         loop {
             let Some(said) = self.line("  your answer (empty: leave it pending): ")? else { return Ok(Said::Later) };
@@ -140,7 +142,7 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
                 None => {
                     return Ok(Said::Answer(call.clone(), HumanAnswer { choice, by: who(), via: Channel::Terminal }));
                 }
-                Some(objection) => writeln!(self.questions, "  that {objection}")?,
+                Some(objection) => self.say(&format!("  that {objection}"))?,
             }
         }
     }
@@ -155,7 +157,7 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
         match answers::edited_arguments(&text) {
             Ok(arguments) => Ok(Some(arguments)),
             Err(why) => {
-                writeln!(self.questions, "  {why}")?;
+                self.say(&format!("  {why}"))?;
                 Ok(None)
             }
         }
@@ -163,10 +165,10 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
 
     fn result(&mut self, debt: &Debt) -> io::Result<Said> {
         let Debt::ExternalResult { call_id, name, arguments, result_schema, .. } = debt else { return Ok(Said::Later) };
-        writeln!(self.questions, "\n{name} is yours to run:")?;
-        writeln!(self.questions, "  {}", pretty(arguments))?;
+        self.say(&format!("\n{name} is yours to run:"))?;
+        self.say(&format!("  {}", pretty(arguments)))?;
         if let Some(schema) = result_schema {
-            writeln!(self.questions, "  its result has to fit {}", compact(schema, COMPACT))?;
+            self.say(&format!("  its result has to fit {}", compact(schema, COMPACT)))?;
         }
         let text = self.line("  its result, JSON or text (`error: …` if it failed; empty leaves it pending): ")?;
         let said = match text.as_deref().map(str::trim) {
@@ -184,18 +186,23 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
 
     fn input(&mut self, debt: &Debt) -> io::Result<Said> {
         let Debt::Input { call_id, name, arguments, questions, restarts, .. } = debt else { return Ok(Said::Later) };
-        writeln!(self.questions, "\nThe server of {name} wants to know something before it goes on:")?;
-        writeln!(self.questions, "  {}", pretty(arguments))?;
+        self.say(&format!("\nThe server of {name} wants to know something before it goes on:"))?;
+        self.say(&format!("  {}", pretty(arguments)))?;
         if *restarts {
-            writeln!(self.questions, "  (the call was stopped, and is made afresh with the answers)")?;
+            self.say("  (the call was stopped, and is made afresh with the answers)")?;
         }
         let reactions = self.reactions(questions)?;
         Ok(reactions.map_or(Said::Later, |reactions| Said::Input(call_id.clone(), InputGiven { reactions, by: who() })))
     }
 
+    /// Says a line, past the guard like everything that is printed.
+    fn say(&mut self, text: &str) -> io::Result<()> {
+        writeln!(self.questions, "{}", guard::shown(text, Paint::Plain))
+    }
+
     /// One line; `None` at the end of the input.
     fn line(&mut self, question: &str) -> io::Result<Option<String>> {
-        write!(self.questions, "{question}")?;
+        write!(self.questions, "{}", guard::shown(question, Paint::Plain))?;
         self.questions.flush()?;
         let mut line = String::new();
         let read = self.answers.read_line(&mut line)?;

@@ -11,7 +11,7 @@ use crate::cli::exit::Exit;
 use crate::cli::find::find;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
-use crate::cli::text::harmless;
+use crate::cli::text::block;
 use crate::cli::view::media_line;
 use crate::core::chat::{Message, Part, Role};
 
@@ -85,15 +85,15 @@ impl Export {
 fn conversation(message: &Message, out: &mut Output) {
     for part in &message.content {
         match (part, message.role) {
-            (Part::Text { text }, Role::User) => out.line(format!("user: {}\n", harmless(text))),
-            (Part::Text { text }, Role::Assistant) => out.line(format!("assistant: {}\n", harmless(text))),
+            (Part::Text { text }, Role::User) => out.line(format!("user: {}\n", block(text))),
+            (Part::Text { text }, Role::Assistant) => out.line(format!("assistant: {}\n", block(text))),
             (Part::ToolUse { id, name, input }, _) => {
-                out.line(format!("call {id}: {name} {}\n", harmless(&input.to_value().to_string())));
+                out.line(format!("call {id}: {name} {}\n", input.to_value()));
             }
             (Part::ToolResult { tool_use_id, content, is_error }, _) => {
                 let word = if *is_error { "error" } else { "result" };
                 let text: String = content.iter().filter_map(Part::as_text).collect();
-                out.line(format!("{word} {tool_use_id}: {}\n", harmless(&text)));
+                out.line(format!("{word} {tool_use_id}: {}\n", block(&text)));
                 let media = content.iter().filter_map(Part::as_media);
                 media.for_each(|media| out.line(format!("({})\n", media_line(&media, None))));
             }

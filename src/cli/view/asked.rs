@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use crate::cli::form::Field;
-use crate::cli::text::harmless;
-use crate::core::tool::{Question, Reaction};
+use crate::cli::text::block;
+use crate::core::tool::{Question, Reaction, visible};
 
 /// A question with everything it says: a person who answers has to see all of it. Addresses are never cut.
 pub(in crate::cli) fn question_lines(key: &str, question: &Question) -> Vec<String> {
-    let message = harmless(question.message()).replace('\n', "\n  ");
-    let mut lines = vec![format!("{}: {message}", harmless(key))];
+    let message = block(question.message()).replace('\n', "\n  ");
+    let mut lines = vec![format!("{}: {message}", visible(key))];
     match question {
         Question::Form { schema, .. } => lines.extend(Field::of(schema).iter().map(|field| {
             let choices = field.choices();
@@ -19,7 +19,7 @@ pub(in crate::cli) fn question_lines(key: &str, question: &Question) -> Vec<Stri
             format!("  {}{choices}", field.told())
         })),
         Question::Url { url, .. } => {
-            lines.push(format!("  {}", harmless(url)));
+            lines.push(format!("  {}", visible(url)));
             lines.push("  (the server gives this address; open it yourself if you trust it)".into());
         }
     }
@@ -73,7 +73,7 @@ mod tests {
     fn a_question_is_shown_whole() {
         let form = question_lines("booking", &form());
         let expected = [
-            "booking: Please book.\n  Now.",
+            "booking: Please book.\n  | Now.",
             "  seats: integer, at least 1, required",
             "  meal: one of these (1 beef, 2 fish)",
         ];

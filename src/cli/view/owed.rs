@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 use super::Look;
 use super::approval::{circumstances, term, whole};
 use super::asked::{answering, question_lines};
-use crate::cli::text::{compact, count, duration, harmless, one_line, shell_word};
+use crate::cli::guard;
+use crate::cli::text::{block, compact, count, duration, one_line, shell_word};
 use crate::core::id::RunId;
 use crate::core::run::Debt;
-use crate::core::tool::TaskHandle;
+use crate::core::tool::{TaskHandle, visible};
 
 /// The flags that a further command on the same run needs, as they were given to this one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,8 +38,14 @@ impl Again {
 
 fn line<'a>(words: &[&'a str], flags: impl Iterator<Item = &'a String>) -> String {
     let words = ["toolgate"].iter().chain(words).copied().chain(flags.map(String::as_str));
-    words.map(shell_word).collect::<Vec<_>>().join(" ")
+    let words: Vec<&str> = words.collect();
+    let is_whole = words.iter().all(|word| visible(word) == *word);
+    let remark = if is_whole { "" } else { "  # HIDDEN stands for a word with characters that cannot be seen" };
+    format!("{}{remark}", words.into_iter().map(shell_word).collect::<Vec<_>>().join(" "))
 }
+
+/// Where what is said of a debt begins.
+const MARGIN: &str = "              ";
 
 /// The debts, and one command that settles them all.
 pub(in crate::cli) fn what_is_owed(run: &RunId, debts: &[Debt], again: &Again, look: Look) -> Vec<String> {
@@ -82,46 +89,52 @@ fn otherwise(debts: &[Debt]) -> impl Iterator<Item = String> {
 }
 
 fn owed(debt: &Debt, look: Look, now: Timestamp) -> Vec<String> {
+    let call = visible(debt.call_id().as_str());
     let shown = |value: &Value, used: usize| look.paint.dim(compact(value, look.room(used)));
     match debt {
-        Debt::ExternalResult { call_id, name, arguments, .. } => {
-            let head = format!("  result of   {call_id}  {name}");
+        Debt::ExternalResult { name, arguments, .. } => {
+            let head = format!("  result of   {call}  {name}");
             let arguments = shown(&arguments.to_value(), head.chars().count() + 1);
-            let term = term(debt, now).map(|term| format!("              {term}"));
+            let term = term(debt, now).map(|term| format!("{MARGIN}{term}"));
             [format!("{head} {arguments}")].into_iter().chain(term).collect()
         }
-        Debt::Approval { call_id, name, arguments, summary, .. } => {
-            let mut lines = vec![format!("  decision on {call_id}  {summary}")];
-            lines.push(format!("              {name} {}", whole(arguments)));
-            lines.extend(circumstances(debt, now).iter().map(|line| format!("              {line}")));
+        Debt::Approval { name, arguments, summary, .. } => {
+            let mut lines = vec![format!("  decision on {call}  {summary}")];
+            lines.push(format!("{MARGIN}{name} {}", whole(arguments)));
+            lines.extend(circumstances(debt, now).iter().map(|line| format!("{MARGIN}{line}")));
             lines
         }
-        Debt::Question { call_id, ask, .. } => {
-            let mut lines = vec![format!("  answer to   {call_id}  {}", harmless(&ask.question))];
-            lines.extend(ask.options.iter().map(|option| format!("              - {}", harmless(option))));
-            lines.extend(term(debt, now).map(|term| format!("              {term}")));
+        Debt::Question { ask, .. } => {
+            let mut lines = vec![format!("  answer to   {call}  {}", hung(&block(&ask.question)))];
+            lines.extend(ask.options.iter().map(|option| format!("{MARGIN}- {}", visible(option))));
+            lines.extend(term(debt, now).map(|term| format!("{MARGIN}{term}")));
             lines
         }
-        Debt::Input { call_id, name, arguments, questions, restarts, .. } => {
+        Debt::Input { name, arguments, questions, restarts, .. } => {
             let afresh = if *restarts { " (the call is made afresh with them)" } else { "" };
-            let mut lines = vec![format!("  answers for {call_id}  {name} {}{afresh}", whole(arguments))];
+            let mut lines = vec![format!("  answers for {call}  {name} {}{afresh}", whole(arguments))];
             let asked = questions.iter().flat_map(|(key, question)| question_lines(key, question));
-            lines.extend(asked.map(|line| format!("              {}", line.replace('\n', "\n              "))));
+            lines.extend(asked.map(|line| format!("{MARGIN}{}", hung(&line))));
             lines
         }
-        Debt::Task { call_id, name, arguments, task, .. } => {
-            let head = format!("  task of     {call_id}  {name}");
+        Debt::Task { name, arguments, task, .. } => {
+            let head = format!("  task of     {call}  {name}");
             let arguments = shown(&arguments.to_value(), head.chars().count() + 1);
-            vec![format!("{head} {arguments}"), format!("              {}", told(task))]
+            vec![format!("{head} {arguments}"), format!("{MARGIN}{}", told(task))]
         }
     }
+}
+
+/// Further lines of something under its first one.
+fn hung(text: &str) -> String {
+    text.replace('\n', &format!("\n{MARGIN}"))
 }
 
 /// A task, in a line.
 fn told(task: &TaskHandle) -> String {
     let every = task.poll_ms.map(|poll| format!(", to be asked about every {}", duration(poll))).unwrap_or_default();
     let message = task.message.as_deref().map(|message| format!(": {}", one_line(message, 120))).unwrap_or_default();
-    format!("goes on at its server as {}{every}{message}", harmless(&task.id))
+    format!("goes on at its server as {}{every}{message}", visible(&task.id))
 }
 
 /// The flag and the value that settle a debt.
@@ -129,13 +142,13 @@ fn settling(debt: &Debt) -> Vec<String> {
     match debt {
         Debt::Approval { call_id, .. } => vec!["--approve".into(), call_id.to_string()],
         Debt::ExternalResult { call_id, result_schema, .. } => {
-            let result =
-                result_schema.as_ref().map_or_else(|| "RESULT".to_owned(), |schema| example(schema).to_string());
+            let result = result_schema.as_ref().map(|schema| guard::json_word(&example(schema)));
+            let result = result.unwrap_or_else(|| "RESULT".to_owned());
             vec!["--result".into(), format!("{call_id}={result}")]
         }
         Debt::Question { call_id, .. } => vec!["--answer".into(), format!("{call_id}=ANSWER")],
         Debt::Input { call_id, questions, .. } => {
-            let value = answering(questions).map(|value| format!("={value}")).unwrap_or_default();
+            let value = answering(questions).map(|value| format!("={}", guard::json_word(&value))).unwrap_or_default();
             vec!["--answer".into(), format!("{call_id}{value}")]
         }
         Debt::Task { .. } => Vec::new(),

@@ -11,7 +11,7 @@ use crate::core::id::{CallId, ModelName};
 use crate::core::run::{
     Answer, CallVerdict, Decision, Event, Offer, OutputVerdict, Recorded, Rejection, Right, Started, Trigger,
 };
-use crate::core::tool::{Arguments, InputNeeded, LeftOut, Outcome, TaskHandle, ToolOutput};
+use crate::core::tool::{Arguments, InputNeeded, LeftOut, Outcome, TaskHandle, ToolOutput, visible};
 
 /// Everything that is shown of a run.
 #[derive(Debug)]
@@ -245,7 +245,7 @@ impl Call {
             let edited = if decision.edited_arguments.is_some() { ", edited" } else { "" };
             let policy = decision.binding.as_ref().and_then(|binding| binding.policy.as_ref());
             let policy = policy.map(|policy| format!(", {}", marked(policy))).unwrap_or_default();
-            return format!("{word} by {} {}{edited}{policy}", decision.by, by_way_of(decision.via));
+            return format!("{word} by {} {}{edited}{policy}", visible(&decision.by), by_way_of(decision.via));
         }
         match &self.verdict {
             None if self.deferred => "deferred".into(),

@@ -4,11 +4,11 @@ use super::Look;
 use super::picture::{Call, Pause, Picture, Turn};
 use super::spent::{spent, spent_in_vain, total};
 use super::words::{attachments, kept_line, left_out_line, media_line, why_rejected};
-use crate::cli::text::{COMPACT, compact, count, duration, harmless, one_line};
+use crate::cli::text::{COMPACT, block, compact, count, duration, one_line};
 use crate::core::chat::Part;
 use crate::core::id::ModelName;
 use crate::core::run::{CallVerdict, Offer, Status};
-use crate::core::tool::Outcome;
+use crate::core::tool::{Outcome, visible};
 use crate::runner::Report;
 
 impl Picture {
@@ -16,7 +16,7 @@ impl Picture {
     pub(in crate::cli) fn draw(&self, report: &Report, look: Look) -> Vec<String> {
         let mut lines = self.header(report, look);
         lines.push(String::new());
-        lines.push(format!("> {}", harmless(&self.started.input.text()).replace('\n', "\n  ")));
+        lines.push(quoted(&self.started.input.text()));
         lines
             .extend(attachments(&self.started.input.content).map(|attached| format!("> {}", look.paint.dim(attached))));
         for (index, turn) in self.turns.iter().enumerate() {
@@ -33,7 +33,12 @@ impl Picture {
         let took = u64::try_from(self.last.duration_since(self.began).as_millis()).unwrap_or(0);
         let mut lines = vec![format!("{}  {}", paint.bold(&report.run_id), status(report.status, look))];
         let spec = &self.started.spec;
-        lines.push(format!("agent {}, model {}, session {}", spec.agent, spec.model, report.session_id));
+        lines.push(format!(
+            "agent {}, model {}, session {}",
+            spec.agent,
+            spec.model,
+            visible(report.session_id.as_str())
+        ));
         let began = self.began.strftime("%Y-%m-%d %H:%M:%S UTC");
         lines.push(format!("began {began}, {} from the first to the last event", duration(took)));
         let (turns, calls) = (count(self.turns.len(), "turn"), count(self.calls(), "call"));
@@ -47,7 +52,7 @@ impl Picture {
 
     fn said_before(&self, turn: usize) -> impl Iterator<Item = String> {
         let here = self.later_messages.iter().filter(move |(before, _)| *before == turn);
-        here.map(|(_, text)| format!("> {}", harmless(text).replace('\n', "\n  ")))
+        here.map(|(_, text)| quoted(text))
     }
 }
 
@@ -67,9 +72,9 @@ impl Turn {
         let mut lines = vec![format!("{}  {}", paint.bold(format!("turn {number}")), paint.dim(about.join(", ")))];
         lines.extend(self.failures.iter().map(|(failure, usage)| {
             let used = spent_in_vain(usage).map(|used| paint.dim(format!("  {used}"))).unwrap_or_default();
-            format!("  {} {failure}{used}", paint.red("✗"))
+            format!("  {} {}{used}", paint.red("✗"), block(failure))
         }));
-        lines.extend(harmless(&self.text).trim_end().lines().map(|line| format!("  {line}")));
+        lines.extend(self.text.trim_end().lines().map(|line| format!("  {line}")));
         lines.extend(self.media.iter().map(|media| format!("  {}", media_line(media, None))));
         lines.extend(self.calls.iter().flat_map(|call| call.draw(look)));
         lines.extend(self.answer_problems.iter().flatten().map(|problem| {
@@ -93,7 +98,7 @@ impl Call {
         let right = format!("{}{took}", self.right());
         let used = self.name.chars().count() + self.id.as_str().len() + right.chars().count() + 10;
         let arguments = compact(&self.arguments.to_value(), look.room(used));
-        let id = paint.dim(&self.id);
+        let id = paint.dim(visible(self.id.as_str()));
         let mut lines = vec![format!("  {mark} {} {}  {id}  {}", self.name, arguments, paint.dim(right))];
         lines.extend(self.pauses.iter().flat_map(Pause::draw).map(|line| format!("      {}", paint.dim(line))));
         lines.extend(self.answer(look).map(|answer| format!("      {answer}")));
@@ -116,7 +121,7 @@ impl Call {
         }
         match &self.verdict {
             Some(CallVerdict::Rejected { message, .. }) if !self.deferred => Some(why_rejected(message, room)),
-            Some(CallVerdict::Ask { why, .. }) if self.decision.is_none() => Some(format!("because: {why}")),
+            Some(CallVerdict::Ask { why, .. }) if self.decision.is_none() => Some(format!("because: {}", visible(why))),
             Some(CallVerdict::Run { .. } | CallVerdict::Ask { .. } | CallVerdict::Rejected { .. }) | None => None,
         }
     }
@@ -128,12 +133,17 @@ impl Pause {
             Self::Asked { needed, answered_by } => {
                 let questions = needed.questions.values().map(|question| one_line(question.message(), COMPACT));
                 let mut lines: Vec<String> = questions.map(|question| format!("asked: {question}")).collect();
-                lines.extend(answered_by.as_ref().map(|by| format!("answered by {by}")));
+                lines.extend(answered_by.as_ref().map(|by| format!("answered by {}", visible(by))));
                 lines
             }
             Self::Task(task) => vec![format!("went on at its server as task {}", one_line(&task.id, COMPACT))],
         }
     }
+}
+
+/// What a user said, every line of it marked as that.
+fn quoted(text: &str) -> String {
+    text.split('\n').map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n")
 }
 
 fn said(outcome: &Outcome) -> String {
@@ -152,7 +162,7 @@ fn status(status: Status, look: Look) -> String {
 fn ending(report: &Report, look: Look) -> Vec<String> {
     let paint = look.paint;
     match (&report.error, report.status) {
-        (Some(error), _) => vec![format!("{} {error}", paint.red("ended:"))],
+        (Some(error), _) => vec![format!("{} {}", paint.red("ended:"), block(&error.to_string()))],
         (None, Status::Completed) => vec![paint.green("completed")],
         (None, Status::Running) => vec![
             paint.yellow("running; if no process drives it any more:"),

@@ -4,10 +4,10 @@ use super::Look;
 use super::approval::{by_way_of, clock, marked};
 use super::spent::{Gaps, spent, spent_in_vain, total};
 use super::words::{in_words, kept_line, left_out_line, why_rejected};
-use crate::cli::text::{COMPACT, compact, count, duration, harmless, list, one_line};
+use crate::cli::text::{COMPACT, block, compact, count, duration, list, one_line};
 use crate::core::chat::Usage;
 use crate::core::run::{self, Coverage, Offer, Rejection, Scope};
-use crate::core::tool::{LeftOut, Problem};
+use crate::core::tool::{LeftOut, Problem, visible};
 use crate::ports::Delta;
 use crate::telemetry::LifecycleEvent;
 use crate::telemetry::lifecycle::{CallRef, Fact};
@@ -85,7 +85,7 @@ impl Story {
         let paint = self.look.paint;
         match &event.fact {
             Fact::Started { agent, model, session_id, input, .. } => {
-                let about = format!("agent {agent} · model {model} · session {session_id}");
+                let about = format!("agent {agent} · model {model} · session {}", visible(session_id.as_str()));
                 let mut lines = vec![format!("{} {}", paint.bold("run"), paint.bold(&event.run_id))];
                 lines.push(paint.dim(about));
                 lines.extend(input.iter().map(|text| self.said(text)));
@@ -124,7 +124,7 @@ impl Story {
                 let asked = error.retry_after_ms.map(|wait| format!("; the provider asks to wait {}", duration(wait)));
                 let about: Vec<String> = [duration(*duration_ms)].into_iter().chain(spent_in_vain(usage)).collect();
                 let (about, asked) = (about.join(", "), asked.unwrap_or_default());
-                vec![format!("  {} model: {error} ({about}){asked}", paint.red("✗"))]
+                vec![format!("  {} model: {} ({about}){asked}", paint.red("✗"), block(&error.to_string()))]
             }
             Fact::TierSelected { priority, run, deferred } if !deferred.is_empty() => {
                 let now = count(run.len(), "call");
@@ -134,10 +134,13 @@ impl Story {
                 vec![self.ending(&paint.green("completed"), *tool_interactions, usage)]
             }
             Fact::Failed { error, tool_interactions, usage, .. } => {
-                vec![format!("{} {}", paint.red("failed:"), error), self.ending("", *tool_interactions, usage)]
+                vec![
+                    format!("{} {}", paint.red("failed:"), block(&error.to_string())),
+                    self.ending("", *tool_interactions, usage),
+                ]
             }
             Fact::Cancelled { reason, tool_interactions, usage } => {
-                let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+                let why = reason.as_ref().map(|reason| format!(": {}", visible(reason))).unwrap_or_default();
                 let word = paint.yellow(format!("cancelled{why}"));
                 vec![self.ending(&word, *tool_interactions, usage)]
             }
@@ -164,7 +167,9 @@ impl Story {
             }
             Fact::InputRequired { call, messages, .. } => {
                 let mut lines = vec![self.asked(&paint.yellow("?"), call, ": its server wants to know something")];
-                lines.extend(messages.iter().flatten().map(|message| format!("    {}", harmless(message))));
+                lines.extend(
+                    messages.iter().flatten().map(|message| format!("    {}", block(message).replace('\n', "\n    "))),
+                );
                 lines
             }
             Fact::ApprovalExpired { call } => {
@@ -174,7 +179,7 @@ impl Story {
                 vec![self.asked(&paint.red("✗"), call, ": no answer in time")]
             }
             Fact::PendingExtended { call, until, by } => {
-                vec![format!("  {} {} has time until {until}, says {by}", paint.cyan("…"), call.name)]
+                vec![format!("  {} {} has time until {until}, says {}", paint.cyan("…"), call.name, visible(by))]
             }
             Fact::Drifted { call, changed, .. } => {
                 let what = format!(" is looked at again: {} changed since it was cleared", changed.join(", "));
@@ -182,14 +187,16 @@ impl Story {
             }
             Fact::QuestionAsked { call } => vec![self.asked(&paint.yellow("?"), call, " asks you something")],
             Fact::QuestionAnswered { call, by, via, .. } => {
-                vec![format!("  {} {} answered by {by} {}", paint.green("✓"), call.name, by_way_of(*via))]
+                vec![format!("  {} {} answered by {} {}", paint.green("✓"), call.name, visible(by), by_way_of(*via))]
             }
-            Fact::InputGiven { call, by } => vec![format!("  {} {} answered by {by}", paint.green("✓"), call.name)],
+            Fact::InputGiven { call, by } => {
+                vec![format!("  {} {} answered by {}", paint.green("✓"), call.name, visible(by))]
+            }
             Fact::TaskStarted { call, task_id, .. } => {
                 vec![self.asked(
                     &paint.cyan("…"),
                     call,
-                    &format!(" goes on at its server as task {}", harmless(task_id)),
+                    &format!(" goes on at its server as task {}", visible(task_id)),
                 )]
             }
             Fact::ExternalRequested { call } => vec![self.asked(&paint.yellow("◆"), call, " is yours to run")],
@@ -200,7 +207,7 @@ impl Story {
             }
             Fact::Rejected { call, reason, message } => vec![self.rejected(call, *reason, message.as_deref())],
             Fact::ApprovalRequested { call, why, .. } => {
-                let because = paint.dim(format!("    because: {why}"));
+                let because = paint.dim(format!("    because: {}", visible(why)));
                 vec![self.asked(&paint.yellow("?"), call, " needs a decision"), because]
             }
             Fact::ApprovalDecided { .. } => self.decided(&event.fact).into_iter().collect(),
@@ -233,7 +240,7 @@ impl Story {
         let text = text.as_deref().unwrap_or_default();
         let mut lines = Vec::new();
         if !told_already && !text.trim().is_empty() {
-            lines.extend(harmless(text).trim_end().lines().map(|line| format!("  {line}")));
+            lines.extend(text.trim_end().lines().map(|line| format!("  {line}")));
         }
         let who = if *fallback { format!("model {model}") } else { "model".to_owned() };
         lines.push(self.look.paint.dim(format!("  {who}: {}, {}", duration(*duration_ms), spent(usage))));
@@ -269,8 +276,8 @@ impl Story {
         let edited = if *edited { ", arguments edited" } else { "" };
         let policy = policy.as_ref().map(|policy| format!(" ({} asked)", marked(policy))).unwrap_or_default();
         let how = by_way_of(*via);
-        let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        Some(format!("  {mark} {} {word}{reach}{only}{until} by {by} {how}{edited}{policy}{why}", call.name))
+        let why = reason.as_ref().map(|reason| format!(": {}", visible(reason))).unwrap_or_default();
+        Some(format!("  {mark} {} {word}{reach}{only}{until} by {} {how}{edited}{policy}{why}", call.name, visible(by)))
     }
 
     fn asked(&self, mark: &str, call: &CallRef, remark: &str) -> String {
@@ -298,8 +305,8 @@ impl Story {
     }
 
     fn said(&self, text: &str) -> String {
-        let text = harmless(text);
-        format!("{} {}", self.look.paint.bold(">"), text.trim_end().replace('\n', "\n  "))
+        let mark = self.look.paint.bold(">");
+        text.trim_end().split('\n').map(|line| format!("{mark} {line}")).collect::<Vec<_>>().join("\n")
     }
 
     fn ending(&self, word: &str, interactions: u32, usage: &Usage) -> String {
@@ -328,7 +335,7 @@ impl Story {
         let mut shown = if self.streaming == Some(stream) { Vec::new() } else { self.end_of_stream() };
         let indent = if self.streaming.is_none() { "  " } else { "" };
         self.streaming = Some(stream);
-        let text = format!("{indent}{}", harmless(text).replace('\n', "\n  "));
+        let text = format!("{indent}{}", text.replace('\n', "\n  "));
         shown.push(Shown::Fragment(match stream {
             Stream::Text => {
                 self.streamed = true;

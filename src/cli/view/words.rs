@@ -2,7 +2,7 @@
 
 use crate::cli::text::{one_line, size};
 use crate::core::chat::{Media, Part};
-use crate::core::tool::{Kept, KeptForm, LeftOut, Problem};
+use crate::core::tool::{Kept, KeptForm, LeftOut, Problem, visible};
 use crate::ports::Progress;
 
 /// Why a call was rejected, in a line. What the model reads is a headline and the findings as JSON; a person reads the
@@ -29,14 +29,14 @@ pub(in crate::cli) fn left_out_line(left: &LeftOut) -> String {
     let what = match (&left.server, &left.tool) {
         // Most reasons of a whole server begin with its name.
         (Some(server), None) if left.reason.contains(&format!("`{server}`")) => {
-            return format!("left out: {}", left.reason);
+            return visible(&format!("left out: {}", left.reason));
         }
         (Some(server), Some(tool)) => format!("{server}/{tool}"),
         (Some(server), None) => format!("server {server}"),
         (None, Some(tool)) => tool.clone(),
         (None, None) => "a tool".into(),
     };
-    format!("left out: {what}: {}", left.reason)
+    visible(&format!("left out: {what}: {}", left.reason))
 }
 
 /// How far a call is, in words.
