@@ -18,7 +18,7 @@ use super::setup::{self, Changes, ConfigFlag};
 use crate::app::App;
 use crate::core::chat::Message;
 use crate::core::id::RunId;
-use crate::core::run::{Input, Resume, Scope};
+use crate::core::run::{Input, Recorded, Resume, Scope};
 use crate::runner::envelope::Envelope;
 use crate::runner::{Execution, ResultFor, RunnerError};
 
@@ -173,9 +173,7 @@ impl ResumeRun {
         let run = find(app, self.run.as_deref().unwrap_or_default()).await?;
         let known = app.runner.journal(&run).await?;
         let mut seen = known.len() as u64;
-        let (to_the_model, to_servers) = answers::questions(&self.answers.answer, &known);
-        answers.answers.extend(to_the_model);
-        answers.inputs.extend(answers::inputs(&to_servers, &self.answers.decline, &known)?);
+        self.add_answers(&mut answers, &known)?;
         if let Some(text) = &self.message {
             // Said first, so that the turn that follows the answers hears it.
             let message = Input::Message(Message::user(text.clone()));
@@ -192,14 +190,28 @@ impl ResumeRun {
         }
         match self.take_up(app, &run, Input::Resume(answers), out).await {
             Ok(execution) => self.settle(app, execution, &known, out).await,
-            Err(error) if self.json => {
-                // Refused answers do a run no harm: the last line says how it stands.
+            Err(error) => self.refused(app, &run, error, out).await,
+        }
+    }
+
+    /// Refused answers do a run no harm: with JSON the last line says how it stands, where there is one.
+    async fn refused(&self, app: &App, run: &RunId, error: CliError, out: &mut Output) -> Result<Exit, CliError> {
+        match app.runner.report(run).await {
+            Ok(report) if self.json => {
                 super::report::error(&error, out);
-                out.json(&ResultLine::refused(&app.runner.report(&run).await?, &error));
+                out.json(&ResultLine::refused(&report, &error));
                 Ok(Exit::Code(error.code().exit_code()))
             }
-            Err(error) => Err(error),
+            Ok(_) | Err(_) => Err(error),
         }
+    }
+
+    /// Answers to questions are read in view of what was asked.
+    fn add_answers(&self, answers: &mut Resume, known: &[Recorded]) -> Result<(), CliError> {
+        let (to_the_model, to_servers) = answers::questions(&self.answers.answer, known);
+        answers.answers.extend(to_the_model);
+        answers.inputs.extend(answers::inputs(&to_servers, &self.answers.decline, known)?);
+        Ok(())
     }
 
     /// Goes on with a run that its caller kept.
@@ -211,9 +223,11 @@ impl ResumeRun {
         out: &mut Output,
     ) -> Result<Exit, CliError> {
         let known = app.runner.journal_in(envelope)?;
-        answers.inputs.extend(answers::inputs(&self.answers.answer, &self.answers.decline, &known)?);
-        let execution = app.runner.take_up_from(envelope, answers, None).await?;
-        self.settle(app, execution, &known, out).await
+        self.add_answers(&mut answers, &known)?;
+        match app.runner.take_up_from(envelope, answers, None).await {
+            Ok(execution) => self.settle(app, execution, &known, out).await,
+            Err(error) => self.refused(app, &envelope.run_id, error.into(), out).await,
+        }
     }
 
     /// Takes the run up. One that belongs to another process is waited for as long as the lease of a dead one lasts.
@@ -240,7 +254,7 @@ impl ResumeRun {
         &self,
         app: &App,
         execution: Execution,
-        known: &[crate::core::run::Recorded],
+        known: &[Recorded],
         out: &mut Output,
     ) -> Result<Exit, CliError> {
         let display = Display::choose(self.json, self.quiet, out);

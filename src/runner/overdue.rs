@@ -12,7 +12,7 @@ use crate::ports::RunFilter;
 /// How many rows of the index are read at a time.
 const PAGE: usize = 500;
 
-/// A run that had something overdue.
+/// A run that had something overdue, or of which that cannot be said.
 #[derive(Debug)]
 pub struct Overdue {
     /// The run.
@@ -31,6 +31,8 @@ pub enum Late {
     Calls(Vec<CallId>),
     /// The run as a whole: its own time is over.
     Run,
+    /// Nobody can say: the run cannot be read, and was left alone.
+    Unknown,
 }
 
 impl AgentRunner {
@@ -43,7 +45,7 @@ impl AgentRunner {
                 Ok(Some(late)) => late,
                 Ok(None) | Err(RunnerError::NoSuchRun(_)) => continue,
                 Err(error) => {
-                    tracing::warn!(%run, %error, "whether something of a run is overdue cannot be said");
+                    overdue.push(Overdue { run, late: Late::Unknown, taken: Err(error) });
                     continue;
                 }
             };

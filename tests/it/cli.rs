@@ -1,10 +1,12 @@
 //! The program as people and scripts use it: the real binary, a real MCP server over stdio, a played model.
 
 mod approvals;
+mod at_a_terminal;
 mod costs;
 mod desk;
 mod envelope;
 mod fallback;
+mod hostile;
 mod images;
 mod look;
 mod mcp;
@@ -17,3 +19,4 @@ mod resume;
 mod run;
 mod settings;
 mod trace;
+mod unreadable;

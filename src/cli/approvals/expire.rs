@@ -8,7 +8,7 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, Changes, ConfigFlag};
-use crate::cli::text::{count, list};
+use crate::cli::text::{block, count, list};
 use crate::runner::{Late, Overdue};
 
 const EXAMPLES: &str = "\
@@ -23,7 +23,7 @@ pub(super) struct Expire {
     #[command(flatten)]
     config: ConfigFlag,
 
-    /// Prints one JSON object per run: run_id, expired, status
+    /// Prints one JSON object per run: run_id, expired, status; or run_id, error
     #[arg(long)]
     json: bool,
 
@@ -43,7 +43,7 @@ impl Expire {
 
     async fn expire(&self, app: &App, out: &mut Output) -> Result<Exit, CliError> {
         let overdue = app.runner.expire_due().await?;
-        let found = overdue.len();
+        let found = overdue.iter().filter(|overdue| overdue.late != Late::Unknown).count();
         let mut exit = Exit::Done;
         for Overdue { run, late, taken } in overdue {
             let rested = match taken {
@@ -52,7 +52,7 @@ impl Expire {
             };
             let calls: Vec<String> = match &late {
                 Late::Calls(calls) => calls.iter().map(ToString::to_string).collect(),
-                Late::Run => Vec::new(),
+                Late::Run | Late::Unknown => Vec::new(),
             };
             match rested {
                 Ok(report) if self.json => {
@@ -63,7 +63,11 @@ impl Expire {
                     out.line(format!("{run} {}  not answered in time: {what}", report.status.as_str()));
                 }
                 Err(error) => {
-                    out.note(format!("error: {run}: {error}"));
+                    let error = CliError::from(error);
+                    if self.json {
+                        out.json(&json!({"run_id": run, "error": error.failure()}));
+                    }
+                    out.note(format!("error: {run}: {}", block(&error.to_string())));
                     exit = Exit::Failed;
                 }
             }

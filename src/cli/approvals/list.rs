@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use clap::Args;
 use jiff::Timestamp;
 
-use super::waiting::{Waiting, Wanted, everywhere, of_run};
+use super::waiting::{Found, Unreadable, Waiting, Wanted, everywhere, of_run};
 use crate::app::App;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
@@ -44,20 +44,30 @@ pub(super) struct List {
 impl List {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
-        let waiting = self.waiting(&app).await;
+        let found = self.found(&app).await;
         crate::cli::close(app, out).await;
-        let waiting = waiting?;
+        let Found { waiting, unreadable } = found?;
         if self.json {
             waiting.iter().for_each(|waiting| out.json(waiting));
+            unreadable.iter().for_each(|unreadable| out.json(unreadable));
         } else {
             self.tell(&waiting, out);
         }
-        Ok(Exit::Done)
+        for Unreadable { run_id, error, .. } in &unreadable {
+            let paint = out.note_paint();
+            out.note(format!(
+                "{} what waits in {run_id} cannot be told: {}",
+                paint.yellow("warning:"),
+                block(&error.message)
+            ));
+        }
+        Ok(if unreadable.is_empty() { Exit::Done } else { Exit::Failed })
     }
 
-    async fn waiting(&self, app: &App) -> Result<Vec<Waiting>, CliError> {
+    async fn found(&self, app: &App) -> Result<Found, CliError> {
         if let Some(run) = &self.run {
-            return of_run(app, &find(app, run).await?).await;
+            let waiting = of_run(app, &find(app, run).await?).await?;
+            return Ok(Found { waiting, ..Found::default() });
         }
         let (agent, session) = (self.agent.as_deref().map(Into::into), self.session.as_deref().map(Into::into));
         everywhere(app, &Wanted { agent, session }).await

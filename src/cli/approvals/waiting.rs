@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::cli::error::CliError;
+use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::{AgentName, CallId, RunId, SessionId};
 use crate::core::run::{Debt, Status};
 use crate::ports::{RunFilter, RunRow};
@@ -37,8 +38,25 @@ pub(super) struct Wanted {
     pub(super) session: Option<SessionId>,
 }
 
-/// Everything that waits for a person, that of the oldest run first.
-pub(super) async fn everywhere(app: &App, wanted: &Wanted) -> Result<Vec<Waiting>, CliError> {
+/// A run of which nobody here can say what waits, for example one of a newer toolgate.
+#[derive(Debug, Serialize)]
+pub(super) struct Unreadable {
+    kind: &'static str,
+    /// The run.
+    pub(super) run_id: RunId,
+    /// Why.
+    pub(super) error: Failure,
+}
+
+/// What was found: what waits, that of the oldest run first, and where one cannot look.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) waiting: Vec<Waiting>,
+    pub(super) unreadable: Vec<Unreadable>,
+}
+
+/// Everything that waits for a person. A journal that cannot be read hides what waits in its own run, and in no other.
+pub(super) async fn everywhere(app: &App, wanted: &Wanted) -> Result<Found, CliError> {
     let mut runs = Vec::new();
     // A run that is driven may have put a call to somebody while others are under way.
     for status in [Status::Pending, Status::Running] {
@@ -46,11 +64,17 @@ pub(super) async fn everywhere(app: &App, wanted: &Wanted) -> Result<Vec<Waiting
     }
     runs.sort();
     runs.dedup();
-    let mut waiting = Vec::new();
-    for run in runs {
-        waiting.extend(of_run(app, &run).await?);
+    let mut found = Found::default();
+    for run_id in runs {
+        match of_run(app, &run_id).await {
+            Ok(waiting) => found.waiting.extend(waiting),
+            Err(error) if error.code() == ErrorCode::JournalCorrupt => {
+                found.unreadable.push(Unreadable { kind: "unreadable", run_id, error: error.failure() });
+            }
+            Err(error) => return Err(error),
+        }
     }
-    Ok(waiting)
+    Ok(found)
 }
 
 async fn rows(app: &App, wanted: &Wanted, status: Status) -> Result<Vec<RunRow>, CliError> {

@@ -102,8 +102,9 @@ fn a_person_sees_all_of_it_before_deciding_and_hidden_characters_by_their_codes(
     ] {
         assert!(shown.contains(told), "{told}: {shown}");
     }
-    let offered = shown.lines().find(|line| line.contains("approvals approve")).unwrap().trim();
-    desk.paste(offered).expect(0);
+    let offered = |verb: &str| shown.lines().find(|line| line.contains(verb)).unwrap().trim();
+    assert!(offered("approvals deny").contains(" --seen sha256:"), "a no is bound like a yes: {shown}");
+    desk.paste(offered("approvals approve")).expect(0);
 }
 
 #[test]

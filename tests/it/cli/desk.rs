@@ -65,6 +65,13 @@ impl Desk {
         command
     }
 
+    /// Another program in this folder, with the same environment.
+    pub(crate) fn program(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        self.settle(&mut command);
+        command
+    }
+
     fn settle(&self, command: &mut Command) {
         let programs = Path::new(PROGRAM).parent().unwrap();
         let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());

@@ -60,6 +60,52 @@ fn an_altered_one_is_refused_and_leaves_no_run_behind() {
 }
 
 #[test]
+fn a_refused_one_is_the_last_line_of_json_with_a_code() {
+    let mut envelope: Value = serde_json::from_str(&handed_out()).unwrap();
+    let elsewhere = machine();
+    elsewhere.write("run.json", &envelope.to_string());
+    elsewhere.toolgate(&["resume", "--envelope", "run.json", "--approve", "note"]).expect(0);
+
+    let spent =
+        elsewhere.toolgate(&["resume", "--envelope", "run.json", "--deny", "note", "--json"]).expect(1).result();
+    assert_eq!((&spent["status"], &spent["error"]["code"]), (&"completed".into(), &"conflict".into()), "{spent}");
+    assert_eq!(spent["run_id"], envelope["run_id"]);
+
+    envelope["pending"] = Value::Array(Vec::new());
+    for text in [envelope.to_string(), "{}".to_owned()] {
+        elsewhere.write("run.json", &text);
+        let ended = elsewhere.toolgate(&["resume", "--envelope", "run.json", "--deny", "note", "--json"]).expect(2);
+        let (result, line) = (ended.result(), &ended.err);
+        assert_eq!(
+            (&result["status"], &result["error"]["code"]),
+            (&"failed".into(), &"invalid_request".into()),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn a_question_of_the_models_is_answered_by_a_flag_as_it_is_with_a_run_in_the_store() {
+    let ask = "{ id: ask, name: ask_human, arguments: { question: Which?, options: [red, blue], free_text: false } }";
+    let asking = || {
+        let desk = machine();
+        desk.write("conversation.yaml", &format!("turns: [{{ calls: [{ask}] }}, {{ say: '{{{{last_result}}}}' }}]"));
+        let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+        desk.write("toolgate.yaml", &config.replace("    policy:", "    ask_human: true\n    policy:"));
+        desk
+    };
+    let desk = asking();
+    desk.toolgate(&["run", "Ask"]).expect(10);
+    desk.toolgate(&["runs", "export", "last", "--signed", "-o", "run.json"]).expect(0);
+    let elsewhere = asking();
+    elsewhere.write("run.json", &std::fs::read_to_string(desk.path().join("run.json")).unwrap());
+
+    let ended = elsewhere.toolgate(&["resume", "--envelope", "run.json", "--answer", "ask=blue"]).expect(0);
+
+    assert_eq!(ended.out, "blue\n");
+}
+
+#[test]
 fn without_keys_nothing_is_handed_out_and_the_remedy_is_told() {
     let desk = Desk::playing(NOTE);
     desk.toolgate(&["run", "Note it"]).expect(10);

@@ -53,6 +53,31 @@ fn what_a_server_wants_to_know_is_listed_with_a_command_that_answers_it_in_both_
 }
 
 #[test]
+fn a_question_of_a_server_is_shown_and_answered_among_the_approvals() {
+    let desk = desk("modern", "elicits");
+    desk.toolgate(&["run", "Say hi"]).expect(10);
+    let shown = desk.toolgate(&["approvals", "show", "last"]).expect(0).out;
+    assert!(shown.contains("waits for answers to its server") && shown.contains("Who is asking?"), "{shown}");
+    let offered = shown.lines().find(|line| line.contains("approvals answer")).unwrap().trim();
+    let wrong = desk.toolgate(&["approvals", "answer", "last", "echo", "Ada"]).expect(2);
+    assert!(wrong.err.contains("call `echo`: not JSON"), "{}", wrong.err);
+    let answered = desk.paste(&format!("{} --by ann", offered.replace("VALUE", "Ada"))).expect(0);
+    assert!(answered.out.contains("hello, Ada") && answered.err.contains("answered by ann"), "{}", answered.err);
+}
+
+#[test]
+fn only_a_server_is_declined_and_not_the_model() {
+    let ask = "{ id: ask, name: ask_human, arguments: { question: Which? } }";
+    let desk = Desk::playing(&format!("turns: [{{ calls: [{ask}] }}, {{ say: done }}]"));
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.write("toolgate.yaml", &config.replace("    policy:", "    ask_human: true\n    policy:"));
+    desk.toolgate(&["run", "Ask"]).expect(10);
+    let declined = desk.toolgate(&["resume", "last", "--decline", "ask"]).expect(2);
+    assert!(declined.err.contains("call `ask` waits for an answer to the model's question"), "{}", declined.err);
+    desk.toolgate(&["resume", "last", "--answer", "ask=red"]).expect(0);
+}
+
+#[test]
 fn a_question_that_is_declined_is_no_answer() {
     let desk = desk("modern", "elicits");
     desk.toolgate(&["run", "Say hi"]).expect(10);

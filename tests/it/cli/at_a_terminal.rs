@@ -1,0 +1,106 @@
+//! A person at a real terminal: the program asks, they type.
+#![cfg(target_os = "linux")]
+
+use std::io::Write;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use super::desk::Desk;
+
+const NOTE: &str = "
+turns:
+  - { calls: [{ id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: late } }] }
+  - { say: '{{last_result}}' }
+";
+
+/// What stood on the screen in the end, and how the program ended.
+struct Screen {
+    text: String,
+    code: i32,
+}
+
+/// Runs the program in a terminal of its own (`script` of util-linux makes one), with these lines typed.
+fn at_a_terminal(desk: &Desk, words: &[&str], typed: &str) -> Screen {
+    let quoted: Vec<String> = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
+    let mut command = desk.program("script");
+    command.args(["-qec", &format!("toolgate {}", quoted.join(" ")), "/dev/null"]);
+    command.env("TERM", "xterm").env("SHELL", "/bin/sh").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().expect("`script` of util-linux is needed");
+    child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    Screen { text: String::from_utf8(output.stdout).unwrap(), code: output.status.code().unwrap() }
+}
+
+impl Screen {
+    fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{}", self.text);
+        self
+    }
+}
+
+fn decision(desk: &Desk) -> Value {
+    let decided = desk.journal("last").into_iter().find(|fact| fact["type"] == "approval.decided");
+    decided.expect("somebody decided")["decision"].take()
+}
+
+fn was_sent(desk: &Desk) -> bool {
+    desk.journal("last").iter().any(|fact| fact["type"] == "tool.started")
+}
+
+#[test]
+fn a_call_is_approved_at_the_terminal_and_the_journal_says_so() {
+    let desk = Desk::playing(NOTE);
+    let screen = at_a_terminal(&desk, &["run", "Note it"], "a\n").expect(0);
+    for told in ["May mcp_shop_add_note run?", "because: no rule of policy `accept-edits`", "now has 1 note(s)"] {
+        assert!(screen.text.contains(told), "{told}: {}", screen.text);
+    }
+    let decision = decision(&desk);
+    assert_eq!(
+        (&decision["via"], &decision["by"], &decision["answer"]),
+        (&json!("terminal"), &json!("kim"), &json!("approve"))
+    );
+}
+
+#[test]
+fn a_call_is_denied_at_the_terminal_and_the_model_reads_why() {
+    let desk = Desk::playing(NOTE);
+    let screen = at_a_terminal(&desk, &["run", "Note it"], "d\nnot today\n").expect(0);
+    assert!(screen.text.contains("not today") && !was_sent(&desk), "{}", screen.text);
+    assert_eq!(decision(&desk)["reason"], "not today");
+}
+
+#[test]
+fn arguments_are_edited_at_the_terminal_and_what_does_not_fit_is_asked_about_again() {
+    let desk = Desk::playing(NOTE);
+    let typed = "e\n{\"text\": 1}\ne\n{\"customer_id\": \"C-1002\", \"text\": \"soon\"}\n";
+    let screen = at_a_terminal(&desk, &["run", "Note it"], typed).expect(0);
+    assert!(screen.text.contains("the edited arguments") && screen.text.contains("Bruno Okafor"), "{}", screen.text);
+    assert_eq!(decision(&desk)["edited_arguments"]["text"], "soon");
+}
+
+#[test]
+fn what_is_left_open_waits_for_the_next_command() {
+    let desk = Desk::playing(NOTE);
+    let screen = at_a_terminal(&desk, &["run", "Note it"], "q\n").expect(10);
+    assert!(screen.text.contains("pending: the run waits for 1 answer") && !was_sent(&desk), "{}", screen.text);
+    at_a_terminal(&desk, &["resume", "last"], "y\n").expect(0);
+    assert_eq!(decision(&desk)["answer"], "approve");
+}
+
+#[test]
+fn a_hostile_answer_and_a_hostile_question_bring_nothing_to_the_terminal_but_colours() {
+    let hostile = r#""a\u001b]0;PWNED\u0007\u009b2J\u001b[2K\u202eb\n  [a]pprove once: ""#;
+    let ask = format!("{{ id: ask, name: ask_human, arguments: {{ question: {hostile}, options: [{hostile}, no] }} }}");
+    let desk = Desk::playing(&format!("turns: [{{ say: {hostile}, calls: [{ask}] }}, {{ say: {hostile} }}]"));
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.write("toolgate.yaml", &config.replace("    policy:", "    ask_human: true\n    policy:"));
+    let screen = at_a_terminal(&desk, &["run", "Ask"], "1\n").expect(0);
+    let mut rest = screen.text.replace("\r\n", "\n").replace("\r\u{1b}[K", "");
+    for colour in ["0", "1", "2", "31", "32", "33", "36"] {
+        rest = rest.replace(&format!("\u{1b}[{colour}m"), "");
+    }
+    let raw = rest.chars().find(|c| (c.is_control() && *c != '\n') || *c == '\u{202e}');
+    assert_eq!(raw, None, "{}", rest.escape_debug());
+    assert!(rest.contains("| ") && rest.matches(r"\u{1b}]0;PWNED\u{7}").count() >= 4, "{rest}");
+}

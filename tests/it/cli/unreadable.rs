@@ -1,0 +1,55 @@
+//! A run whose journal cannot be read here, as one that a newer toolgate wrote: the others are not kept waiting by it.
+
+use sqlx::Connection as _;
+
+use super::desk::Desk;
+
+const REFUND: &str = "
+turns:
+  - { calls: [{ id: refund, name: ext_issue_refund, arguments: { order_id: A-1077 } }] }
+  - { calls: [{ id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: late } }] }
+  - { say: done }
+";
+
+/// Two runs that wait for a person, the first of which cannot be read; and its id.
+async fn desk() -> (Desk, String) {
+    let desk = Desk::playing(REFUND);
+    for _ in 0..2 {
+        desk.toolgate(&["run", "x"]).expect(10);
+        desk.toolgate(&["resume", "last", "--result", r#"refund={"status":"refunded"}"#]).expect(10);
+    }
+    let runs = desk.toolgate(&["runs", "list", "--json"]).expect(0).json_lines();
+    let oldest = runs[1]["id"].as_str().unwrap().to_owned();
+    let url = format!("sqlite://{}", desk.path().join(".toolgate/toolgate.db").display());
+    let mut connection = sqlx::SqliteConnection::connect(&url).await.unwrap();
+    let sql = "UPDATE journal SET event = '{\"type\":\"execution.teleported\"}' WHERE seq = 2 AND run = ?";
+    let changed = sqlx::query(sql).bind(&oldest).execute(&mut connection).await.unwrap();
+    assert_eq!(changed.rows_affected(), 1);
+    connection.close().await.unwrap();
+    (desk, oldest)
+}
+
+#[tokio::test]
+async fn what_waits_in_the_other_runs_is_listed_and_the_unreadable_one_is_named() {
+    let (desk, unreadable) = desk().await;
+
+    let listed = desk.toolgate(&["approvals", "list"]).expect(1);
+    assert!(listed.out.contains("note  shop: add_note("), "{}", listed.out);
+    assert!(listed.err.contains(&format!("warning: what waits in {unreadable} cannot be told")), "{}", listed.err);
+
+    let told = desk.toolgate(&["approvals", "list", "--json"]).expect(1).json_lines();
+    assert_eq!(told.iter().map(|line| line["kind"].as_str().unwrap()).collect::<Vec<_>>(), ["approval", "unreadable"]);
+    assert_eq!((&told[1]["run_id"], &told[1]["error"]["code"]), (&unreadable.into(), &"journal_corrupt".into()));
+}
+
+#[tokio::test]
+async fn a_sweep_says_of_which_run_it_cannot_tell_whether_anything_is_overdue() {
+    let (desk, unreadable) = desk().await;
+
+    let swept = desk.toolgate(&["approvals", "expire"]).expect(1);
+    assert!(swept.err.contains(&format!("error: {unreadable}: ")), "{}", swept.err);
+    assert!(swept.err.contains("0 runs had something overdue"), "{}", swept.err);
+
+    let told = desk.toolgate(&["approvals", "expire", "--json"]).expect(1).json_lines();
+    assert_eq!((&told[0]["run_id"], &told[0]["error"]["code"]), (&unreadable.into(), &"journal_corrupt".into()));
+}
