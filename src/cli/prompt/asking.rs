@@ -50,6 +50,7 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
         for field in &fields {
             self.say(&format!("    {}", field.told()))?;
         }
+        self.keyboard.forget_what_was_typed();
         loop {
             let answer = self.line("  [a]nswer, [d]ecline, [c]ancel, [q] leave it pending: ")?;
             return Ok(Taken::Reaction(match answer.as_deref().map(str::trim) {
@@ -103,6 +104,7 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
         self.say(&format!("  {}", indented(message)))?;
         self.say(&format!("    {}", visible(url)))?;
         self.say("  The server gives this address; open it yourself if you trust it.")?;
+        self.keyboard.forget_what_was_typed();
         loop {
             let answer = self.line("  [y] done there, [d]ecline, [c]ancel, [q] leave it pending: ")?;
             return Ok(Taken::Reaction(match answer.as_deref().map(str::trim) {

@@ -1,9 +1,11 @@
 //! Asking the person at the terminal what a run is owed. Knows no terminal itself: it reads lines and writes lines.
 
 mod asking;
+mod keyboard;
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
+use self::keyboard::Keyboard;
 use super::answers::{self, approval, denial, json_or_text, who};
 use super::guard;
 use super::paint::Paint;
@@ -22,6 +24,7 @@ const CHOICES: &str = "  [a]pprove once, from now on: in this [s]ession, al[w]ay
 pub(super) struct Prompt<R, W> {
     answers: R,
     questions: W,
+    keyboard: Keyboard,
 }
 
 /// What they said to one debt.
@@ -36,18 +39,19 @@ enum Said {
 /// The person at the terminal of this process, if there is one. Standard input may be taken by a message that was piped
 /// in; the terminal itself is asked then.
 pub(super) fn at_terminal() -> Option<Prompt<Box<dyn BufRead + Send>, io::Stderr>> {
-    let answers: Box<dyn BufRead + Send> = if io::stdin().is_terminal() {
-        Box::new(io::BufReader::new(io::stdin()))
+    let (answers, keyboard): (Box<dyn BufRead + Send>, _) = if io::stdin().is_terminal() {
+        (Box::new(io::BufReader::new(io::stdin())), Keyboard::of(io::stdin()))
     } else {
-        Box::new(io::BufReader::new(std::fs::File::open("/dev/tty").ok()?))
+        let terminal = std::fs::File::open("/dev/tty").ok()?;
+        (Box::new(io::BufReader::new(terminal.try_clone().ok()?)), Keyboard::of(terminal))
     };
-    Some(Prompt { answers, questions: io::stderr() })
+    Some(Prompt { answers, questions: io::stderr(), keyboard })
 }
 
 impl<R: BufRead, W: Write> Prompt<R, W> {
     #[cfg(test)]
     fn new(answers: R, questions: W) -> Self {
-        Self { answers, questions }
+        Self { answers, questions, keyboard: Keyboard::none() }
     }
 
     /// Says what the next questions are about.
@@ -84,6 +88,7 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
         for line in view::circumstances(debt, jiff::Timestamp::now()) {
             self.say(&format!("  {line}"))?;
         }
+        self.keyboard.forget_what_was_typed();
         loop {
             let answer = self.line(CHOICES)?;
             let decision = match answer.as_deref().map(str::trim) {
@@ -126,6 +131,7 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
         for (index, option) in ask.options.iter().enumerate() {
             self.say(&format!("  {}. {}", index + 1, visible(option)))?;
         }
+        self.keyboard.forget_what_was_typed();
         loop {
             let Some(said) = self.line("  your answer (empty: leave it pending): ")? else { return Ok(Said::Later) };
             if said.trim().is_empty() {
@@ -170,6 +176,7 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
         if let Some(schema) = result_schema {
             self.say(&format!("  its result has to fit {}", compact(schema, COMPACT)))?;
         }
+        self.keyboard.forget_what_was_typed();
         let text = self.line("  its result, JSON or text (`error: …` if it failed; empty leaves it pending): ")?;
         let said = match text.as_deref().map(str::trim) {
             None | Some("") => Said::Later,

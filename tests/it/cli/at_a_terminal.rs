@@ -1,7 +1,7 @@
 //! A person at a real terminal: the program asks, they type.
 #![cfg(target_os = "linux")]
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -20,17 +20,47 @@ struct Screen {
     code: i32,
 }
 
-/// Runs the program in a terminal of its own (`script` of util-linux makes one), with these lines typed.
-fn at_a_terminal(desk: &Desk, words: &[&str], typed: &str) -> Screen {
+/// What a person does when this stands on the screen anew.
+type Typed<'a> = (&'a str, &'a str);
+
+/// Runs the program in a terminal of its own (`script` of util-linux makes one). A person types `early` before anything is
+/// asked, and then each line when its question is there.
+fn typing_early(desk: &Desk, words: &[&str], early: &str, typed: &[Typed]) -> Screen {
     let quoted: Vec<String> = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
-    let mut command = desk.program("script");
-    command.args(["-qec", &format!("toolgate {}", quoted.join(" ")), "/dev/null"]);
+    let mut command = desk.program("timeout");
+    command.args(["60", "script", "-qec", &format!("toolgate {}", quoted.join(" ")), "/dev/null"]);
     command.env("TERM", "xterm").env("SHELL", "/bin/sh").stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = command.spawn().expect("`script` of util-linux is needed");
-    child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    Screen { text: String::from_utf8(output.stdout).unwrap(), code: output.status.code().unwrap() }
+    let mut child = command.spawn().expect("`timeout` and `script` (util-linux) are needed");
+    let (mut keys, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    keys.write_all(early.as_bytes()).unwrap();
+    let (mut shown, mut read) = (Vec::new(), 0);
+    for (question, answer) in typed {
+        read += until(question, &mut screen, &mut shown, read);
+        keys.write_all(answer.as_bytes()).unwrap();
+    }
+    screen.read_to_end(&mut shown).unwrap();
+    Screen { text: String::from_utf8(shown).unwrap(), code: child.wait().unwrap().code().unwrap() }
 }
+
+/// Reads until the question stands behind what was read before; how far that is.
+fn until(question: &str, screen: &mut impl Read, shown: &mut Vec<u8>, from: usize) -> usize {
+    loop {
+        let news = String::from_utf8_lossy(&shown[from..]).into_owned();
+        if let Some(at) = news.find(question) {
+            return at + question.len();
+        }
+        let mut some = [0; 4096];
+        let count = screen.read(&mut some).unwrap();
+        assert!(count > 0, "`{question}` was never asked: {news}");
+        shown.extend_from_slice(&some[..count]);
+    }
+}
+
+fn at_a_terminal(desk: &Desk, words: &[&str], typed: &[Typed]) -> Screen {
+    typing_early(desk, words, "", typed)
+}
+
+const DECIDE: &str = "[q] leave it pending: ";
 
 impl Screen {
     fn expect(self, code: i32) -> Self {
@@ -51,7 +81,7 @@ fn was_sent(desk: &Desk) -> bool {
 #[test]
 fn a_call_is_approved_at_the_terminal_and_the_journal_says_so() {
     let desk = Desk::playing(NOTE);
-    let screen = at_a_terminal(&desk, &["run", "Note it"], "a\n").expect(0);
+    let screen = at_a_terminal(&desk, &["run", "Note it"], &[(DECIDE, "a\n")]).expect(0);
     for told in ["May mcp_shop_add_note run?", "because: no rule of policy `accept-edits`", "now has 1 note(s)"] {
         assert!(screen.text.contains(told), "{told}: {}", screen.text);
     }
@@ -65,7 +95,7 @@ fn a_call_is_approved_at_the_terminal_and_the_journal_says_so() {
 #[test]
 fn a_call_is_denied_at_the_terminal_and_the_model_reads_why() {
     let desk = Desk::playing(NOTE);
-    let screen = at_a_terminal(&desk, &["run", "Note it"], "d\nnot today\n").expect(0);
+    let screen = at_a_terminal(&desk, &["run", "Note it"], &[(DECIDE, "d\n"), ("why", "not today\n")]).expect(0);
     assert!(screen.text.contains("not today") && !was_sent(&desk), "{}", screen.text);
     assert_eq!(decision(&desk)["reason"], "not today");
 }
@@ -73,8 +103,10 @@ fn a_call_is_denied_at_the_terminal_and_the_model_reads_why() {
 #[test]
 fn arguments_are_edited_at_the_terminal_and_what_does_not_fit_is_asked_about_again() {
     let desk = Desk::playing(NOTE);
-    let typed = "e\n{\"text\": 1}\ne\n{\"customer_id\": \"C-1002\", \"text\": \"soon\"}\n";
-    let screen = at_a_terminal(&desk, &["run", "Note it"], typed).expect(0);
+    let edit = |json| [(DECIDE, "e\n"), ("as JSON", json)];
+    let (wrong, right) = ("{\"text\": 1}\n", "{\"customer_id\": \"C-1002\", \"text\": \"soon\"}\n");
+    let typed = [edit(wrong), edit(right)].concat();
+    let screen = at_a_terminal(&desk, &["run", "Note it"], &typed).expect(0);
     assert!(screen.text.contains("the edited arguments") && screen.text.contains("Bruno Okafor"), "{}", screen.text);
     assert_eq!(decision(&desk)["edited_arguments"]["text"], "soon");
 }
@@ -82,10 +114,22 @@ fn arguments_are_edited_at_the_terminal_and_what_does_not_fit_is_asked_about_aga
 #[test]
 fn what_is_left_open_waits_for_the_next_command() {
     let desk = Desk::playing(NOTE);
-    let screen = at_a_terminal(&desk, &["run", "Note it"], "q\n").expect(10);
+    let screen = at_a_terminal(&desk, &["run", "Note it"], &[(DECIDE, "q\n")]).expect(10);
     assert!(screen.text.contains("pending: the run waits for 1 answer") && !was_sent(&desk), "{}", screen.text);
-    at_a_terminal(&desk, &["resume", "last"], "y\n").expect(0);
+    at_a_terminal(&desk, &["resume", "last"], &[(DECIDE, "y\n")]).expect(0);
     assert_eq!(decision(&desk)["answer"], "approve");
+}
+
+#[test]
+fn what_is_typed_before_a_question_stands_there_answers_none() {
+    let calls = ["one", "two"]
+        .map(|id| format!("{{ id: {id}, name: mcp_shop_add_note, arguments: {{ customer_id: C-1001, text: {id} }} }}"));
+    let desk = Desk::playing(&format!("turns: [{{ calls: [{}] }}, {{ say: done }}]", calls.join(", ")));
+    // The second question comes at once after the first is answered, and finds the key that was pressed twice.
+    let screen = typing_early(&desk, &["run", "x"], "a\na\n", &[(DECIDE, "a\na\n"), (DECIDE, "q\n")]).expect(10);
+    let decided = desk.journal("last").into_iter().filter(|fact| fact["type"] == "approval.decided").count();
+    assert_eq!(decided, 1, "{}", screen.text);
+    assert!(screen.text.contains("pending: the run waits for 1 answer"), "{}", screen.text);
 }
 
 #[test]
@@ -95,7 +139,7 @@ fn a_hostile_answer_and_a_hostile_question_bring_nothing_to_the_terminal_but_col
     let desk = Desk::playing(&format!("turns: [{{ say: {hostile}, calls: [{ask}] }}, {{ say: {hostile} }}]"));
     let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
     desk.write("toolgate.yaml", &config.replace("    policy:", "    ask_human: true\n    policy:"));
-    let screen = at_a_terminal(&desk, &["run", "Ask"], "1\n").expect(0);
+    let screen = at_a_terminal(&desk, &["run", "Ask"], &[("your answer", "1\n")]).expect(0);
     let mut rest = screen.text.replace("\r\n", "\n").replace("\r\u{1b}[K", "");
     for colour in ["0", "1", "2", "31", "32", "33", "36"] {
         rest = rest.replace(&format!("\u{1b}[{colour}m"), "");
