@@ -44,7 +44,7 @@ pub fn mcp_servers_file(
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<BTreeMap<ServerId, ServerSettings>, ConfigError> {
     let source = yaml::read(path)?;
-    let written: WrittenFile = yaml::parse(&source)?;
+    let written: WrittenFile = yaml::parse_foreign(&source)?;
     let mut scope = Scope::new(source, path.parent().unwrap_or(Path::new("")), env);
     let mut servers = BTreeMap::new();
     for (name, server) in written.servers {

@@ -8,6 +8,7 @@ mod access;
 mod error;
 mod expand;
 mod external;
+mod filled;
 mod markdown;
 mod mask;
 mod mcp_file;
@@ -55,7 +56,7 @@ pub fn load(path: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result
         return resolve::settings(&Written::default(), None, scope);
     };
     let source = yaml::read(&path)?;
-    let written = yaml::parse(&source)?;
+    let written = yaml::parse_sections(&source)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     resolve::settings(&written, Some(&path), Scope::new(source, folder, env))
 }

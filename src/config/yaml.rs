@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_saphyr::{Error, MessageFormatter as _, UserMessageFormatter};
 
 use super::error::{Fault, Source};
+use super::filled::{Filled, IS_EMPTY};
 use super::placed::Place;
 use super::suggest;
 
@@ -30,13 +31,31 @@ pub(super) fn read(path: &Path) -> Result<Source, Fault> {
     Ok(Source::new(name, text))
 }
 
-/// Reads the whole source.
+/// Reads the whole source. A key without a value is a fault.
 pub(super) fn parse<T: DeserializeOwned>(source: &Source) -> Result<T, Fault> {
     parse_part(source, source.text())
 }
 
+/// Reads the whole source, whose sections may be blank.
+pub(super) fn parse_sections<T: DeserializeOwned>(source: &Source) -> Result<T, Fault> {
+    read_as(source, source.text(), |yaml| T::deserialize(Filled::sections(yaml)))
+}
+
+/// Reads the whole source, which was written for another program: there `null` may be a way to say nothing.
+pub(super) fn parse_foreign<T: DeserializeOwned>(source: &Source) -> Result<T, Fault> {
+    read_as(source, source.text(), |yaml| T::deserialize(yaml))
+}
+
 /// Reads a part of the source whose lines have the same numbers as in the whole.
 pub(super) fn parse_part<T: DeserializeOwned>(source: &Source, text: &str) -> Result<T, Fault> {
+    read_as(source, text, |yaml| T::deserialize(Filled::new(yaml)))
+}
+
+fn read_as<T>(
+    source: &Source,
+    text: &str,
+    read: impl for<'de, 'e> FnOnce(serde_saphyr::Deserializer<'de, 'e>) -> Result<T, Error>,
+) -> Result<T, Fault> {
     // YAML 1.2: `no` and `y` are text, also where a schema lists them; `007` is no number.
     let options = serde_saphyr::options! {
         with_snippet: false,
@@ -44,7 +63,7 @@ pub(super) fn parse_part<T: DeserializeOwned>(source: &Source, text: &str) -> Re
         leading_zero_numbers_as_strings: true,
         underscored_numbers_as_strings: true,
     };
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| fault(&error, source))
+    serde_saphyr::with_deserializer_from_str_with_options(text, options, read).map_err(|error| fault(&error, source))
 }
 
 fn fault(error: &Error, source: &Source) -> Fault {
@@ -67,6 +86,14 @@ fn explained(error: &Error) -> Fault {
     if let Error::DuplicateMappingKey { key, .. } = error {
         let key = key.as_deref().unwrap_or("this key");
         return Fault::new(format!("`{key}` is written twice")).with_remedy("remove or rename one of the two");
+    }
+    if let Error::Message { msg, .. } = error
+        && msg.ends_with(IS_EMPTY)
+    {
+        return Fault::new(msg).with_remedy("write a value, or remove the key");
+    }
+    if let Error::NullIntoString { .. } = error {
+        return Fault::new("text is missing here").with_remedy("write it, in quotes if it is `null` or `~`");
     }
     if let Error::SerdeInvalidType { unexpected, expected, .. } = error {
         let expected = expected.strip_prefix("struct ").map_or(expected.as_str(), |_| "a mapping");

@@ -99,6 +99,32 @@ fn every_fault_is_told_with_its_place_and_a_remedy() {
 }
 
 #[test]
+fn a_key_whose_value_was_commented_out_does_not_count_as_one_that_is_not_there() {
+    for (text, key) in [
+        ("agents:\n  a:\n    tools:\n      # deny: [\"*\"]\n", "tools"),
+        ("agents:\n  a:\n    policy: # strict\n", "policy"),
+        ("agents:\n  a:\n    servers:\n", "servers"),
+        ("agents:\n  a:\n    limits: { max_cost_usd: }\n", "max_cost_usd"),
+        ("agents:\n  a:\n    ask_human: { deadline_s: null }\n", "deadline_s"),
+        ("agents:\n  a:\n    policy:\n      default: allow\n      within_s: ~\n", "within_s"),
+        ("servers:\n  s: { stdio: { command: a, env: } }\n", "env"),
+        ("servers:\n  s:\n    stdio: { command: a }\n    trusted:\n", "trusted"),
+        ("models: { m: { openai_chat: { model: x, api_key: } } }\n", "api_key"),
+        ("telemetry:\n  content: # none\n", "content"),
+    ] {
+        let error = super::load(text).expect_err(text).plain();
+        assert!(error.contains(&format!("`{key}` is empty (write a value, or remove the key)")), "{text}{error}");
+    }
+    for text in ["agents:\n  a:\n    tools: { deny: }\n", "agents:\n  a:\n    tools: { deny: [\"x\", ] , allow: ~ }\n"]
+    {
+        super::load(text).expect_err(text);
+    }
+    let matter = folder(&[("toolgate.yaml", "agents: { a: { file: a.md } }\n"), ("a.md", "---\ntools:\n---\nHello.")]);
+    let error = config::load(Some(&matter.path().join("toolgate.yaml")), &no_env).expect_err("no tools").plain();
+    assert!(error.contains("a.md:2:") && error.contains("`tools` is empty"), "{error}");
+}
+
+#[test]
 fn a_missing_file_is_told_by_its_name() {
     let error = config::load(Some(std::path::Path::new("nowhere/toolgate.yaml")), &no_env).expect_err("missing");
     assert!(error.plain().starts_with("`nowhere/toolgate.yaml` cannot be read: entity not found"), "{}", error.plain());

@@ -44,6 +44,8 @@ fn what_the_loader_refuses_the_schema_refuses() {
         serde_json::json!({"agents": {"a": {"fallback": [{"attempts": 1}]}}}),
         serde_json::json!({"agents": {"a": {"fallback": [{"model": "b", "attempts": 0}]}}}),
         serde_json::json!({"servers": {"a": {"max_concurrency": 0}}}),
+        serde_json::json!({"agents": {"a": {"tools": null}}}),
+        serde_json::json!({"agents": {"a": {"policy": {"default": "ask", "within_s": null}}}}),
     ] {
         assert!(!validator().is_valid(&written), "{written}");
     }
