@@ -1,0 +1,221 @@
+//! Patterns of names: `*`, `?`, `[a-z]`, `{a,b}`.
+//!
+//! Names are text and no paths: a pattern is compared with the whole of it, character by character, and neither a slash nor
+//! the end of a line is anything special. What cannot be meant is refused, so that no pattern silently misses.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+use regex::bytes::Regex;
+
+/// Any text. Byte by byte, which is the same for whole characters on both sides, and faster.
+const ANY_TEXT: &str = "(?s-u:.)*";
+
+/// Any character.
+const ANY_CHARACTER: &str = "(?s:.)";
+
+/// What has a meaning of its own.
+const SIGNS: [char; 5] = ['*', '?', '[', '{', '}'];
+
+/// A pattern of names, ready to be compared.
+#[derive(Clone, Debug)]
+pub struct Pattern(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Anything,
+    Exactly(String),
+    Like(Regex),
+}
+
+impl Pattern {
+    /// Reads a pattern, or says what is wrong with it.
+    pub fn parse(pattern: &str) -> Result<Self, String> {
+        if pattern.is_empty() {
+            return Err("it is empty, and no name is".to_owned());
+        }
+        if pattern.chars().all(|c| c == '*') {
+            return Ok(Self(Kind::Anything));
+        }
+        if !pattern.contains(SIGNS) && !pattern.contains('\\') {
+            return Ok(Self(Kind::Exactly(pattern.to_owned())));
+        }
+        let regex = Regex::new(&Reader::read(pattern)?).map_err(|_| "it is too large".to_owned())?;
+        Ok(Self(Kind::Like(regex)))
+    }
+
+    /// The pattern that matches this text alone.
+    pub fn exactly(text: &str) -> String {
+        let escaped = |c: char| [(SIGNS.contains(&c) || c == '\\').then_some('\\'), Some(c)];
+        text.chars().flat_map(escaped).flatten().collect()
+    }
+
+    /// Whether all of a text fits.
+    pub fn fits(&self, text: &str) -> bool {
+        match &self.0 {
+            Kind::Anything => true,
+            Kind::Exactly(exactly) => exactly == text,
+            Kind::Like(regex) => regex.is_match(text.as_bytes()),
+        }
+    }
+}
+
+/// Writes a pattern down as a regular expression.
+struct Reader<'a> {
+    signs: Peekable<Chars<'a>>,
+    /// How many `{` are open.
+    open: usize,
+    regex: String,
+}
+
+impl<'a> Reader<'a> {
+    fn read(pattern: &'a str) -> Result<String, String> {
+        let mut reader = Self { signs: pattern.chars().peekable(), open: 0, regex: r"\A".to_owned() };
+        while let Some(sign) = reader.signs.next() {
+            reader.sign(sign)?;
+        }
+        if reader.open > 0 {
+            return Err(r"there is no `}` for a `{`; `\{` is the character itself".to_owned());
+        }
+        Ok(reader.regex + r"\z")
+    }
+
+    fn sign(&mut self, sign: char) -> Result<(), String> {
+        match sign {
+            '*' => {
+                while self.signs.next_if_eq(&'*').is_some() {}
+                self.regex += ANY_TEXT;
+            }
+            '?' => self.regex += ANY_CHARACTER,
+            '[' => self.class()?,
+            '{' => {
+                self.open += 1;
+                self.regex += "(?:";
+            }
+            ',' if self.open > 0 => self.regex.push('|'),
+            '}' if self.open > 0 => {
+                self.open -= 1;
+                self.regex.push(')');
+            }
+            '}' => return Err(r"there is no `{` for a `}`; `\}` is the character itself".to_owned()),
+            '\\' => {
+                let itself = self.itself()?;
+                self.regex += &character(itself);
+            }
+            other => self.regex += &character(other),
+        }
+        Ok(())
+    }
+
+    /// One of these characters, or with `!` or `^` none of them. A `]` that stands first is one of them.
+    fn class(&mut self) -> Result<(), String> {
+        self.regex.push('[');
+        if self.signs.next_if(|sign| matches!(sign, '!' | '^')).is_some() {
+            self.regex.push('^');
+        }
+        let mut first = true;
+        loop {
+            let from = match self.signs.next() {
+                None => return Err(r"there is no `]` for a `[`; `\[` is the character itself".to_owned()),
+                Some(']') if !first => break,
+                Some('\\') => self.itself()?,
+                Some(other) => other,
+            };
+            first = false;
+            self.regex += &character(from);
+            if let Some(to) = self.end_of_range()? {
+                if to < from {
+                    return Err(format!("`{from}-{to}` runs backwards"));
+                }
+                self.regex.push('-');
+                self.regex += &character(to);
+            }
+        }
+        self.regex.push(']');
+        Ok(())
+    }
+
+    /// What follows a `-`. One that stands last is a character like others.
+    fn end_of_range(&mut self) -> Result<Option<char>, String> {
+        let mut ahead = self.signs.clone();
+        if ahead.next() != Some('-') || matches!(ahead.next(), None | Some(']')) {
+            return Ok(None);
+        }
+        self.signs.next();
+        match self.signs.next() {
+            Some('\\') => self.itself().map(Some),
+            to => Ok(to),
+        }
+    }
+
+    fn itself(&mut self) -> Result<char, String> {
+        self.signs.next().ok_or_else(|| r"it ends in `\`; `\\` is the character itself".to_owned())
+    }
+}
+
+fn character(c: char) -> String {
+    format!(r"\x{{{:x}}}", u32::from(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_fits_what_its_author_plainly_means() {
+        for (pattern, fits, misses) in [
+            ("delete{,_all}", &["delete", "delete_all"][..], &["delete_", "delete_all_", "xdelete"][..]),
+            ("{,un}do", &["do", "undo"], &["redo"]),
+            ("{a,{b,c}d}*", &["a", "bd", "cdx"], &["b", "x"]),
+            ("caf?", &["café", "cafe", "caf\u{1f600}"], &["caf", "cafés"]),
+            ("[é-ü]x", &["éx", "öx"], &["ex", "x"]),
+            ("[!é]", &["e", "\n", "ü"], &["é", "ee"]),
+            ("[]a-]", &["]", "a", "-"], &["b", "]a"]),
+            (r"[\]\\]", &["]", "\\"], &["a"]),
+            ("é*ü", &["éü", "é x ü", "éüü"], &["é", "éüx"]),
+            ("*?", &["é", "aé"], &[""]),
+            ("a*c", &["ac", "a\nc", "a/b/c"], &["acb"]),
+            ("**", &["", "a/b\n"], &[]),
+            ("a/**/b", &["a/x/b", "a/x/y/b", "a//b"], &["a/b", "ab"]),
+            (r"a\*", &["a*"], &["ab", r"a\*"]),
+            ("a,b", &["a,b"], &["a", "b"]),
+            ("a.b+(c)$", &["a.b+(c)$"], &["aXb+(c)$"]),
+            ("Pay", &["Pay"], &["pay", "Pay "]),
+            ("team]1", &["team]1"], &["team1"]),
+        ] {
+            let read = Pattern::parse(pattern).unwrap();
+            fits.iter().for_each(|text| assert!(read.fits(text), "{pattern} and {text:?}"));
+            misses.iter().for_each(|text| assert!(!read.fits(text), "{pattern} and {text:?}"));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_in_words() {
+        for (pattern, said) in [
+            ("", "it is empty"),
+            ("a[b", "no `]` for a `[`"),
+            ("[", "no `]` for a `[`"),
+            ("[]", "no `]` for a `[`"),
+            ("{a,b", "no `}` for a `{`"),
+            ("a}", "no `{` for a `}`"),
+            ("[z-a]", "`z-a` runs backwards"),
+            (r"a\", r"it ends in `\`"),
+            (&"{".repeat(3000), "no `}`"),
+            (&format!("{}a{}", "{".repeat(3000), "}".repeat(3000)), "too large"),
+        ] {
+            let error = Pattern::parse(pattern).unwrap_err();
+            assert!(error.contains(said), "{pattern}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_written_as_a_pattern_fits_itself_alone() {
+        for text in ["*", "team[1]", "{a,b}", r"a\b", "a?", "plain,", "}", "é"] {
+            let pattern = Pattern::parse(&Pattern::exactly(text)).unwrap();
+            assert!(pattern.fits(text), "{text}");
+            for other in ["team1", "a", "b", "ab", "ax", "anything"] {
+                assert!(!pattern.fits(other), "{text} and {other}");
+            }
+        }
+    }
+}
