@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use toolgate::core::id::CallId;
 use toolgate::core::policy::{Match, Policy, Rule, Subject, Verdict};
-use toolgate::core::tool::{Tool, top_tier};
+use toolgate::core::tool::{Annotations, Tool, top_tier};
 
 use crate::fixtures::{rule, toolset};
 use crate::tape::strictly;
@@ -52,7 +52,7 @@ proptest! {
     }
 
     #[test]
-    fn the_hints_of_an_untrusted_server_only_tighten(
+    fn a_hint_of_a_trusted_server_is_taken_at_its_word(
         verdict in any_verdict(),
         read_only in any::<Option<bool>>(),
         wanted in any::<bool>(),
@@ -60,12 +60,14 @@ proptest! {
         let matches = Match { read_only: Some(wanted), ..Match::default() };
         let hint = Rule::new("hint", verdict, "", matches, vec![], vec![]).unwrap();
         let policy = Policy { rules: vec![hint], ..Policy::ask_always() };
-        let mut tool = Tool::clone(&tool("mcp_web_fetch"));
-        tool.annotations.read_only_hint = read_only;
-        prop_assert!(judge(&policy, &tool) >= Verdict::Ask, "a hint of an untrusted server made the policy milder");
-        tool.trusted = true;
-        let expected = if read_only == Some(wanted) { verdict } else { Verdict::Ask };
-        prop_assert_eq!(judge(&policy, &tool), expected);
+        let mut tool = Tool { trusted: true, ..Tool::clone(&tool("mcp_web_fetch")) };
+        tool.annotations = Annotations { read_only_hint: read_only, ..Annotations::default() };
+        // Where it says nothing nothing is allowed for it, and what asks or denies reckons with the worst.
+        let matches = match read_only {
+            Some(said) => said == wanted,
+            None => verdict != Verdict::Allow && !wanted,
+        };
+        prop_assert_eq!(judge(&policy, &tool), if matches { verdict } else { Verdict::Ask });
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a rule has to do with a call, and why.
 
 use super::{Rule, Subject};
-use crate::core::tool::Origin;
+use crate::core::tool::{Annotations, Origin, Tool};
 
 /// What a rule has to do with a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +53,28 @@ pub enum Hint {
 }
 
 impl Hint {
+    /// What a server says.
+    pub(super) fn given(self, annotations: &Annotations) -> Option<bool> {
+        match self {
+            Self::ReadOnly => annotations.read_only_hint,
+            Self::Destructive => annotations.destructive_hint,
+            Self::Idempotent => annotations.idempotent_hint,
+            Self::OpenWorld => annotations.open_world_hint,
+        }
+    }
+
+    /// What has to be reckoned with where nobody who is trusted says otherwise: MCP's own defaults. A tool that only reads,
+    /// as a trusted server says, destroys nothing and may be repeated.
+    pub(super) fn at_worst(self, tool: &Tool) -> bool {
+        let only_reads = tool.trusted && tool.annotations.read_only_hint == Some(true);
+        match self {
+            Self::ReadOnly => false,
+            Self::Destructive => !only_reads,
+            Self::Idempotent => only_reads,
+            Self::OpenWorld => true,
+        }
+    }
+
     /// The word for it in a policy.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -89,10 +111,15 @@ impl Finding {
     pub fn in_words(&self, rule: &Rule, subject: &Subject<'_>) -> String {
         let condition = rule.when().map_or("", |condition| condition.text());
         match self {
-            Self::Matches if rule.when().is_some() => {
-                format!("everything it asks for holds, and so does `{condition}`")
+            Self::Matches => {
+                let and_so = if rule.when().is_some() { format!(", and so does `{condition}`") } else { String::new() };
+                let worst = rule.hint_at_worst(subject.tool).map(|(hint, worst)| {
+                    let who =
+                        if subject.tool.trusted { "its server does not say" } else { "its server is not trusted" };
+                    format!("; `{}` counts as {worst}: {who}", hint.as_str())
+                });
+                format!("everything it asks for holds{and_so}{}", worst.unwrap_or_default())
             }
-            Self::Matches => "everything it asks for holds".to_owned(),
             Self::Unclear(why) => format!("`{condition}` cannot be evaluated: {why}"),
             Self::Depends => format!("it depends on the arguments: `{condition}`"),
             Self::Misses(miss) => miss.in_words(rule, subject),

@@ -9,11 +9,13 @@ use crate::core::tool::{Origin, ToolName};
 struct Said<'a> {
     /// The strictest rule that matches; the first of equally strict ones.
     strictest: Option<&'a Rule>,
+    /// The strictest rule that matches because of what a server says of itself, and nobody trusts that server.
+    claimed: Option<&'a Rule>,
     /// The first rule whose condition cannot be evaluated, and why.
     unclear: Option<(&'a Rule, String)>,
     /// The strictest rule whose condition waits for arguments.
     depends: Option<&'a Rule>,
-    /// Whether a rule that is not a denial waits for arguments.
+    /// Whether a rule that is not a denial, and rests on no claim of a server, waits for arguments.
     may_spare: bool,
 }
 
@@ -22,6 +24,9 @@ impl Policy {
     /// named.
     ///
     /// A rule whose condition cannot be evaluated neither allows nor denies, and the call is asked about at least.
+    ///
+    /// A rule that matches because of what an untrusted server says of itself is heard where it makes the verdict stricter, and
+    /// does not stand in the place of a stricter default.
     ///
     /// A tool whose definition changed under a running run is not the tool the rules were written for: unless its server
     /// is trusted, what they allow is asked about.
@@ -52,21 +57,30 @@ impl Policy {
 
     fn judge_by(&self, subject: &Subject<'_>, name: &ToolName) -> Judgement {
         let said = self.hear(&Facts::new(subject, name));
-        let settled = match said.strictest {
-            Some(rule) => self.says(rule, rule.verdict, rule.justification.clone()),
-            None => self.otherwise(subject),
-        };
+        let (settled, speaks) = self.settle(subject, &said);
         if let Some((rule, error)) = said.unclear {
-            return self.unless_clear(settled, rule, &error, said.strictest);
+            return self.unless_clear(settled, rule, &error, speaks);
         }
         let Some(rule) = said.depends else { return settled };
         // Denied whatever the arguments are, or asked about by a rule that names its reason.
-        let is_denied = settled.verdict == Verdict::Deny && (said.strictest.is_some() || !said.may_spare);
-        let is_asked = settled.verdict == Verdict::Ask && said.strictest.is_some();
+        let is_denied = settled.verdict == Verdict::Deny && (speaks || !said.may_spare);
+        let is_asked = settled.verdict == Verdict::Ask && speaks;
         if is_denied || is_asked {
             return settled;
         }
         self.says(rule, Verdict::Ask, format!("it depends on the arguments: {}", rule.justification))
+    }
+
+    /// What holds as far as rules could say yes or no, and whether it is a rule that says so.
+    fn settle(&self, subject: &Subject<'_>, said: &Said<'_>) -> (Judgement, bool) {
+        let claimed = said.claimed.filter(|claimed| match said.strictest {
+            Some(rule) => claimed.verdict > rule.verdict,
+            None => claimed.verdict >= self.fallback_for(subject),
+        });
+        match claimed.or(said.strictest) {
+            Some(rule) => (self.says(rule, rule.verdict, rule.justification.clone()), true),
+            None => (self.otherwise(subject), false),
+        }
     }
 
     fn hear<'a>(&'a self, facts: &Facts<'_>) -> Said<'a> {
@@ -75,11 +89,16 @@ impl Policy {
         for rule in &self.rules {
             match rule.find(facts) {
                 Finding::Misses(_) => {}
-                Finding::Matches if stricter(rule, said.strictest) => said.strictest = Some(rule),
-                Finding::Matches => {}
+                Finding::Matches => {
+                    let is_claimed = rule.rests_on_claim(facts.subject.tool);
+                    let among = if is_claimed { &mut said.claimed } else { &mut said.strictest };
+                    if stricter(rule, *among) {
+                        *among = Some(rule);
+                    }
+                }
                 Finding::Unclear(why) => drop(said.unclear.get_or_insert((rule, why))),
                 Finding::Depends => {
-                    said.may_spare |= rule.verdict != Verdict::Deny;
+                    said.may_spare |= rule.verdict != Verdict::Deny && !rule.rests_on_claim(facts.subject.tool);
                     if stricter(rule, said.depends) {
                         said.depends = Some(rule);
                     }
@@ -90,11 +109,11 @@ impl Policy {
     }
 
     /// At least *ask*, and the error is told to whoever is asked.
-    fn unless_clear(&self, settled: Judgement, rule: &Rule, error: &str, asks: Option<&Rule>) -> Judgement {
+    fn unless_clear(&self, settled: Judgement, rule: &Rule, error: &str, speaks: bool) -> Judgement {
         let note = format!("the condition of rule `{}` cannot be evaluated for this call: {error}", rule.id);
         match settled.verdict {
             Verdict::Deny => settled,
-            Verdict::Ask if asks.is_some() => Judgement { why: format!("{} ({note})", settled.why), ..settled },
+            Verdict::Ask if speaks => Judgement { why: format!("{} ({note})", settled.why), ..settled },
             Verdict::Ask | Verdict::Allow => self.says(rule, Verdict::Ask, note),
         }
     }
@@ -103,15 +122,23 @@ impl Policy {
         Judgement { verdict, rule: Some(rule.id.clone()), why, within_s: rule.within_s.or(self.within_s) }
     }
 
-    /// The verdict where no rule speaks.
+    /// The judgement where no rule speaks.
     fn otherwise(&self, subject: &Subject<'_>) -> Judgement {
-        let (verdict, why) = match subject.tool.origin {
-            // What toolgate runs itself does nothing but show a run what is its own, or ask a person.
-            Origin::Builtin { .. } => (Verdict::Allow, "toolgate runs it itself, and it changes nothing".to_owned()),
+        let why = match subject.tool.origin {
+            Origin::Builtin { .. } => "toolgate runs it itself, and it changes nothing".to_owned(),
             Origin::Mcp { .. } | Origin::External { .. } => {
-                (self.fallback, format!("no rule of policy `{}` speaks of this tool", self.name))
+                format!("no rule of policy `{}` speaks of this tool", self.name)
             }
         };
-        Judgement { verdict, rule: None, why, within_s: self.within_s }
+        Judgement { verdict: self.fallback_for(subject), rule: None, why, within_s: self.within_s }
+    }
+
+    /// The verdict where no rule speaks.
+    fn fallback_for(&self, subject: &Subject<'_>) -> Verdict {
+        match subject.tool.origin {
+            // What toolgate runs itself does nothing but show a run what is its own, or ask a person.
+            Origin::Builtin { .. } => Verdict::Allow,
+            Origin::Mcp { .. } | Origin::External { .. } => self.fallback,
+        }
     }
 }

@@ -1,10 +1,8 @@
 //! One rule of a policy: what it matches, what it says, and for how long a person is asked.
 
-use globset::{Glob, GlobMatcher};
-
 use super::condition::Facts;
 use super::finding::{Finding, Hint, Miss, kind, own_name};
-use super::{Condition, Example, Subject, Verdict};
+use super::{Condition, Example, Pattern, Subject, Verdict};
 use crate::core::tool::{Tool, ToolName};
 
 /// The words for an origin.
@@ -27,7 +25,7 @@ pub struct Rule {
     examples: (Vec<Example>, Vec<Example>),
 }
 
-/// What a rule asks for; all that is given must hold. Patterns are globs: `*`, `?`, `[a-z]`, `{a,b}`.
+/// What a rule asks for; all that is given must hold. Patterns have `*`, `?`, `[a-z]` and `{a,b}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Match {
     /// Pattern of the name the model sees.
@@ -55,7 +53,7 @@ pub struct Match {
 /// What is wrong with a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RuleError {
-    /// A pattern is no glob.
+    /// A pattern cannot be meant.
     #[error("rule `{rule}`: `{pattern}` is not a valid pattern: {reason}")]
     Pattern {
         /// The rule.
@@ -107,11 +105,11 @@ pub enum RuleError {
 
 #[derive(Clone, Debug, Default)]
 struct Patterns {
-    tool: Option<GlobMatcher>,
-    named: Option<GlobMatcher>,
-    server: Option<GlobMatcher>,
-    agent: Option<GlobMatcher>,
-    principal: Option<GlobMatcher>,
+    tool: Option<Pattern>,
+    named: Option<Pattern>,
+    server: Option<Pattern>,
+    agent: Option<Pattern>,
+    principal: Option<Pattern>,
 }
 
 impl Rule {
@@ -191,44 +189,68 @@ impl Rule {
         if self.matches.origin.as_deref().is_some_and(|wanted| wanted != kind(&tool.origin)) {
             return Some(Miss::Origin);
         }
-        let globs = [
+        let names = [
             (Miss::Server, &self.patterns.server, tool.server().map(|server| server.as_str())),
             (Miss::Tool, &self.patterns.tool, Some(name.as_str())),
             (Miss::Named, &self.patterns.named, Some(own_name(&tool.origin))),
             (Miss::Agent, &self.patterns.agent, subject.agent.map(|agent| agent.as_str())),
             (Miss::Principal, &self.patterns.principal, subject.principal.map(|principal| principal.as_str())),
         ];
-        let misses = globs.into_iter().find(|(_, glob, text)| match glob {
+        let misses = names.into_iter().find(|(_, pattern, text)| match pattern {
             None => false,
-            Some(glob) => !text.is_some_and(|text| glob.is_match(text)),
+            Some(pattern) => !text.is_some_and(|text| pattern.fits(text)),
         });
         misses.map(|(miss, ..)| miss).or_else(|| self.hint_missed(tool))
     }
 
-    /// The hints of an untrusted server may only tighten: a rule that allows because of a hint does not match a tool whose
-    /// server is not trusted.
+    /// What a server that is not trusted says of itself loosens nothing. A rule that allows because of a hint does not match
+    /// its tools. One that asks or denies matches them if they may be what it looks for, whatever is said: a hint can bring
+    /// such a rule about, and never out of its way.
     fn hint_missed(&self, tool: &Tool) -> Option<Miss> {
-        let hints = [
-            (Hint::ReadOnly, self.matches.read_only, tool.annotations.read_only_hint),
-            (Hint::Destructive, self.matches.destructive, tool.annotations.destructive_hint),
-            (Hint::Idempotent, self.matches.idempotent, tool.annotations.idempotent_hint),
-            (Hint::OpenWorld, self.matches.open_world, tool.annotations.open_world_hint),
-        ];
-        let asks_for_hints = hints.iter().any(|(_, wanted, _)| wanted.is_some());
-        if asks_for_hints && self.verdict == Verdict::Allow && !tool.trusted {
-            return Some(Miss::Untrusted);
+        let mut wanted = self.wanted_hints();
+        if self.verdict == Verdict::Allow && !tool.trusted {
+            return wanted.next().map(|_| Miss::Untrusted);
         }
-        let missed = hints.into_iter().find(|(_, wanted, given)| wanted.is_some() && wanted != given);
-        missed.map(|(hint, ..)| Miss::Hint(hint))
+        let missed = wanted.find(|(hint, wanted)| match hint.given(&tool.annotations) {
+            Some(given) if given == *wanted => false,
+            Some(_) if tool.trusted => true,
+            None if self.verdict == Verdict::Allow => true,
+            Some(_) | None => hint.at_worst(tool) != *wanted,
+        });
+        missed.map(|(hint, _)| Miss::Hint(hint))
+    }
+
+    /// Whether it matches the tool only because of what a server that is not trusted says of itself. Told of a rule that
+    /// matches.
+    pub(super) fn rests_on_claim(&self, tool: &Tool) -> bool {
+        !tool.trusted && self.wanted_hints().any(|(hint, wanted)| hint.at_worst(tool) != wanted)
+    }
+
+    /// The hint that counts as its worst value in a rule that matches, because nobody who is trusted says otherwise.
+    pub(super) fn hint_at_worst(&self, tool: &Tool) -> Option<(Hint, bool)> {
+        self.wanted_hints().find(|(hint, wanted)| hint.given(&tool.annotations) != Some(*wanted))
+    }
+
+    fn wanted_hints(&self) -> impl Iterator<Item = (Hint, bool)> {
+        let Match { read_only, destructive, idempotent, open_world, .. } = self.matches;
+        let hints = [
+            (Hint::ReadOnly, read_only),
+            (Hint::Destructive, destructive),
+            (Hint::Idempotent, idempotent),
+            (Hint::OpenWorld, open_world),
+        ];
+        hints.into_iter().filter_map(|(hint, wanted)| wanted.map(|wanted| (hint, wanted)))
     }
 }
 
 impl Patterns {
     fn compile(rule: &str, matches: &Match) -> Result<Self, RuleError> {
-        let compile = |pattern: &Option<String>| match pattern {
+        let compile = |text: &Option<String>| match text {
             None => Ok(None),
-            Some(pattern) => Glob::new(pattern).map(|glob| Some(glob.compile_matcher())).map_err(|error| {
-                RuleError::Pattern { rule: rule.into(), pattern: pattern.clone(), reason: error.kind().to_string() }
+            Some(text) => Pattern::parse(text).map(Some).map_err(|reason| RuleError::Pattern {
+                rule: rule.into(),
+                pattern: text.clone(),
+                reason,
             }),
         };
         Ok(Self {
