@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use toolgate::core::policy::{Condition, Example, Finding, Match, Policy, Rule, Subject, Verdict};
-use toolgate::core::tool::Tool;
+use toolgate::core::tool::{Annotations, Tool};
 
 use crate::tape::strictly;
 
@@ -89,8 +89,64 @@ fn any_arguments() -> impl Strategy<Value = Map<String, Value>> {
     proptest::collection::btree_map("[abc]", any_value(), 0..4).prop_map(|map| map.into_iter().collect())
 }
 
+fn any_hint() -> impl Strategy<Value = Option<bool>> {
+    any::<Option<bool>>()
+}
+
+fn any_hints() -> impl Strategy<Value = Annotations> {
+    (any_hint(), any_hint(), any_hint(), any_hint()).prop_map(
+        |(read_only_hint, destructive_hint, idempotent_hint, open_world_hint)| Annotations {
+            title: None,
+            read_only_hint,
+            destructive_hint,
+            idempotent_hint,
+            open_world_hint,
+        },
+    )
+}
+
+prop_compose! {
+    fn any_rule_by_hints()(
+        verdict in any_verdict(),
+        wanted in any_hints(),
+        condition in proptest::option::of(prop_oneof![Just("args.amount > 1"), Just("args.missing > 1")]),
+    ) -> Rule {
+        let matches = Match {
+            named: Some("*".into()),
+            read_only: wanted.read_only_hint,
+            destructive: wanted.destructive_hint,
+            idempotent: wanted.idempotent_hint,
+            open_world: wanted.open_world_hint,
+            ..Match::default()
+        };
+        let rule = Rule::new("r", verdict, "", matches, vec![], vec![]).unwrap();
+        match condition {
+            Some(condition) => rule.with_condition(Condition::parse(condition).unwrap()),
+            None => rule,
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(strictly())]
+
+    #[test]
+    fn what_an_untrusted_server_says_of_its_tool_never_makes_a_verdict_milder_than_saying_nothing(
+        rules in proptest::collection::vec(any_rule_by_hints(), 0..5),
+        fallback in any_verdict(),
+        said in any_hints(),
+        arguments in proptest::option::of(0..3i64),
+    ) {
+        let policy = Policy { rules, fallback, ..Policy::ask_always() };
+        let arguments = arguments.map(|amount| json!({"amount": amount}).as_object().unwrap().clone());
+        let judge = |tool: &Tool| {
+            policy.judge(&Subject { tool, agent: None, principal: None, arguments: arguments.as_ref() }).verdict
+        };
+        let silent = Tool { annotations: Annotations::default(), ..tool() };
+        let talks = Tool { annotations: said, ..silent.clone() };
+        prop_assert!(!silent.trusted);
+        prop_assert!(judge(&talks) >= judge(&silent), "{:?} became {:?}", judge(&silent), judge(&talks));
+    }
 
     #[test]
     fn a_call_is_judged_at_least_as_strictly_as_every_rule_that_matches_and_asked_about_when_one_is_unclear(
@@ -163,10 +219,11 @@ fn no_condition_that_is_let_in_runs_long_whatever_the_arguments_are() {
     let many = |items: usize| -> Vec<u64> { (0..items as u64).collect() };
     let deep = (0..90).fold(json!(1), |inner, _| json!([inner]));
     let calls = [
-        json!({"l": many(100_000), "s": "x", "d": deep.clone()}),
-        json!({"l": many(4000), "s": "a".repeat(1000), "d": deep.clone()}),
-        json!({"l": many(300), "s": "a".repeat(9000), "d": deep.clone()}),
-        json!({"l": [1], "s": "a".repeat(1_000_000), "d": deep}),
+        json!({"l": many(100_000), "s": "x", "d": deep.clone(), "w": ["ab"]}),
+        json!({"l": many(4000), "s": "a".repeat(1000), "d": deep.clone(), "w": ["ab"]}),
+        json!({"l": many(300), "s": "a".repeat(9000), "d": deep.clone(), "w": ["ab"]}),
+        json!({"l": [1], "s": "a".repeat(1_000_000), "d": deep.clone(), "w": [""]}),
+        json!({"l": [1], "s": "a", "d": deep, "w": vec!["a"; 2000]}),
     ];
     let conditions = [
         "args.l.all(x, x >= 0 || args.s == '')".to_owned(),
@@ -175,6 +232,8 @@ fn no_condition_that_is_let_in_runs_long_whatever_the_arguments_are() {
         "args.l.map(x, args.s + args.s + args.s + args.s).size() > 1".to_owned(),
         "args.l.exists(x, args.s.matches('(a|aa)+b'))".to_owned(),
         "args.s.matches('(a|aa)+b') || args.s.matches('(a*)*c')".to_owned(),
+        "args.w.all(x, !x.matches('[^b]{0,40}(a|b|ab)*c'))".to_owned(),
+        "args.w.all(x, !x.matches('\\\\w{10}'))".to_owned(),
         "(args.l + args.l + args.l + args.l).exists_one(x, x == 7)".to_owned(),
         "args.d == args.d".to_owned(),
         vec!["args.s.contains('b')"; 60].join(" || "),

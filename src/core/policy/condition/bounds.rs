@@ -1,7 +1,8 @@
 //! What a condition may be, and what it may cost. The expression language has no budget of its own: a macro within a
-//! macro multiplies, so none is let in, and what is left is bounded by its size and by that of the arguments.
+//! macro multiplies, so none is let in, and what is left is bounded by its size and by that of the arguments. Regular
+//! expressions pay for themselves, text by text (see [`super::patterns`]).
 
-use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue};
+use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr};
 
 use super::{ConditionError, VARIABLES};
 
@@ -9,15 +10,13 @@ use super::{ConditionError, VARIABLES};
 const MAX_DEPTH: usize = 24;
 
 /// What one evaluation may cost. A unit is about a nanosecond of an optimised build.
-const BUDGET: u64 = 100_000_000;
+pub(super) const BUDGET: u64 = 100_000_000;
 
 /// What visiting one node costs, whatever it looks at.
 const NODE_COST: u64 = 1000;
 
-/// How many plain nodes a regular expression counts as: it is compiled each time, and reads slower.
-const PATTERN_NODES: u64 = 20;
-
-const LONGEST_PATTERN: usize = 200;
+/// Why a condition is not evaluated to its end.
+pub(super) const TOO_LONG: &str = "it could take too long for arguments of this size";
 
 /// What may be called besides operators and macros.
 const FUNCTIONS: [&str; 10] =
@@ -43,7 +42,7 @@ pub(super) struct Bounds {
 impl Bounds {
     /// Looks at a whole expression.
     pub(super) fn of(expression: &IdedExpr) -> Result<Self, ConditionError> {
-        let mut survey = Survey { bounds: Self { growth: 1, ..Self::default() }, patterns: Vec::new() };
+        let mut survey = Survey { bounds: Self { growth: 1, ..Self::default() } };
         survey.visit(expression, &Place::default())?;
         Ok(survey.bounds)
     }
@@ -53,7 +52,7 @@ impl Bounds {
         if self.cost(bytes as u64, longest as u64) <= BUDGET {
             return Ok(());
         }
-        Err(ConditionError("it could take too long for arguments of this size".to_owned()))
+        Err(ConditionError(TOO_LONG.to_owned()))
     }
 
     /// Every node may be visited for every item, and may look at everything there is.
@@ -78,7 +77,6 @@ struct Place<'a> {
 
 struct Survey {
     bounds: Bounds,
-    patterns: Vec<String>,
 }
 
 impl Survey {
@@ -128,22 +126,7 @@ impl Survey {
         if name == "_+_" {
             self.bounds.growth += 1;
         }
-        if name == "matches" {
-            self.pattern(call)?;
-        }
         call.target.iter().map(AsRef::as_ref).chain(&call.args).try_for_each(|part| self.visit(part, inner))
-    }
-
-    fn pattern(&mut self, call: &CallExpr) -> Result<(), ConditionError> {
-        let Some(Expr::Literal(LiteralValue::String(pattern))) = call.args.last().map(|last| &last.expr) else {
-            return refused("the pattern of `matches` has to be written out as text".to_owned());
-        };
-        if pattern.inner().len() > LONGEST_PATTERN {
-            return refused(format!("a pattern of `matches` has at most {LONGEST_PATTERN} bytes"));
-        }
-        self.bounds.nodes += PATTERN_NODES;
-        self.patterns.push(pattern.inner().to_owned());
-        Ok(())
     }
 
     fn walk<'a>(&mut self, walk: &'a ComprehensionExpr, inner: &Place<'a>) -> Result<(), ConditionError> {
@@ -172,12 +155,4 @@ impl Survey {
 
 fn refused(message: String) -> Result<(), ConditionError> {
     Err(ConditionError(message))
-}
-
-/// The regular expressions in it.
-pub(super) fn patterns(expression: &IdedExpr) -> Vec<String> {
-    let mut survey = Survey { bounds: Bounds::default(), patterns: Vec::new() };
-    // Whatever is wrong with it was found before.
-    let _ = survey.visit(expression, &Place::default());
-    survey.patterns
 }

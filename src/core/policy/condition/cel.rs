@@ -5,14 +5,16 @@
 
 use std::sync::{Arc, LazyLock};
 
-use cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue};
+use cel::common::ast::IdedExpr;
 use cel::parser::PrattParser;
 use cel::{Context, Env, ExecutionError, Value as Cel};
 use serde_json::{Map, Value};
 
 use super::ConditionError;
 use super::arguments::{self, Converted};
-use super::bounds::{self, Bounds};
+use super::bounds::{Bounds, TOO_LONG};
+use super::patterns::{self, Compared};
+use super::syntax;
 use crate::core::policy::Subject;
 use crate::core::tool::ToolName;
 
@@ -29,6 +31,7 @@ static LANGUAGE: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
 pub(super) struct Compiled {
     expression: IdedExpr,
     bounds: Bounds,
+    patterns: Vec<Compared>,
 }
 
 /// What an expression speaks of.
@@ -41,19 +44,21 @@ pub(super) struct World {
 impl Compiled {
     pub(super) fn parse(text: &str) -> Result<Self, ConditionError> {
         let parser = PrattParser::new().max_recursion_depth(PARSER_DEPTH).max_expression_node_count(MAX_NODES);
-        let expression = parser.error_recovery_limit(0).parse(text).map_err(|errors| {
-            let first = errors.errors.first();
-            let told = first.map_or_else(|| "it cannot be read".to_owned(), |error| at(error.pos, &error.msg));
-            ConditionError(shortened(&told))
+        // The first mistake is told; what a reader makes of the rest after it is of no use.
+        let mut expression = parser.error_recovery_limit(0).parse(text).map_err(|errors| {
+            let told = errors.errors.iter().map(|error| (error.pos, error.msg.as_str()));
+            ConditionError(shortened(&syntax::fault(text, told)))
         })?;
         let bounds = Bounds::of(&expression)?;
-        bounds::patterns(&expression).into_iter().try_for_each(compiles)?;
-        Ok(Self { expression, bounds })
+        let patterns = patterns::compiled(&mut expression)?;
+        Ok(Self { expression, bounds, patterns })
     }
 
     pub(super) fn holds(&self, world: &World) -> Result<bool, ConditionError> {
         self.bounds.check(world.bytes, world.longest)?;
-        match Cel::resolve(&self.expression, &world.context) {
+        let mut own = world.context.new_inner_scope();
+        patterns::provide(&self.patterns, &mut own);
+        match Cel::resolve(&self.expression, &own) {
             Ok(Cel::Bool(holds)) => Ok(holds),
             Ok(other) => Err(ConditionError(format!("it gives a {} and neither true nor false", other.type_of()))),
             Err(error) => Err(ConditionError(shortened(&in_words(&error)))),
@@ -70,6 +75,7 @@ impl World {
         let Converted { value, bytes, longest } = arguments::convert(arguments)?;
         let text = |text: Option<&str>| text.map_or(Cel::Null, Cel::from);
         let mut context = Context::with_env(LANGUAGE.clone());
+        patterns::teach(&mut context);
         context.add_variable_from_value("args", value);
         context.add_variable_from_value("tool", name.as_str());
         context.add_variable_from_value("server", text(subject.tool.server().map(|server| server.as_str())));
@@ -77,21 +83,6 @@ impl World {
         context.add_variable_from_value("principal", text(subject.principal.map(|principal| principal.as_str())));
         Ok(Self { context, bytes, longest })
     }
-}
-
-/// Whether a regular expression can be compiled.
-fn compiles(pattern: String) -> Result<(), ConditionError> {
-    let text = |text: String| IdedExpr { id: 0, expr: Expr::Literal(LiteralValue::String(text.into())) };
-    let (target, args) = (Some(Box::new(text(String::new()))), vec![text(pattern.clone())]);
-    let expr = Expr::Call(CallExpr { func_name: "matches".to_owned(), target, args });
-    match Cel::resolve(&IdedExpr { id: 0, expr }, &Context::with_env(LANGUAGE.clone())) {
-        Ok(_) => Ok(()),
-        Err(_) => Err(ConditionError(format!("`{pattern}` is not a regular expression that can be used"))),
-    }
-}
-
-fn at((line, column): (isize, isize), message: &str) -> String {
-    if line > 1 { format!("line {line}, column {column}: {message}") } else { format!("column {column}: {message}") }
 }
 
 /// Names are told and values are not: they are in the arguments, which whoever reads this sees anyway.
@@ -107,6 +98,7 @@ fn in_words(error: &ExecutionError) -> String {
         ExecutionError::IndexOutOfBounds(_) => "a list is shorter than that".to_owned(),
         ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => "it divides by zero".to_owned(),
         ExecutionError::Overflow(..) => "a number becomes too large".to_owned(),
+        ExecutionError::FunctionError { message, .. } if message == TOO_LONG => TOO_LONG.to_owned(),
         ExecutionError::FunctionError { function, .. } => format!("`{function}` cannot be applied to this value"),
         _ => "a value is not of the kind that is needed".to_owned(),
     }

@@ -17,6 +17,10 @@ mod language;
 #[cfg(not(feature = "policy-cel"))]
 #[path = "absent.rs"]
 mod language;
+#[cfg(feature = "policy-cel")]
+mod patterns;
+#[cfg(feature = "policy-cel")]
+mod syntax;
 
 use std::cell::OnceCell;
 use std::fmt;
