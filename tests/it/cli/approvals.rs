@@ -331,7 +331,8 @@ fn past_approvals_suggest_the_narrowest_rule_that_covers_them() {
     approvals(&desk, &["approve", "last", "--all"]).expect(0);
     let [suggested] = &approvals(&desk, &["suggest", "--json"]).expect(0).json_lines()[..] else { panic!("one rule") };
     assert_eq!((&suggested["covers"], &suggested["rule"]["verdict"]), (&json!(2), &json!("allow")));
-    let when = r#"args.customer_id == "C-1001" && args.all(name, name in ["customer_id","text"])"#;
+    let when =
+        r#"principal == null && args in [{"customer_id":"C-1001","text":"a"}, {"customer_id":"C-1001","text":"b"}]"#;
     assert_eq!(suggested["rule"]["when"], when);
     let printed = approvals(&desk, &["suggest"]).expect(0).out;
     assert!(printed.contains("# would have covered 2 past approvals"), "{printed}");

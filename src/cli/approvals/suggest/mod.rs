@@ -5,7 +5,7 @@ mod rule;
 
 use clap::Args;
 
-use past::Past;
+use past::{Approval, Past};
 use rule::{Suggestion, suggestions};
 
 use crate::app::App;
@@ -13,16 +13,17 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
+use crate::core::id::AgentName;
 use crate::ports::{GrantFilter, RunFilter, RunRow};
 
 /// How many rows of the index are read at a time.
 const PAGE: usize = 500;
 
 const ABOUT: &str = "\
-What is printed is a policy file with the narrowest rules that cover the approvals found in recorded
-runs and in the grants: for one tool and one agent, and only for argument values that were always the
-same. A tool that anybody ever refused, that changed, or for which a grant was revoked is never among
-them. Read it, keep what you mean, and check it with `toolgate policy check`.";
+What is printed is a policy file that lets just those calls run which were approved in recorded runs:
+the same tool, agent and principal, with the same arguments. A tool that anybody ever refused, that
+changed, or for which a grant was revoked is never among them, and neither is what no condition can
+say. Read it, widen what you mean, and check it with `toolgate policy check`.";
 
 /// Print the narrowest policy rules that cover the approvals given so far
 #[derive(Args, Debug)]
@@ -50,11 +51,17 @@ impl Suggest {
         let past = self.past(&app).await;
         crate::cli::close(app, out).await;
         let past = past?;
-        let suggested = suggestions(&past, self.at_least as usize);
+        for unread in &past.unread {
+            let warning = out.note_paint().yellow("warning: not read, and who refused what there is not known:");
+            out.note(format!("{warning} {unread}"));
+        }
+        let agent = self.agent.as_deref().map(AgentName::from);
+        let suggested = suggestions(&past, agent.as_ref(), self.at_least as usize);
         match (self.json, suggested.is_empty()) {
             (true, _) => suggested.iter().for_each(|suggestion| out.json(suggestion)),
             (false, true) => {
-                let approvals = past.approvals.len();
+                let of_agent = |approval: &&Approval| agent.as_ref().is_none_or(|agent| *agent == approval.agent);
+                let approvals = past.approvals.values().filter(of_agent).count();
                 out.note(format!("nothing to suggest from {}", crate::cli::text::count(approvals, "approval")));
             }
             (false, false) => policy(&suggested).into_iter().for_each(|line| out.line(line)),
@@ -62,21 +69,24 @@ impl Suggest {
         Ok(Exit::Done)
     }
 
+    /// What all agents were allowed and refused: a refusal counts for each of them.
     async fn past(&self, app: &App) -> Result<Past, CliError> {
-        let agent = self.agent.as_deref().map(crate::core::id::AgentName::from);
         let mut past = Past::default();
-        let mut filter = RunFilter { agent: agent.clone(), limit: PAGE, ..RunFilter::default() };
+        let mut filter = RunFilter { limit: PAGE, ..RunFilter::default() };
         loop {
             let page: Vec<RunRow> = app.runner.list(&filter).await?;
             for row in &page {
-                past.read(&row.id, &app.runner.journal(&row.id).await?);
+                match app.runner.journal(&row.id).await {
+                    Ok(journal) => past.read(&row.id, &journal),
+                    Err(error) => past.unread.push(format!("{}: {error}", row.id)),
+                }
             }
             filter.before = page.last().map(|row| row.id.clone());
             if page.len() < PAGE {
                 break;
             }
         }
-        let grants = app.runner.grants(&GrantFilter { agent, session: None, ended: true }).await?;
+        let grants = app.runner.grants(&GrantFilter { agent: None, session: None, ended: true }).await?;
         grants.iter().for_each(|grant| past.granted(grant));
         Ok(past)
     }

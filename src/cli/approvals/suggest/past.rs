@@ -1,11 +1,13 @@
-//! What people decided before, gathered from journals and from the approvals that stand.
+//! What people decided before, gathered from journals and from the approvals that were taken back.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
+
 use crate::core::id::{AgentName, CallId, Principal, RunId};
 use crate::core::run::{Answer, CallVerdict, Decision, Event, Recorded, Rejection, Spec, Trigger};
-use crate::core::tool::{Arguments, Origin, ToolCall, Toolset};
+use crate::core::tool::{Origin, ToolCall, Toolset};
 use crate::ports::Grant;
 
 /// What was approved, and what must not be suggested whatever was approved.
@@ -15,6 +17,8 @@ pub(super) struct Past {
     pub(super) approvals: BTreeMap<(RunId, CallId), Approval>,
     /// The tools that somebody once refused, or that changed, or for which an approval was taken back.
     pub(super) barred: BTreeSet<Origin>,
+    /// The runs whose journals cannot be read, and why.
+    pub(super) unread: Vec<String>,
 }
 
 /// One call that a person let run.
@@ -25,8 +29,8 @@ pub(super) struct Approval {
     pub(super) origin: Origin,
     /// Hash of the tool's definition.
     pub(super) definition: String,
-    /// What it ran with; `None` if that is not known any more.
-    pub(super) arguments: Option<Arguments>,
+    /// What it ran with.
+    pub(super) arguments: Map<String, Value>,
     /// The rule that asked; a policy's default asks without one.
     pub(super) rule: Option<String>,
     pub(super) by: String,
@@ -69,23 +73,10 @@ impl Past {
         }
     }
 
-    /// Takes note of an approval that stands, or stood.
+    /// Takes note of an approval that stands, or stood. What was run with it, journals tell.
     pub(super) fn granted(&mut self, grant: &Grant) {
         if grant.revoked.is_some() {
             self.barred.insert(grant.origin.clone());
-            return;
-        }
-        // Of arguments only their hash is known here; the journal, if it is still there, has told more.
-        if grant.arguments.is_none() {
-            self.approvals.entry((grant.run.clone(), grant.call.clone())).or_insert_with(|| Approval {
-                agent: grant.agent.clone(),
-                principal: grant.principal.clone(),
-                origin: grant.origin.clone(),
-                definition: grant.definition.clone(),
-                arguments: None,
-                rule: None,
-                by: grant.by.clone(),
-            });
         }
     }
 }
@@ -132,7 +123,7 @@ impl Reading {
             principal: spec.principal.clone(),
             origin: binding.map_or_else(|| tool.origin.clone(), |binding| binding.origin.clone()),
             definition: binding.map_or_else(|| tool.hash.clone(), |binding| binding.definition.clone()),
-            arguments: Some(decision.edited_arguments.clone().unwrap_or_else(|| call.arguments.clone())),
+            arguments: decision.edited_arguments.as_ref().unwrap_or(&call.arguments).as_object()?.clone(),
             rule: self.rules.get(id).cloned().flatten(),
             by: decision.by.clone(),
         })

@@ -8,10 +8,8 @@ use serde_json::{Map, Value, json};
 use super::past::{Approval, Past};
 use crate::cli::text::{count, list};
 use crate::core::id::{AgentName, Principal};
+use crate::core::policy::{Condition, Pattern};
 use crate::core::tool::{Origin, external_name, mcp_name, visible};
-
-/// Policy files take no longer one.
-const LONGEST_CONDITION: usize = 2_000;
 
 /// A rule, and what speaks for it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -30,15 +28,15 @@ pub(super) struct Suggestion {
 pub(super) struct Suggested {
     id: String,
     r#match: Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    when: Option<String>,
+    when: String,
     verdict: &'static str,
     justification: String,
     examples: Value,
 }
 
-/// A rule for each tool of each agent that was approved at least so often, never refused, and never changed.
-pub(super) fn suggestions(past: &Past, at_least: usize) -> Vec<Suggestion> {
+/// A rule for each tool of each agent, or of this one, that was approved at least so often, never refused, and never changed.
+/// What anybody refused counts, whichever agent asked.
+pub(super) fn suggestions(past: &Past, agent: Option<&AgentName>, at_least: usize) -> Vec<Suggestion> {
     let mut groups: BTreeMap<(&Origin, &AgentName, Option<&Principal>), Vec<&Approval>> = BTreeMap::new();
     let mut definitions: BTreeMap<&Origin, BTreeSet<&str>> = BTreeMap::new();
     for approval in past.approvals.values() {
@@ -47,8 +45,9 @@ pub(super) fn suggestions(past: &Past, at_least: usize) -> Vec<Suggestion> {
         definitions.entry(&approval.origin).or_default().insert(&approval.definition);
     }
     let is_steady = |origin: &Origin| definitions.get(origin).is_some_and(|hashes| hashes.len() == 1);
-    let wanted = groups.into_iter().filter(|((origin, ..), approvals)| {
-        approvals.len() >= at_least && is_steady(origin) && !past.barred.contains(*origin)
+    let wanted = groups.into_iter().filter(|((origin, of, _), approvals)| {
+        let is_wanted = agent.is_none_or(|agent| agent == *of);
+        is_wanted && approvals.len() >= at_least && is_steady(origin) && !past.barred.contains(*origin)
     });
     let suggested =
         wanted.filter_map(|((origin, agent, principal), approvals)| suggestion(origin, agent, principal, &approvals));
@@ -70,30 +69,32 @@ fn suggestion(
     principal: Option<&Principal>,
     approvals: &[&Approval],
 ) -> Option<Suggestion> {
-    let (mut conditions, mut example, name) = match origin {
+    let (mut conditions, tool, name) = match origin {
         Origin::Mcp { server, tool } => {
-            let conditions = json!({"server": server, "tool": mcp_name(server, tool)});
+            let conditions = json!({"server": Pattern::exactly(server.as_str()), "named": Pattern::exactly(tool)});
             (conditions, json!({"server": server, "tool": tool}), mcp_name(server, tool))
         }
         Origin::External { tool } => {
-            let conditions = json!({"origin": "external", "tool": external_name(tool)});
+            let conditions = json!({"origin": "external", "named": Pattern::exactly(tool)});
             (conditions, json!({"tool": tool}), external_name(tool))
         }
         Origin::Builtin { .. } => return None,
     };
-    let when = condition(approvals);
-    // A rule that cannot say what was the same would cover more than was approved.
-    if when.as_ref().is_some_and(|when| when.len() > LONGEST_CONDITION) {
-        return None;
-    }
-    for side in [&mut conditions, &mut example].into_iter().filter_map(Value::as_object_mut) {
-        side.insert("agent".into(), json!(agent));
-        side.extend(principal.map(|principal| ("principal".to_owned(), json!(principal))));
-    }
-    let arguments = approvals.iter().find_map(|approval| approval.arguments.as_ref()).filter(|_| when.is_some());
-    if let (Some(example), Some(arguments)) = (example.as_object_mut(), arguments) {
-        example.insert("arguments".into(), arguments.to_value());
-    }
+    let seen: BTreeMap<String, &Map<String, Value>> =
+        approvals.iter().map(|approval| (json!(approval.arguments).to_string(), &approval.arguments)).collect();
+    let when = condition(principal, seen.keys());
+    // What no condition can say is not suggested: a rule that says less would cover more than was approved.
+    Condition::parse(&when).ok()?;
+    let who = [("agent", Some(agent.as_str())), ("principal", principal.map(|principal| principal.as_str()))];
+    let who = || who.into_iter().filter_map(|(key, who)| who.map(|who| (key.to_owned(), who)));
+    conditions.as_object_mut()?.extend(who().map(|(key, who)| (key, json!(Pattern::exactly(who)))));
+    let example = |arguments: &Map<String, Value>| {
+        let mut example = tool.clone();
+        example.as_object_mut()?.extend(who().map(|(key, who)| (key, json!(who))));
+        example.as_object_mut()?.insert("arguments".to_owned(), json!(arguments));
+        Some(example)
+    };
+    let examples: Option<Vec<Value>> = seen.values().map(|arguments| example(arguments)).collect();
     let by: BTreeSet<String> = approvals.iter().map(|approval| visible(&approval.by)).collect();
     let times = count(approvals.len(), "time");
     Some(Suggestion {
@@ -103,36 +104,22 @@ fn suggestion(
             when,
             verdict: "allow",
             justification: format!("Approved {times} by {} and never denied.", list(by)),
-            examples: json!({"match": [example]}),
+            examples: json!({"match": examples?}),
         },
         covers: approvals.len(),
         asked_by: approvals.iter().filter_map(|approval| approval.rule.clone()).collect(),
     })
 }
 
-/// What all the calls have in common, as a condition (CEL) on `args`: the values that were always the same, and that there
-/// was nothing besides what was seen. `None` when no value was always the same, or not all arguments are known.
-fn condition(approvals: &[&Approval]) -> Option<String> {
-    let arguments: Option<Vec<&Map<String, Value>>> =
-        approvals.iter().map(|approval| approval.arguments.as_ref()?.as_object()).collect();
-    let arguments = arguments?;
-    let (first, others) = arguments.split_first()?;
-    let names: BTreeSet<&String> = arguments.iter().flat_map(|arguments| arguments.keys()).collect();
-    let constant = first.iter().filter(|(name, value)| others.iter().all(|other| other.get(*name) == Some(value)));
-    let mut terms: Vec<String> = constant.map(|(name, value)| format!("{} == {value}", member(name))).collect();
-    if terms.is_empty() {
-        return None;
-    }
-    let known: Vec<Value> = names.into_iter().map(|name| json!(name)).collect();
-    terms.push(format!("args.all(name, name in {})", Value::Array(known)));
-    Some(terms.join(" && "))
-}
-
-fn member(name: &str) -> String {
-    let mut letters = name.chars();
-    let starts = letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
-    let is_plain = starts && letters.all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if is_plain { format!("args.{name}") } else { format!("args[{}]", json!(name)) }
+/// A condition (CEL) that holds for just these arguments, and only for runs on nobody's behalf if these were. JSON is an
+/// expression.
+fn condition<'a>(principal: Option<&Principal>, seen: impl Iterator<Item = &'a String>) -> String {
+    let seen: Vec<&str> = seen.map(String::as_str).collect();
+    let same = match &seen[..] {
+        [only] => format!("args == {only}"),
+        several => format!("args in [{}]", several.join(", ")),
+    };
+    if principal.is_some() { same } else { format!("principal == null && {same}") }
 }
 
 impl Suggestion {
@@ -146,7 +133,7 @@ impl Suggestion {
         }));
         lines.push(format!("  - id: {}", json!(id)));
         lines.push(format!("    match: {conditions}", conditions = r#match));
-        lines.extend(when.iter().map(|when| format!("    when: {}", json!(when))));
+        lines.push(format!("    when: {}", json!(when)));
         lines.push(format!("    verdict: {verdict}"));
         lines.push(format!("    justification: {}", json!(justification)));
         lines.push(format!("    examples: {examples}"));
@@ -155,77 +142,4 @@ impl Suggestion {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::core::id::{CallId, RunId};
-    use crate::core::tool::Arguments;
-
-    fn approved(call: &str, tool: &str, definition: &str, arguments: Option<Value>) -> ((RunId, CallId), Approval) {
-        let approval = Approval {
-            agent: "desk".into(),
-            principal: None,
-            origin: Origin::Mcp { server: "shop".into(), tool: tool.into() },
-            definition: definition.into(),
-            arguments: arguments.map(Arguments::from_value),
-            rule: None,
-            by: "kim".into(),
-        };
-        (("run_1".into(), call.into()), approval)
-    }
-
-    fn past<const N: usize>(approvals: [((RunId, CallId), Approval); N]) -> Past {
-        Past { approvals: approvals.into(), barred: BTreeSet::new() }
-    }
-
-    fn note(call: &str, customer: &str, text: &str) -> ((RunId, CallId), Approval) {
-        approved(call, "add_note", "d", Some(json!({"customer": customer, "text": text})))
-    }
-
-    #[test]
-    fn values_that_were_always_the_same_become_a_condition_and_nothing_unseen_passes() {
-        let suggested = suggestions(&past([note("a", "C-1", "late"), note("b", "C-1", "lost")]), 2);
-        let [Suggestion { rule, covers: 2, .. }] = &suggested[..] else { panic!("{suggested:?}") };
-        let when = r#"args.customer == "C-1" && args.all(name, name in ["customer","text"])"#;
-        assert_eq!(rule.when.as_deref(), Some(when));
-        assert_eq!(rule.r#match, json!({"server": "shop", "tool": "mcp_shop_add_note", "agent": "desk"}));
-        let example = json!({"server": "shop", "tool": "add_note", "agent": "desk",
-                             "arguments": {"customer": "C-1", "text": "late"}});
-        assert_eq!(rule.examples, json!({"match": [example]}));
-    }
-
-    #[test]
-    fn calls_with_nothing_in_common_make_a_rule_for_the_tool_of_that_agent_alone() {
-        let suggested = suggestions(&past([note("a", "C-1", "late"), note("b", "C-2", "lost")]), 2);
-        assert_eq!((suggested.len(), suggested[0].rule.when.as_deref()), (1, None));
-    }
-
-    #[test]
-    fn what_was_refused_changed_or_approved_too_seldom_is_not_suggested() {
-        let twice = || [note("a", "C-1", "x"), note("b", "C-1", "x")];
-        assert_eq!(suggestions(&past(twice()), 3), []);
-        let mut refused = past(twice());
-        refused.barred.insert(Origin::Mcp { server: "shop".into(), tool: "add_note".into() });
-        assert_eq!(suggestions(&refused, 1), []);
-        let changed = past([note("a", "C-1", "x"), approved("b", "add_note", "other", Some(json!({})))]);
-        assert_eq!(suggestions(&changed, 1), []);
-    }
-
-    #[test]
-    fn unknown_arguments_make_no_condition() {
-        let suggested = suggestions(&past([note("a", "C-1", "x"), approved("b", "add_note", "d", None)]), 2);
-        assert_eq!(suggested[0].rule.when, None);
-    }
-
-    #[test]
-    fn what_no_condition_could_say_is_not_suggested_at_all() {
-        let long = "x".repeat(3_000);
-        assert_eq!(suggestions(&past([note("a", "C-1", &long), note("b", "C-1", &long)]), 2), []);
-    }
-
-    #[test]
-    fn odd_names_of_arguments_stay_in_their_place() {
-        assert_eq!(member("a_1"), "args.a_1");
-        assert_eq!(member("a-b"), "args[\"a-b\"]");
-        assert_eq!(member("a\" || true"), "args[\"a\\\" || true\"]");
-    }
-}
+mod tests;
