@@ -23,6 +23,7 @@ mod init;
 mod interrupt;
 mod mcp;
 mod models;
+mod moment;
 mod output;
 mod paint;
 mod policy;

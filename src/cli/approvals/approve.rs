@@ -5,12 +5,12 @@ use jiff::Timestamp;
 
 use super::calls::Calls;
 use super::going_on::GoingOn;
-use super::moment::Moment;
 use crate::app::App;
 use crate::cli::answers::{approval, edited_arguments};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::find::find;
+use crate::cli::moment::Moment;
 use crate::cli::output::Output;
 use crate::core::run::{Coverage, Decision, Resume, Scope};
 use crate::core::tool::Arguments;

@@ -3,12 +3,12 @@
 use clap::Args;
 use jiff::Timestamp;
 
-use super::moment::Moment;
 use crate::app::App;
 use crate::cli::answers::who;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::find::find;
+use crate::cli::moment::Moment;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::view::clock;

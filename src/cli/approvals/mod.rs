@@ -9,7 +9,6 @@ mod extend;
 mod going_on;
 mod grants;
 mod list;
-mod moment;
 mod revoke;
 mod show;
 mod suggest;

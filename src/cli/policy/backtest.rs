@@ -4,7 +4,6 @@ mod past;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 use comfy_table::presets::NOTHING;
@@ -15,6 +14,7 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
+use crate::cli::moment::Moment;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::count;
@@ -79,22 +79,7 @@ struct History {
 }
 
 fn since(text: &str) -> Result<Timestamp, String> {
-    let known = "write an age such as `30m`, `12h`, `7d`, or a time such as `2026-11-01T00:00:00Z`";
-    if let Ok(time) = text.parse::<Timestamp>() {
-        return Ok(time);
-    }
-    let seconds = |unit: char| match unit {
-        's' => Some(1),
-        'm' => Some(60),
-        'h' => Some(3600),
-        'd' => Some(86_400),
-        'w' => Some(604_800),
-        _ => None,
-    };
-    let unit = text.chars().last().and_then(seconds);
-    let number = text.get(..text.len().saturating_sub(1)).and_then(|number| number.parse::<u64>().ok());
-    let age = number.zip(unit).and_then(|(number, unit)| number.checked_mul(unit)).ok_or(known)?;
-    Timestamp::now().checked_sub(Duration::from_secs(age)).map_err(|_| known.to_owned())
+    text.parse::<Moment>()?.before(Timestamp::now())
 }
 
 impl Backtest {
@@ -127,7 +112,7 @@ impl Backtest {
             let wanted = rows.iter().take_while(|row| self.since.is_none_or(|since| row.created_at >= since));
             let wanted: Vec<&RunRow> = wanted.collect();
             for row in &wanted {
-                history.read(app, row, policy).await?;
+                history.read(app, row, policy).await;
             }
             if wanted.len() < rows.len() || rows.len() < PAGE {
                 return Ok(history);
@@ -137,17 +122,20 @@ impl Backtest {
 }
 
 impl History {
-    async fn read(&mut self, app: &App, row: &RunRow, policy: &Policy) -> Result<(), CliError> {
-        let journal = app.runner.journal(&row.id).await?;
+    /// A journal that cannot be read (a newer version wrote it) does not keep others from being read.
+    async fn read(&mut self, app: &App, row: &RunRow, policy: &Policy) {
         self.runs += 1;
-        match past::calls(&row.id, &journal) {
+        let calls = match app.runner.journal(&row.id).await {
+            Ok(journal) => past::calls(&row.id, &journal).map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        match calls {
             Ok(calls) => {
                 let tested = |past: PastCall| Tested { now: past.judge(policy), past };
                 self.tested.extend(calls.into_iter().map(tested));
             }
             Err(error) => self.unread.push(format!("{}: {error}", row.id)),
         }
-        Ok(())
     }
 }
 

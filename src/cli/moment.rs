@@ -1,4 +1,4 @@
-//! A moment to come, as people write it: how long from now, or when.
+//! A moment, as people write it: how long from now, how long ago, or when.
 
 use std::str::FromStr;
 
@@ -7,8 +7,8 @@ use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 /// A moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moment {
-    /// So long from now.
-    In(SignedDuration),
+    /// So far away, in the past or to come: whoever asks knows which.
+    Away(SignedDuration),
     /// Then.
     At(Timestamp),
 }
@@ -23,18 +23,26 @@ impl FromStr for Moment {
         let span = text.parse::<Span>().ok();
         let duration = span.and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok());
         match duration {
-            Some(duration) if duration.is_positive() => Ok(Self::In(duration)),
+            Some(duration) if duration.is_positive() => Ok(Self::Away(duration)),
             Some(_) | None => Err("write how long (90s, 30m, 8h, 2d) or when (2027-01-01T09:00:00Z)".into()),
         }
     }
 }
 
 impl Moment {
-    /// The time it is.
+    /// The time it is, if it has passed.
+    pub(super) fn before(self, now: Timestamp) -> Result<Timestamp, String> {
+        match self {
+            Self::At(at) => Ok(at),
+            Self::Away(duration) => now.checked_sub(duration).map_err(|_| "that is too long ago".to_owned()),
+        }
+    }
+
+    /// The time it is, if it is to come.
     pub(super) fn after(self, now: Timestamp) -> Result<Timestamp, String> {
         let at = match self {
             Self::At(at) => at,
-            Self::In(duration) => now.checked_add(duration).map_err(|_| "that is too far away".to_owned())?,
+            Self::Away(duration) => now.checked_add(duration).map_err(|_| "that is too far away".to_owned())?,
         };
         if at > now { Ok(at) } else { Err(format!("{at} is over; write a time to come")) }
     }
@@ -53,9 +61,23 @@ mod tests {
             ("8h", "2026-01-01T08:00:00Z"),
             ("2d", "2026-01-03T00:00:00Z"),
             ("1d 12h", "2026-01-02T12:00:00Z"),
+            ("1w", "2026-01-08T00:00:00Z"),
             ("2027-01-01T09:00:00Z", "2027-01-01T09:00:00Z"),
         ] {
             let at = text.parse::<Moment>().unwrap().after(now).unwrap();
+            assert_eq!(at, then.parse::<Timestamp>().unwrap(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_moment_that_has_passed_is_so_long_ago_or_then() {
+        let now: Timestamp = "2026-01-08T00:00:00Z".parse().unwrap();
+        for (text, then) in [
+            ("1d 12h", "2026-01-06T12:00:00Z"),
+            ("1w", "2026-01-01T00:00:00Z"),
+            ("2025-01-01T09:00:00Z", "2025-01-01T09:00:00Z"),
+        ] {
+            let at = text.parse::<Moment>().unwrap().before(now).unwrap();
             assert_eq!(at, then.parse::<Timestamp>().unwrap(), "{text}");
         }
     }
