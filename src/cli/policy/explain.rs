@@ -211,8 +211,11 @@ fn tell(
         let why = one_line(&finding.in_words(rule, subject), 400);
         out.line(format!("{sign} {:<5} {}: {why}", rule.verdict.as_str(), rule.id));
     }
-    let speaks = findings.iter().any(|(_, finding)| matches!(finding, Finding::Matches));
-    let default = if speaks { "not asked, a rule speaks" } else { "holds, no rule speaks" };
+    let default = match (&judgement.rule, &subject.tool.origin) {
+        (Some(rule), _) => format!("does not decide, rule {rule} does"),
+        (None, Origin::Builtin { .. }) => "does not decide, toolgate runs the tool itself".to_owned(),
+        (None, Origin::Mcp { .. } | Origin::External { .. }) => "holds, no rule decides".to_owned(),
+    };
     out.line(format!("{} {:<5} default: {default}", paint.dim("·"), policy.fallback.as_str()));
 }
 
