@@ -13,7 +13,7 @@ use crate::cli::report;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::count;
 use crate::config::{self, ConfigError, Fault};
-use crate::core::policy::{Policy, Rule};
+use crate::core::policy::{Policy, Rule, Verdict};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -90,7 +90,7 @@ impl Found {
             Ok(policy) => json!({
                 "place": self.place, "ok": true, "name": policy.name, "version": policy.version,
                 "default": policy.fallback, "rules": policy.rules.len(), "examples": examples(policy),
-                "without_examples": without_examples(policy), "faults": [],
+                "without_examples": without_examples(policy), "across_servers": crossing(policy), "faults": [],
             }),
             Err(error) => json!({
                 "place": self.place, "ok": false, "faults": error.faults().map(fault).collect::<Vec<Value>>(),
@@ -118,7 +118,26 @@ fn in_words(policy: &Policy) -> String {
     if !unproven.is_empty() {
         words.push(format!("without an example: {}", unproven.join(", ")));
     }
+    let crossing = crossing(policy);
+    if !crossing.is_empty() {
+        let crossing = crossing.join(", ");
+        words.push(format!(
+            "allowed of whichever server, because `*` in `tool` reaches across names of servers: {crossing} (write `server` and `named`)"
+        ));
+    }
     words.join("; ")
+}
+
+/// Rules that allow by a part of the name the model sees, in which a server's id and its tool's name stand side by side.
+fn crossing(policy: &Policy) -> Vec<&str> {
+    let crosses = |rule: &&Rule| {
+        let wanted = rule.conditions();
+        let by_part = wanted.tool.as_ref().is_some_and(|tool| tool.contains('*') && tool != "*" && tool != "ext_*");
+        let is_bound =
+            wanted.server.is_some() || wanted.named.is_some() || wanted.origin.as_deref() == Some("external");
+        rule.verdict == Verdict::Allow && by_part && !is_bound
+    };
+    policy.rules.iter().filter(crosses).map(|rule| rule.id.as_str()).collect()
 }
 
 fn examples(policy: &Policy) -> usize {
