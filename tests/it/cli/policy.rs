@@ -81,6 +81,9 @@ fn policy_explain_says_which_rule_decides_and_why_the_others_do_not() {
     let unclear = made_up("{}");
     assert!(unclear.contains("ask, by rule small") && unclear.contains("! allow small: "), "{unclear}");
     assert!(unclear.contains("there is no `text`"), "{unclear}");
+    assert!(unclear.contains("· ask   default: does not decide, rule small does"), "{unclear}");
+    let silent = explain(&["fly", "{}", "--server", "shop", "--file", "paying.yaml"]);
+    assert!(silent.contains("by no rule") && silent.contains("· ask   default: holds, no rule decides"), "{silent}");
 
     let denied =
         explain(&["get_order", "{}", "--external", "--principal", "guest-1", "--file", "paying.yaml", "--json"]);
@@ -90,6 +93,86 @@ fn policy_explain_says_which_rule_decides_and_why_the_others_do_not() {
     assert_eq!(denied["rules"][1]["finding"], "matches");
     let unknown = desk.toolgate(&["policy", "explain", "x", "--external", "--policy", "none"]).expect(2);
     assert!(unknown.err.contains("there is no policy `none`"), "{}", unknown.err);
+}
+
+#[test]
+fn a_rule_that_cannot_be_evaluated_leaves_no_word_of_a_default_that_holds() {
+    let desk = Desk::empty();
+    desk.write("open.yaml", &PAYING.replace("default: ask", "default: allow"));
+    let told = desk.toolgate(&["policy", "explain", "add_note", "{}", "--server", "shop", "--file", "open.yaml"]);
+    let told = told.expect(0).out;
+    assert!(told.contains("mcp_shop_add_note  ask, by rule small"), "{told}");
+    assert!(told.contains("· allow default: does not decide, rule small does"), "{told}");
+    let own = desk.toolgate(&["policy", "explain", "ask_human", "{}", "--file", "open.yaml"]).expect(0).out;
+    assert!(own.contains("default: does not decide, toolgate runs the tool itself"), "{own}");
+}
+
+#[test]
+fn a_suffix_that_a_server_chooses_does_not_make_its_tool_one_that_edits_files() {
+    let desk = Desk::empty();
+    for tool in ["wipe_disk_write_file", "delete_then_move_file", "purge_then_read_file", "x_list_directory"] {
+        let explain = ["policy", "explain", tool, "{}", "--server", "shell", "--policy", "accept-edits"];
+        let told = desk.toolgate(&explain).expect(0).out;
+        assert!(told.contains("ask, by no rule of policy accept-edits"), "{told}");
+    }
+    let explain = ["policy", "explain", "write_file", "{}", "--server", "disk", "--policy", "accept-edits"];
+    assert!(desk.toolgate(&explain).expect(0).out.contains("allow, by rule edit-files"));
+}
+
+#[test]
+fn policy_check_names_rules_that_allow_across_servers() {
+    let desk = Desk::empty();
+    let rule = |id: &str, matches: &str, verdict: &str| {
+        format!("  - {{ id: {id}, match: {{ {matches} }}, verdict: {verdict}, justification: Because. }}\n")
+    };
+    let rules = [
+        rule("shop", "tool: \"mcp_shop_*\"", "allow"),
+        rule("denied", "tool: \"mcp_shop_*\"", "deny"),
+        rule("bound", "tool: \"mcp_shop_*\", server: shop", "allow"),
+        rule("ours", "tool: \"ext_*\"", "allow"),
+        rule("all", "tool: \"*\"", "allow"),
+    ];
+    desk.write("p.yaml", &format!("name: p\ndefault: ask\nrules:\n{}", rules.concat()));
+    let told = desk.toolgate(&["policy", "check", "p.yaml"]).expect(0).out;
+    assert!(told.contains("reaches across names of servers: shop (write `server` and `named`)"), "{told}");
+    let json = json_of(&desk.toolgate(&["policy", "check", "p.yaml", "--json"]).expect(0).out);
+    assert_eq!(json["policies"][0]["across_servers"], json!(["shop"]));
+}
+
+#[tokio::test]
+async fn a_run_that_a_newer_version_wrote_is_named_and_the_others_are_read() {
+    let desk = Desk::playing(TURNS);
+    desk.write("paying.yaml", PAYING);
+    for _ in 0..2 {
+        desk.toolgate(&["run", "note it", "--json"]).expect(10);
+        desk.toolgate(&["approvals", "approve", "last", "--all"]).expect(0);
+    }
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(desk.path().join(".toolgate/toolgate.db"));
+    let mut db = <sqlx::SqliteConnection as sqlx::Connection>::connect_with(&options).await.unwrap();
+    let newer = r#"UPDATE journal SET event = '{"type":"tool.invented"}' WHERE seq = 2 AND run = (SELECT max(run) FROM journal)"#;
+    sqlx::query(newer).execute(&mut db).await.unwrap();
+    <sqlx::SqliteConnection as sqlx::Connection>::close(db).await.unwrap();
+
+    let backtest = desk.toolgate(&["policy", "backtest", "paying.yaml"]).expect(0);
+    assert!(backtest.err.contains("not read") && backtest.err.contains("tool.invented"), "{}", backtest.err);
+    assert!(backtest.out.contains("2 calls of 2 runs"), "{}", backtest.out);
+    let suggest = desk.toolgate(&["approvals", "suggest", "--at-least", "1"]).expect(0);
+    assert!(suggest.err.contains("not read") && suggest.err.contains("tool.invented"), "{}", suggest.err);
+    assert!(suggest.out.contains("approved-mcp-shop-add-note"), "{}", suggest.out);
+}
+
+#[test]
+fn what_one_agent_was_refused_is_suggested_for_no_other() {
+    let desk = Desk::playing(TURNS);
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.write("toolgate.yaml", &format!("{config}  other: {{ servers: [shop], policy: accept-edits }}\n"));
+    desk.toolgate(&["run", "note it", "--agent", "desk"]).expect(10);
+    desk.toolgate(&["approvals", "approve", "last", "--all"]).expect(0);
+    let suggest = ["approvals", "suggest", "--at-least", "1", "--agent", "desk", "--json"];
+    assert_eq!(desk.toolgate(&suggest).expect(0).json_lines().len(), 1);
+    desk.toolgate(&["run", "note it", "--agent", "other"]).expect(10);
+    desk.toolgate(&["approvals", "deny", "last", "--all"]).expect(0);
+    assert!(desk.toolgate(&suggest).expect(0).json_lines().is_empty());
 }
 
 #[test]

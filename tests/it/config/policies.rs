@@ -88,9 +88,14 @@ fn a_policy_that_does_not_do_what_its_author_wrote_is_refused_at_the_line() {
             "    match: { read_only: true }\n    examples:\n      match:\n        - { server: git, tool: log, read_only: true }\n",
         ),
         rule("    match: { tool: \"[\" }\n"),
+        rule("    match: { named: \"\" }\n"),
+        rule("    match: { named: \"{a,b\" }\n"),
         rule("    match: { origin: remote }\n"),
         rule("    match: {}\n"),
         rule("    match: { named: pay }\n    when: arg.amount > 100\n"),
+        rule("    match: { named: pay }\n    when: args.amount = 100\n"),
+        rule("    match: { named: pay }\n    when: \"\"\n"),
+        rule("    match: { named: pay }\n    when:\n"),
         rule("    match: { named: pay }\n    when: args.items.all(i, i.tags.all(t, t != 'x'))\n"),
         rule(
             "    match: { named: pay }\n    when: args.amount < 100\n    examples:\n      match:\n        - { server: shop, tool: pay }\n        - { server: shop, tool: pay, arguments: { amount: 100 } }\n        - { server: shop, tool: pay, arguments: {} }\n      no_match:\n        - { server: shop, tool: refund }\n",
@@ -111,6 +116,95 @@ fn a_policy_that_does_not_do_what_its_author_wrote_is_refused_at_the_line() {
         all += "\n";
     }
     insta::assert_snapshot!(all);
+}
+
+#[test]
+fn a_key_whose_value_was_commented_out_is_refused_and_takes_nothing_from_a_rule() {
+    let policy = |within: &str, matches: &str, rest: &str| {
+        format!(
+            "name: p\ndefault: ask\n{within}rules:\n  - id: r\n    match: {{ named: pay, {matches} }}\n    verdict: allow\n    justification: Because.\n{rest}"
+        )
+    };
+    let example = |more: &str| format!("    examples: {{ match: [{{ tool: pay, {more} }}] }}\n");
+    let mut cases: Vec<(String, &str)> = vec![
+        (policy("within_s:\n", "", ""), "within_s"),
+        (policy("", "", "    when:\n"), "when"),
+        (policy("", "", "    when: # args.amount < 10\n"), "when"),
+        (policy("", "", "    when: ~\n"), "when"),
+        (policy("", "", "    within_s: null\n"), "within_s"),
+    ];
+    for key in
+        ["tool", "server", "origin", "agent", "principal", "read_only", "destructive", "idempotent", "open_world"]
+    {
+        cases.push((policy("", &format!("{key}: "), ""), key));
+    }
+    for key in ["server", "agent", "principal", "arguments", "read_only", "destructive", "idempotent", "open_world"] {
+        cases.push((policy("", "", &example(&format!("{key}: "))), key));
+    }
+    for (text, key) in cases {
+        let folder = folder(&[("p.yaml", &text)]);
+        let error = config::policy_file(&folder.path().join("p.yaml")).expect_err(&text).plain();
+        assert!(error.contains(&format!("`{key}` is empty (write a value, or remove the key)")), "{text}{error}");
+        let line = text.lines().position(|line| line.contains(&format!("{key}:"))).expect("a line") + 1;
+        assert!(error.contains(&format!("p.yaml:{line}:")), "the place is told: {text}{error}");
+    }
+    for rest in ["    examples:\n", "    examples: { match: }\n", "    examples: { no_match: }\n"] {
+        let text = policy("", "", rest);
+        let folder = folder(&[("p.yaml", &text)]);
+        config::policy_file(&folder.path().join("p.yaml")).expect_err(&text);
+    }
+    let folder = folder(&[("p.yaml", "name: p\ndefault: allow\nrules:\n")]);
+    config::policy_file(&folder.path().join("p.yaml")).expect_err("no rules, where rules were meant");
+}
+
+#[test]
+fn a_denial_by_a_pattern_hits_what_its_author_plainly_means() {
+    for (pattern, name) in [("delete{,_all}", "delete"), ("caf?", "café"), ("[à-ü]pay", "épay"), ("a*c", "a\nc")] {
+        let text = format!(
+            "name: p\ndefault: allow\nrules:\n  - {{ id: r, match: {{ named: {pattern:?} }}, verdict: deny, justification: No. }}\n"
+        );
+        let folder = folder(&[("p.yaml", &text)]);
+        let policy = config::policy_file(&folder.path().join("p.yaml")).expect("good");
+        assert_eq!(verdict(&policy, &mcp_tool("shop", name, None, false)), Verdict::Deny, "{pattern} and {name:?}");
+    }
+}
+
+#[test]
+fn guests_only_look_where_a_trusted_server_says_that_they_do() {
+    let text = "name: p\ndefault: allow\nrules:\n  - { id: r, match: { read_only: false }, verdict: deny, justification: Guests only look. }\n";
+    let folder = folder(&[("p.yaml", text)]);
+    let policy = config::policy_file(&folder.path().join("p.yaml")).expect("good");
+    for (read_only, trusted, expected) in [
+        (None, false, Verdict::Deny),
+        (Some(true), false, Verdict::Deny),
+        (Some(false), false, Verdict::Deny),
+        (None, true, Verdict::Deny),
+        (Some(false), true, Verdict::Deny),
+        (Some(true), true, Verdict::Allow),
+    ] {
+        assert_eq!(
+            verdict(&policy, &mcp_tool("shop", "find", read_only, trusted)),
+            expected,
+            "{read_only:?} {trusted}"
+        );
+    }
+}
+
+#[test]
+fn the_policy_of_the_documentation_does_what_it_says() {
+    let docs = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/policy.md")).expect("the page");
+    let text = docs.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a policy");
+    let folder = folder(&[("desk.yaml", text)]);
+    let policy =
+        config::policy_file(&folder.path().join("desk.yaml")).unwrap_or_else(|error| panic!("{}", error.plain()));
+    assert_eq!(policy.rules.len(), 2);
+}
+
+#[test]
+fn arguments_of_an_example_may_be_null() {
+    let text = "name: p\ndefault: ask\nrules:\n  - id: r\n    match: { named: pay }\n    when: args.to == null\n    verdict: deny\n    justification: Because.\n    examples: { match: [{ tool: pay, arguments: { to: } }] }\n";
+    let folder = folder(&[("p.yaml", text)]);
+    config::policy_file(&folder.path().join("p.yaml")).expect("good");
 }
 
 #[test]
