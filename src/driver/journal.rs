@@ -358,14 +358,16 @@ fn landed(event: &Event) -> bool {
 }
 
 /// Whether an event tells of something the world did, which would be lost if it were dropped. The others say what is to
-/// be done, and are decided anew.
+/// be done, or what follows from the journal and the time, and are decided anew.
 fn happened(event: &Event) -> bool {
     match event {
         Event::ModelReplied { .. } | Event::ModelFailed { .. } => true,
         Event::CallCompleted { .. } | Event::InputRequired { .. } | Event::TaskStarted { .. } => true,
         Event::InputGiven { .. } | Event::ApprovalDecided { .. } | Event::QuestionAnswered { .. } => true,
-        Event::Extended { .. } | Event::Expired { .. } | Event::MessageAdded { .. } | Event::Started(_) => true,
-        Event::Resumed { .. }
+        Event::Extended { .. } | Event::MessageAdded { .. } | Event::Started(_) => true,
+        // That nobody answered in time is worked out anew: somebody may have answered, or given more time.
+        Event::Expired { .. }
+        | Event::Resumed { .. }
         | Event::ToolsListed { .. }
         | Event::ApprovalsResolved { .. }
         | Event::ModelCalled { .. }
