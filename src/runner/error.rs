@@ -138,9 +138,10 @@ fn refusal_code(refusal: &Refusal) -> ErrorCode {
     match refusal {
         Refusal::UnknownCall { .. } => ErrorCode::NotFound,
         Refusal::AlreadySettled { .. } | Refusal::Stale { .. } | Refusal::Over { .. } => ErrorCode::Conflict,
-        Refusal::Drifted { .. } | Refusal::TooLate { .. } => ErrorCode::Conflict,
+        Refusal::Drifted { .. } | Refusal::TooLate { .. } | Refusal::NoDeadline { .. } => ErrorCode::Conflict,
         Refusal::WrongKind { .. } | Refusal::Twice { .. } | Refusal::EmptyMessage => ErrorCode::InvalidRequest,
-        Refusal::Incomplete { .. } | Refusal::Invalid { .. } | Refusal::NotLater { .. } => ErrorCode::Validation,
+        Refusal::Incomplete { .. } | Refusal::Invalid { .. } => ErrorCode::Validation,
+        Refusal::NotLater { .. } | Refusal::Past { .. } => ErrorCode::Validation,
     }
 }
 

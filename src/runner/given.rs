@@ -60,7 +60,13 @@ impl AgentRunner {
     /// The facts an input becomes.
     pub(super) fn received(&self, id: &RunId, run: &Run, input: &Input) -> Result<Vec<Event>, RunnerError> {
         let input = bound(id, run, input).map_err(RunnerError::Refused)?;
-        run.accept(&input).map_err(RunnerError::Refused)
+        let events = run.accept(&input).map_err(RunnerError::Refused)?;
+        match &input {
+            Input::Extend { call, until, .. } if !events.is_empty() && *until <= self.inner.ports.clock.now() => {
+                Err(RunnerError::Refused(vec![Refusal::Past { call_id: call.clone(), until: *until }]))
+            }
+            Input::Extend { .. } | Input::Resume(_) | Input::Message(_) | Input::Cancel { .. } => Ok(events),
+        }
     }
 
     /// The input with results that are fit to be recorded, and what has to be kept before they are. The same input becomes

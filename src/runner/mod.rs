@@ -46,7 +46,7 @@ pub use crate::core::tool::result::ResultCheck;
 pub use crate::driver::{Agent, Fallback, ServerResults};
 
 use crate::core::id::{AgentName, CallId, RunId};
-use crate::core::run::{Event, Input, Recorded, Run, Status};
+use crate::core::run::{Channel, Event, Input, Recorded, Run, Status};
 use crate::core::tool::{Pins, Toolset};
 use crate::core::trace::Trace;
 use crate::driver::{DriveError, Journal, Ports, Progress};
@@ -101,15 +101,16 @@ impl AgentRunner {
         self.post(run, &Input::Cancel { reason }).await
     }
 
-    /// Gives more time for something that a run is owed. Giving the same time twice is giving it once.
+    /// Gives more time for something that a run is owed by a deadline. Giving the same time twice is giving it once.
     pub async fn extend(
         &self,
         run: &RunId,
         call: CallId,
         until: Timestamp,
         by: impl Into<String>,
+        via: Channel,
     ) -> Result<Report, RunnerError> {
-        self.post(run, &Input::Extend { call, until, by: by.into() }).await
+        self.post(run, &Input::Extend { call, until, by: by.into(), via }).await
     }
 
     /// Where a run stands.

@@ -27,5 +27,6 @@ mod results;
 mod showing;
 mod tasks;
 mod tiers;
+mod unusable;
 mod watching;
 mod world;

@@ -328,7 +328,11 @@ fn a_task_that_was_being_told_something_when_the_process_died_is_asked_about_aga
         hand.record(Event::CallChecked { call: "a".into(), verdict: CallVerdict::Run { by } });
         hand.record(Event::CallsStarted { calls: vec!["a".into()] });
         hand.record(Event::InputRequired { call: "a".into(), needed: needed.clone().into() });
-        let given = InputGiven { reactions: [("a".to_owned(), Reaction::done())].into(), by: "ada".into() };
+        let given = InputGiven {
+            reactions: [("a".to_owned(), Reaction::done())].into(),
+            by: "ada".into(),
+            via: Default::default(),
+        };
         hand.record(Event::InputGiven { call: "a".into(), given });
         hand.record(Event::CallsStarted { calls: vec!["a".into()] });
 

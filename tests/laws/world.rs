@@ -501,7 +501,7 @@ fn filled_in() -> Reaction {
 }
 
 pub(crate) fn reactions(each: impl Iterator<Item = (String, Reaction)>) -> InputGiven {
-    InputGiven { reactions: each.collect(), by: "ada".into() }
+    InputGiven { reactions: each.collect(), by: "ada".into(), via: Default::default() }
 }
 
 /// What a server makes of a call: mostly its end.

@@ -136,7 +136,8 @@ impl WrittenAnswer {
 
 impl WrittenInput {
     fn given(self) -> (CallId, InputGiven) {
-        (self.call_id, InputGiven { reactions: self.answers, by: self.by.unwrap_or_else(who) })
+        let by = self.by.unwrap_or_else(who);
+        (self.call_id, InputGiven { reactions: self.answers, by, via: Channel::CommandLine })
     }
 }
 

@@ -8,7 +8,7 @@ use super::{Addressed, who};
 use crate::cli::error::CliError;
 use crate::cli::text::list;
 use crate::core::id::CallId;
-use crate::core::run::{Event, InputGiven, Recorded};
+use crate::core::run::{Channel, Event, InputGiven, Recorded};
 use crate::core::tool::{Question, Reaction, Reactions};
 
 /// The answers for these calls. What each was asked last stands in the journal; whether it still waits, the runner says.
@@ -21,12 +21,12 @@ pub(in crate::cli) fn inputs(
     for Addressed { call, value } in answered {
         let reactions = reactions(value.as_deref(), &questions(call, journal))
             .map_err(|why| CliError::usage(format!("--answer {call}: {why}")))?;
-        inputs.push((call.clone(), InputGiven { reactions, by: who() }));
+        inputs.push((call.clone(), InputGiven { reactions, by: who(), via: Channel::CommandLine }));
     }
     for call in declined.iter().map(|call| CallId::from(call.as_str())) {
         let keys = questions(&call, journal).into_keys();
         let reactions = keys.map(|key| (key, Reaction::decline())).collect();
-        inputs.push((call, InputGiven { reactions, by: who() }));
+        inputs.push((call, InputGiven { reactions, by: who(), via: Channel::CommandLine }));
     }
     Ok(inputs)
 }

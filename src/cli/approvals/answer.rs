@@ -72,7 +72,7 @@ impl Answer {
             Some((Debt::Input { questions, .. }, version)) => {
                 let reactions = reactions(self.answer.as_deref(), questions);
                 let reactions = reactions.map_err(|why| CliError::usage(format!("call `{call}`: {why}")))?;
-                let given = InputGiven { reactions, by: self.on.by() };
+                let given = InputGiven { reactions, by: self.on.by(), via: Channel::CommandLine };
                 Ok(Resume { inputs: vec![(call, given)], expected_version: Some(version), ..resume })
             }
             Some((Debt::Approval { .. }, _)) => {

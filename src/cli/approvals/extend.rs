@@ -13,7 +13,7 @@ use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::view::clock;
 use crate::core::id::CallId;
-use crate::core::run::Debt;
+use crate::core::run::{Channel, Debt};
 
 /// Give more time for something that a run waits for
 #[derive(Args, Debug)]
@@ -67,7 +67,7 @@ impl Extend {
         let run = find(app, &self.run).await?;
         let by = self.by.clone().unwrap_or_else(who);
         let call = CallId::from(self.call.as_str());
-        let report = app.runner.extend(&run, call.clone(), until, by).await?;
+        let report = app.runner.extend(&run, call.clone(), until, by, Channel::CommandLine).await?;
         Ok(report.pending.into_iter().find(|debt| *debt.call_id() == call))
     }
 }

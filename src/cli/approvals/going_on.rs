@@ -144,6 +144,8 @@ fn drifted(error: &RunnerError) -> Vec<CallId> {
         | Refusal::Twice { .. }
         | Refusal::TooLate { .. }
         | Refusal::NotLater { .. }
+        | Refusal::NoDeadline { .. }
+        | Refusal::Past { .. }
         | Refusal::Incomplete { .. }
         | Refusal::Invalid { .. }
         | Refusal::Stale { .. }

@@ -19,7 +19,7 @@ use crate::cli::paint::Paint;
 use crate::cli::text::{duration, one_line};
 use crate::cli::view::in_words;
 use crate::core::id::{CallId, RunId, ServerId};
-use crate::core::run::{Answered, InputGiven};
+use crate::core::run::{Answered, Channel, InputGiven};
 use crate::core::tool::{CallFailure, CallReply, FailureKind, InputNeeded, Outcome, Reactions, TaskHandle, visible};
 use crate::core::trace::SpanContext;
 use crate::ports::{McpCall, McpTask, Progress, TaskWish};
@@ -197,7 +197,10 @@ fn still_going(task: &TaskHandle) -> String {
 }
 
 fn given(needed: InputNeeded, reactions: Reactions) -> Answered {
-    Answered { needed: needed.into(), given: Arc::new(InputGiven { reactions, by: answers::who() }) }
+    Answered {
+        needed: needed.into(),
+        given: Arc::new(InputGiven { reactions, by: answers::who(), via: Channel::Terminal }),
+    }
 }
 
 fn shown(speaker: UnboundedSender<String>, paint: Paint) -> impl Fn(Progress) + Send + Sync {

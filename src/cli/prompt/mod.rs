@@ -199,7 +199,8 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
             self.say("  (the call was stopped, and is made afresh with the answers)")?;
         }
         let reactions = self.reactions(questions)?;
-        Ok(reactions.map_or(Said::Later, |reactions| Said::Input(call_id.clone(), InputGiven { reactions, by: who() })))
+        let given = |reactions| InputGiven { reactions, by: who(), via: Channel::Terminal };
+        Ok(reactions.map_or(Said::Later, |reactions| Said::Input(call_id.clone(), given(reactions))))
     }
 
     /// Says a line, past the guard like everything that is printed.

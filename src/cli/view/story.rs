@@ -178,7 +178,7 @@ impl Story {
             Fact::PendingExpired { call } => {
                 vec![self.asked(&paint.red("✗"), call, ": no answer in time")]
             }
-            Fact::PendingExtended { call, until, by } => {
+            Fact::PendingExtended { call, until, by, .. } => {
                 vec![format!("  {} {} has time until {until}, says {}", paint.cyan("…"), call.name, visible(by))]
             }
             Fact::Drifted { call, changed, .. } => {
@@ -189,7 +189,7 @@ impl Story {
             Fact::QuestionAnswered { call, by, via, .. } => {
                 vec![format!("  {} {} answered by {} {}", paint.green("✓"), call.name, visible(by), by_way_of(*via))]
             }
-            Fact::InputGiven { call, by } => {
+            Fact::InputGiven { call, by, .. } => {
                 vec![format!("  {} {} answered by {}", paint.green("✓"), call.name, visible(by))]
             }
             Fact::TaskStarted { call, task_id, .. } => {

@@ -122,6 +122,9 @@ pub enum Event {
         until: Timestamp,
         /// Who did.
         by: String,
+        /// Where they did.
+        #[serde(default)]
+        via: Channel,
     },
     /// What was owed did not come in time.
     #[serde(rename = "pending.expired")]
@@ -327,6 +330,9 @@ pub struct InputGiven {
     pub reactions: Reactions,
     /// Who answered.
     pub by: String,
+    /// Where they did.
+    #[serde(default)]
+    pub via: Channel,
 }
 
 /// A person's answer to a question of the model's.

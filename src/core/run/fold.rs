@@ -134,6 +134,7 @@ impl Run {
         }
         self.length += 1;
         self.close_turn_if_settled();
+        self.begin_terms();
         Ok(())
     }
 
@@ -220,19 +221,11 @@ impl Run {
         }
     }
 
-    /// The time from now on, for whoever has to answer a call.
-    fn term(&self, within_s: Option<u64>) -> Term {
-        Term { event: self.length, since: self.clock, within_s, extended: None }
-    }
-
     fn checked(&mut self, id: &CallId, verdict: &CallVerdict) {
-        let asked = self.term(match verdict {
-            CallVerdict::Ask { within_s, .. } => *within_s,
-            CallVerdict::Run { .. } | CallVerdict::Rejected { .. } => None,
-        });
+        let event = self.length;
         let Some(call) = self.open_call(id) else { return };
         let in_doubt = call.sent;
-        call.term = Term { within_s: call.tool.as_ref().and_then(|tool| tool.deadline_s), ..asked.clone() };
+        call.term = Term::new(event, call.tool.as_ref().and_then(|tool| tool.deadline_s));
         call.state = match verdict {
             CallVerdict::Run { by } => {
                 match by {
@@ -243,8 +236,8 @@ impl Run {
                 }
                 CallState::Cleared
             }
-            CallVerdict::Ask { rule, why, policy, .. } => {
-                call.term = asked;
+            CallVerdict::Ask { rule, why, policy, within_s } => {
+                call.term = Term::new(event, *within_s);
                 CallState::Asked { rule: rule.clone(), why: why.clone(), policy: policy.clone(), in_doubt }
             }
             CallVerdict::Rejected { reason, message } => rejected(*reason, message),
@@ -256,7 +249,6 @@ impl Run {
 
     fn decided(&mut self, id: &CallId, decision: &Decision) {
         self.decisions.insert(id.clone(), decision.clone());
-        let now = self.clock;
         let Some(call) = self.open_call(id) else { return };
         let in_doubt = matches!(call.state, CallState::Asked { in_doubt: true, .. });
         let key = Self::denial_key(call);
@@ -269,9 +261,8 @@ impl Run {
                 if let CallState::Asked { rule, why, .. } = &call.state {
                     call.clearance = Some(Clearance::Person { rule: rule.clone(), why: why.clone() });
                 }
-                // Whoever answers it has time from now on.
-                let within_s = call.tool.as_ref().and_then(|tool| tool.deadline_s);
-                call.term = Term { event: call.term.event, since: now, within_s, extended: None };
+                // Whoever answers it has time of their own.
+                call.term = Term::new(call.term.event, call.tool.as_ref().and_then(|tool| tool.deadline_s));
                 // What is sent is compared before it is sent, and the rest before it is handed over.
                 if call.is_sent_by_us() { CallState::Cleared } else { CallState::Selected }
             }

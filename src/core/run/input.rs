@@ -5,11 +5,11 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::state::Phase;
-use super::{Answer, CallState, Debt, Decision, Ending, Event, HumanAnswer, InputGiven, Run, Scope};
+use super::unusable::unusable_result;
+use super::{Channel, Debt, Decision, Ending, Event, HumanAnswer, InputGiven, Run};
 use crate::core::chat::Message;
 use crate::core::id::CallId;
-use crate::core::json;
-use crate::core::tool::{Arguments, Ask, InputNeeded, Outcome, Reactions, ToolOutput};
+use crate::core::tool::Outcome;
 
 /// Something for a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +26,8 @@ pub enum Input {
         until: Timestamp,
         /// Who gives it.
         by: String,
+        /// Where they did.
+        via: Channel,
     },
     /// Stop.
     Cancel {
@@ -108,18 +110,32 @@ pub enum Refusal {
         /// Until when it has.
         until: Timestamp,
     },
+    /// More time for something that has all the time there is.
+    #[error("call `{call_id}` has no deadline; there is time for it as long as the run lives")]
+    NoDeadline {
+        /// The call.
+        call_id: CallId,
+    },
+    /// An extension until a time that has passed.
+    #[error("{until}, until when call `{call_id}` is to have time, has passed; give a time that is to come")]
+    Past {
+        /// The call.
+        call_id: CallId,
+        /// Until when it was to have time.
+        until: Timestamp,
+    },
     /// Debts are left open by a request that is not partial.
     #[error("these calls are owed too: {}; answer all of them, or say that the resume is partial", list(missing))]
     Incomplete {
         /// The calls without an answer.
         missing: Vec<CallId>,
     },
-    /// The result does not fit the tool's result schema, or edited arguments its input schema.
+    /// What is given does not fit what was asked for, or no run could hold it.
     #[error("{what} of call `{call_id}` {problems}")]
     Invalid {
         /// The call.
         call_id: CallId,
-        /// `the result` or `the edited arguments`.
+        /// What of it, in words, such as `the result`.
         what: String,
         /// What is wrong.
         problems: String,
@@ -159,7 +175,7 @@ impl Run {
                     (None, Err(_)) => Err(vec![Refusal::EmptyMessage]),
                 }
             }
-            Input::Extend { call, until, by } => self.accept_extension(call, *until, by),
+            Input::Extend { call, until, by, via } => self.accept_extension(call, *until, by, *via),
             Input::Cancel { reason } => match self.ending() {
                 None => Ok(vec![Event::Ended { ending: Ending::Cancelled { reason: reason.clone() } }]),
                 Some(Ending::Cancelled { .. }) => Ok(Vec::new()),
@@ -168,27 +184,12 @@ impl Run {
         }
     }
 
-    fn accept_extension(&self, id: &CallId, until: Timestamp, by: &str) -> Result<Vec<Event>, Vec<Refusal>> {
-        let event = Event::Extended { call: id.clone(), until, by: by.to_owned() };
-        let call = match self.admit(&event) {
-            Ok(()) => self.call(id),
-            Err(_) if self.ending().is_some() => return Err(vec![self.over()]),
-            Err(_) if self.is_late(id) => return Err(vec![Refusal::TooLate { call_id: id.clone() }]),
-            Err(_) => return Err(vec![Refusal::UnknownCall { call_id: id.clone() }]),
-        };
-        match call.and_then(|call| call.term.until()) {
-            Some(now) if now == until => Ok(Vec::new()),
-            Some(now) if now > until => Err(vec![Refusal::NotLater { call_id: id.clone(), until: now }]),
-            Some(_) | None => Ok(vec![event]),
-        }
-    }
-
     /// Whether nobody answered a call in time.
-    fn is_late(&self, id: &CallId) -> bool {
+    pub(super) fn is_late(&self, id: &CallId) -> bool {
         self.expired.contains(id)
     }
 
-    fn over(&self) -> Refusal {
+    pub(super) fn over(&self) -> Refusal {
         Refusal::Over { status: self.status().as_str().to_owned() }
     }
 
@@ -217,7 +218,7 @@ impl Run {
             let known = self.decisions.get(call).map(|before| before.is_repeated_by(decision));
             match self.judge(&owed, call, "approval", known) {
                 Ok(Taken::New) if self.repeats_what_led_here(call, decision, resume) => {}
-                Ok(Taken::New) => match self.unusable_edit(call, decision).or_else(|| unusable(call, decision)) {
+                Ok(Taken::New) => match self.unusable_decision(call, decision) {
                     None => events.push(Event::ApprovalDecided { call: call.clone(), decision: decision.clone() }),
                     Some(refusal) => refusals.push(refusal),
                 },
@@ -229,7 +230,7 @@ impl Run {
         for (call, answer) in &resume.answers {
             let known = self.answers.get(call).map(|before| before == answer);
             match self.judge(&owed, call, "question", known) {
-                Ok(Taken::New) => match self.objection(call, answer) {
+                Ok(Taken::New) => match self.unusable_answer(call, answer) {
                     None => events.push(Event::QuestionAnswered { call: call.clone(), answer: answer.clone() }),
                     Some(refusal) => refusals.push(refusal),
                 },
@@ -243,7 +244,7 @@ impl Run {
             match self.judge(&owed, call, "input", known) {
                 // The same answers once more are a client's retry, unless their sender saw the new questions.
                 Ok(Taken::New) if known == Some(true) && resume.expected_version.is_none() => {}
-                Ok(Taken::New) => match self.answers(call, given) {
+                Ok(Taken::New) => match self.with_defaults(call, given) {
                     Ok(given) => events.push(Event::InputGiven { call: call.clone(), given }),
                     Err(refusal) => refusals.push(refusal),
                 },
@@ -277,55 +278,6 @@ impl Run {
         let repeats = self.decisions.get(id).is_some_and(|before| before.is_repeated_by(decision));
         let saw = resume.expected_version.is_some() || resume.seen.iter().any(|(call, _)| call == id);
         is_asked_again && repeats && !saw
-    }
-
-    /// What is wrong with the arguments a person put in the place of the model's, if the call can never run with them.
-    fn unusable_edit(&self, id: &CallId, decision: &Decision) -> Option<Refusal> {
-        let edited = decision.edited_arguments.as_ref()?;
-        let is_usable = self.call(id).is_none_or(|call| call.is_callable_with(edited));
-        let problems = match (decision.answer, edited) {
-            (Answer::Deny, _) => "make no sense with a denial; leave them out",
-            (Answer::Approve, Arguments::Malformed(_)) => "are not a JSON object",
-            (Answer::Approve, Arguments::Object(_)) if !is_usable => "are no question that could be put to a person",
-            (Answer::Approve, Arguments::Object(_)) => return None,
-        };
-        let what = "the edited arguments".to_owned();
-        Some(Refusal::Invalid { call_id: id.clone(), what, problems: problems.to_owned() })
-    }
-
-    /// What is wrong with an answer to the model's question.
-    fn objection(&self, id: &CallId, answer: &HumanAnswer) -> Option<Refusal> {
-        let arguments = self.call(id)?.arguments().as_object()?;
-        let problems = Ask::parse(arguments).ok()?.objection(&answer.choice)?;
-        Some(Refusal::Invalid { call_id: id.clone(), what: "the answer to the question".into(), problems })
-    }
-
-    /// The answers with the forms' defaults, if they answer what was asked and nothing else.
-    fn answers(&self, id: &CallId, given: &InputGiven) -> Result<InputGiven, Refusal> {
-        let invalid = |problems: String| {
-            Err(Refusal::Invalid { call_id: id.clone(), what: "the answers to the server".into(), problems })
-        };
-        let Some(CallState::NeedsInput(needed)) = self.call(id).map(|call| &call.state) else {
-            return Err(Refusal::UnknownCall { call_id: id.clone() });
-        };
-        if let Some(key) = given.reactions.keys().find(|key| !needed.questions.contains_key(*key)) {
-            return invalid(format!("answer `{key}`, which was not asked; asked are: {}", keys(needed)));
-        }
-        let mut reactions = Reactions::new();
-        for (key, question) in &needed.questions {
-            let Some(reaction) = given.reactions.get(key) else {
-                return invalid(format!("leave `{key}` open; asked are: {}", keys(needed)));
-            };
-            if let Some(objection) = question.objection(reaction) {
-                return invalid(format!("cannot be used: `{key}` {objection}"));
-            }
-            let content = reaction.content.iter().flat_map(|content| content.values());
-            if content.into_iter().any(|value| json::is_deeper_than(value, json::MAX_DEPTH - 1)) {
-                return invalid(format!("are nested deeper than {} levels at `{key}`", json::MAX_DEPTH));
-            }
-            reactions.insert(key.clone(), question.with_defaults(reaction.clone()));
-        }
-        Ok(InputGiven { reactions, by: given.by.clone() })
     }
 
     fn late(&self, resume: &Resume) -> Option<Refusal> {
@@ -375,29 +327,6 @@ enum Taken {
     Before,
 }
 
-/// A result that no journal could give back.
-fn unusable_result(call: &CallId, outcome: &Outcome) -> Option<Refusal> {
-    let Outcome::Returned(ToolOutput { structured: Some(value), .. }) = outcome else { return None };
-    let problems = format!("is nested deeper than {} levels", json::MAX_DEPTH);
-    let refusal = Refusal::Invalid { call_id: call.clone(), what: "the result".into(), problems };
-    json::is_deeper_than(value, json::MAX_DEPTH).then_some(refusal)
-}
-
-/// A decision that cannot be meant: a reach that a single call, or a denial, cannot have.
-fn unusable(call: &CallId, decision: &Decision) -> Option<Refusal> {
-    let has_reach = decision.expires_at.is_some() || decision.covers != Default::default();
-    let problems = match decision.answer {
-        Answer::Deny if decision.scope != Scope::Once || has_reach => {
-            "makes no sense with a denial; a denial is of one call"
-        }
-        Answer::Approve if decision.scope == Scope::Once && has_reach => {
-            "is this call alone; an expiry, and what is covered, are for `session` and `always`"
-        }
-        Answer::Approve | Answer::Deny => return None,
-    };
-    Some(Refusal::Invalid { call_id: call.clone(), what: "the scope".into(), problems: problems.to_owned() })
-}
-
 fn describe(kind: &str) -> String {
     let words = match kind {
         "approval" => "a decision",
@@ -407,10 +336,6 @@ fn describe(kind: &str) -> String {
         _ => "a result from the caller",
     };
     words.into()
-}
-
-fn keys(needed: &InputNeeded) -> String {
-    needed.questions.keys().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ")
 }
 
 fn list(ids: &[CallId]) -> String {

@@ -22,6 +22,7 @@ mod state;
 mod tasks;
 mod turn;
 
+mod unusable;
 pub use approval::{Answer, Binding, Channel, Coverage, Decision, Granted, PolicyMark, Scope};
 pub use chain::Candidate;
 pub use deadline::Term;

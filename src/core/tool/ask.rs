@@ -61,12 +61,17 @@ impl Ask {
         let text = choice.text.as_deref().unwrap_or_default().trim();
         let takes_text = self.free_text || self.options.is_empty();
         let strange = choice.chosen.iter().find(|chosen| !self.options.contains(chosen));
-        match strange {
-            Some(strange) => Some(format!("chooses {strange:?}, which is none of the options")),
-            None if choice.chosen.len() > 1 && !self.multiple => Some("chooses more than one option".into()),
-            None if !text.is_empty() && !takes_text => Some("is text, and one of the options has to be chosen".into()),
-            None if text.is_empty() && choice.chosen.is_empty() => Some("says nothing".into()),
-            None => None,
+        let chosen = choice.chosen.iter();
+        let twice = chosen.zip(0..).find(|(chosen, at)| choice.chosen.iter().take(*at).any(|before| before == *chosen));
+        match (strange, twice) {
+            (Some(strange), _) => Some(format!("chooses {strange:?}, which is none of the options")),
+            (None, Some((chosen, _))) => Some(format!("chooses {chosen:?} twice")),
+            (None, None) if choice.chosen.len() > 1 && !self.multiple => Some("chooses more than one option".into()),
+            (None, None) if !text.is_empty() && !takes_text => {
+                Some("is text, and one of the options has to be chosen".into())
+            }
+            (None, None) if text.is_empty() && choice.chosen.is_empty() => Some("says nothing".into()),
+            (None, None) => None,
         }
     }
 }

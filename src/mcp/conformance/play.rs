@@ -112,7 +112,11 @@ impl Play {
             task: None,
             restarts: true,
         };
-        let given = InputGiven { reactions: BTreeMap::from([(key, reaction)]), by: "conformance".into() };
+        let given = InputGiven {
+            reactions: BTreeMap::from([(key, reaction)]),
+            by: "conformance".into(),
+            via: Default::default(),
+        };
         let answered = Answered { needed: needed.into(), given: given.into() };
         for tool in self.tools().await? {
             if let Some(asking) = self.call(&tool.name, smallest(&tool.input_schema), Some(&answered)).await {
@@ -135,7 +139,8 @@ impl Play {
         let mut asking = asking;
         for _ in 0..ROUNDS {
             let reactions = asking.needed.questions.iter().map(|(key, question)| (key.clone(), accepted(question)));
-            let given = InputGiven { reactions: reactions.collect(), by: "conformance".into() };
+            let given =
+                InputGiven { reactions: reactions.collect(), by: "conformance".into(), via: Default::default() };
             let answered = Answered { needed: asking.needed.into(), given: given.into() };
             match self.call(&asking.tool, asking.arguments, Some(&answered)).await {
                 Some(again) => asking = again,

@@ -13,7 +13,10 @@ fn question(message: &str) -> Question {
 fn answered(needed: InputNeeded, answer: &str) -> Answered {
     let reaction = Reaction::accept(Map::from_iter([("is".to_owned(), json!(answer))]));
     let reactions = needed.questions.keys().map(|key| (key.clone(), reaction.clone())).collect();
-    Answered { needed: needed.into(), given: InputGiven { reactions, by: "test".into() }.into() }
+    Answered {
+        needed: needed.into(),
+        given: InputGiven { reactions, by: "test".into(), via: Default::default() }.into(),
+    }
 }
 
 /// What a call brings along that was asked this and is answered so.

@@ -213,6 +213,7 @@ pub enum Fact {
         #[serde(flatten)]
         call: CallRef,
         by: String,
+        via: Channel,
     },
     /// Its server goes on with it by itself.
     #[serde(rename = "tool.task.started")]
@@ -310,6 +311,7 @@ pub enum Fact {
         call: CallRef,
         until: Timestamp,
         by: String,
+        via: Channel,
     },
     /// What a call was cleared for is no longer what would run; it is checked again.
     #[serde(rename = "tool.drifted")]

@@ -137,8 +137,8 @@ impl Lifecycle {
                 changed: differences.iter().map(|difference| difference.what.clone()).collect(),
                 differences: (self.content == Content::Include).then(|| differences.clone()),
             }],
-            Event::Extended { call, until, by } => {
-                vec![Fact::PendingExtended { call: self.call_ref(call), until: *until, by: by.clone() }]
+            Event::Extended { call, until, by, via } => {
+                vec![Fact::PendingExtended { call: self.call_ref(call), until: *until, by: by.clone(), via: *via }]
             }
             Event::Expired { call } => vec![self.expired(call)],
             Event::QuestionAnswered { call, answer } => vec![Fact::QuestionAnswered {
@@ -157,7 +157,7 @@ impl Lifecycle {
                 restarts: needed.restarts,
             }],
             Event::InputGiven { call, given } => {
-                vec![Fact::InputGiven { call: self.call_ref(call), by: given.by.clone() }]
+                vec![Fact::InputGiven { call: self.call_ref(call), by: given.by.clone(), via: given.via }]
             }
             Event::TaskStarted { call, task } => {
                 vec![Fact::TaskStarted { call: self.call_ref(call), task_id: task.id.clone(), poll_ms: task.poll_ms }]

@@ -42,7 +42,10 @@ pub(super) fn ended(reply: CallReply) -> Outcome {
 /// The same reaction to every question.
 pub(super) fn answered(needed: InputNeeded, reaction: &Reaction) -> Answered {
     let reactions = needed.questions.keys().map(|key| (key.clone(), reaction.clone())).collect();
-    Answered { needed: needed.into(), given: InputGiven { reactions, by: "test".into() }.into() }
+    Answered {
+        needed: needed.into(),
+        given: InputGiven { reactions, by: "test".into(), via: Default::default() }.into(),
+    }
 }
 
 /// The form, filled in with that name.

@@ -5,12 +5,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolgate::core::policy::{Policy, Verdict};
-use toolgate::core::run::{AskHuman, Channel, Debt, HumanAnswer, Limits, Refusal, Resume, Status};
-use toolgate::core::tool::Choice;
+use toolgate::core::run::{AskHuman, Channel, Debt, HumanAnswer, Input, Limits, Refusal, Resume, Status};
+use toolgate::core::tool::{CallReply, Choice, InputNeeded, Question};
 use toolgate::ports::Clock;
 use toolgate::runner::RunnerError;
 
-use super::world::{Given, World, answer_to, decisions, given_an_agent, no, nothing, results, say, yes};
+use super::world::{Given, World, answer_to, decisions, given_an_agent, no, nothing, partly, results, say, yes};
 
 fn within(seconds: u64) -> Given {
     given_an_agent()
@@ -55,9 +55,9 @@ async fn time_that_was_extended_is_time_and_less_than_there_is_is_refused() {
     let run = world.run().await.run_id;
     let (later, earlier) = (now(&world) + Duration::from_secs(600), now(&world) + Duration::from_secs(30));
 
-    let shorter = world.runner.extend(&run, "call_1_1".into(), earlier, "ann").await.unwrap_err();
-    world.runner.extend(&run, "call_1_1".into(), later, "ann").await.unwrap();
-    let again = world.runner.extend(&run, "call_1_1".into(), later, "ann").await.unwrap();
+    let shorter = world.runner.extend(&run, "call_1_1".into(), earlier, "ann", Channel::Api).await.unwrap_err();
+    world.runner.extend(&run, "call_1_1".into(), later, "ann", Channel::Api).await.unwrap();
+    let again = world.runner.extend(&run, "call_1_1".into(), later, "ann", Channel::Api).await.unwrap();
     tokio::time::advance(Duration::from_secs(500)).await;
     let report = world.resume(&run, decisions([("call_1_1", yes())])).await.unwrap();
 
@@ -172,4 +172,117 @@ async fn without_leave_no_question_is_on_offer() {
     let world = asking(json!({"question": "Which?"})).that(|agent| agent.ask_human = None).ready().await;
     let report = world.run().await;
     assert!(answer_to(&report, "call_1_1").contains("Tool does not exist"));
+}
+
+/// A server that takes 8 seconds, and beside it a call of the application.
+fn slow_beside(order: Value) -> Given {
+    given_an_agent()
+        .with_tools("files", &["read"])
+        .with_external(order)
+        .where_servers(|servers| servers.take_ms("read", 8000))
+        .whose_model_says(json!([{"calls": [{"name": "mcp_files_read"}, {"name": "ext_order"}]}, say("Done.")]))
+}
+
+/// Both are asked about, and there are 6 seconds for an answer.
+async fn at_work_since_a_yes() -> (World, toolgate::runner::Execution) {
+    let policy = Policy { within_s: Some(6), ..Policy::ask_always() };
+    let world = slow_beside(json!({"name": "order"})).that(|agent| agent.policy = policy.into()).ready().await;
+    let run = world.run().await.run_id;
+    let read = Input::Resume(partly(decisions([("call_1_1", yes())])));
+    let execution = world.runner.take_up(&run, read, None).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    (world, execution)
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_that_was_given_while_the_run_was_at_work_is_time() {
+    let (world, execution) = at_work_since_a_yes().await;
+    let (run, later) = (execution.run.clone(), now(&world) + Duration::from_secs(3600));
+
+    world.runner.extend(&run, "call_1_2".into(), later, "ann", Channel::Api).await.unwrap();
+    let report = execution.rest().await.unwrap();
+
+    let owed: Vec<_> = report.pending.iter().map(|debt| (debt.kind(), debt.until())).collect();
+    assert_eq!(owed, [("approval", Some(later))]);
+    assert_eq!((world.servers.calls(), now(&world) < later), (vec!["call_1_1".to_owned()], true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_yes_that_was_given_in_time_while_the_run_was_at_work_is_a_yes() {
+    let (world, execution) = at_work_since_a_yes().await;
+
+    world.runner.record(&execution.run, decisions([("call_1_2", yes())])).await.unwrap();
+    let report = execution.rest().await.unwrap();
+
+    assert_eq!(report.pending.iter().map(Debt::kind).collect::<Vec<_>>(), ["external_result"]);
+    assert!(!world.journal(&report.run_id).await.contains(&"pending.expired"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_late_with_what_the_run_did_not_wait_for_yet() {
+    let ask = Policy { within_s: Some(5), ..Policy::allow_always() };
+    let of_the_application = slow_beside(json!({"name": "order", "deadline_s": 5}));
+    let of_a_person = slow_beside(json!({"name": "order"}))
+        .that(|agent| agent.policy = ask.into())
+        .whose_policy_says(Verdict::Ask, "ext_*");
+    for (given, kind) in [(of_the_application, "external_result"), (of_a_person, "approval")] {
+        let world = given.ready().await;
+
+        let report = world.run().await;
+
+        let waits = now(&world);
+        let owed: Vec<_> = report.pending.iter().map(|debt| (debt.kind(), debt.since(), debt.until())).collect();
+        assert_eq!(owed, [(kind, Some(waits), Some(waits + Duration::from_secs(5)))]);
+        tokio::time::advance(Duration::from_secs(5)).await;
+        let late = world.runner.take_up(&report.run_id, nothing(), None).await.unwrap().rest().await.unwrap();
+        assert_eq!(late.status, Status::Completed, "from then on there is no more time than that");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn more_time_counts_from_before_the_run_waits_and_never_takes_any_away() {
+    let world = slow_beside(json!({"name": "order", "deadline_s": 60})).ready().await;
+    let (execution, began) = (world.start().await, now(&world));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let give = async |seconds| {
+        let until = began + Duration::from_secs(seconds);
+        world.runner.extend(&execution.run, "call_1_2".into(), until, "ann", Channel::Api).await
+    };
+
+    let past = give(1).await.unwrap_err();
+    give(10).await.unwrap();
+    let short = world.journal(&execution.run).await;
+    give(10).await.unwrap();
+    assert_eq!(world.journal(&execution.run).await, short, "the same time once more");
+    let report = execution.rest().await.unwrap();
+
+    let RunnerError::Refused(past) = past else { panic!("{past}") };
+    assert!(matches!(&past[..], [Refusal::Past { .. }]), "{past:?}");
+    assert_eq!(report.pending[0].until(), Some(began + Duration::from_secs(8 + 60)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_has_no_deadline_is_given_none_by_more_time() {
+    let form = Question::Form { message: "Which size?".into(), schema: json!({"type": "object"}) };
+    let questions = [("size".to_owned(), form)].into();
+    let asks = CallReply::NeedsInput(InputNeeded { questions, state: None, task: None, restarts: false });
+    let of_a_server = given_an_agent()
+        .with_tools("shop", &["buy"])
+        .where_servers(|servers| servers.reply("buy", [asks]))
+        .whose_model_says(json!([{"calls": [{"name": "mcp_shop_buy"}]}]));
+    let question = json!({"question": "Which colour?"});
+    let of_the_model = asking(question).that(|agent| agent.ask_human = Some(AskHuman { deadline_s: None }));
+    for given in [of_the_model, of_a_server] {
+        let world = given.ready().await;
+        let waiting = world.run().await;
+        let until = now(&world) + Duration::from_secs(1);
+
+        let refused = world.runner.extend(&waiting.run_id, "call_1_1".into(), until, "ann", Channel::Api).await;
+
+        let refused = refused.unwrap_err();
+        assert_eq!(refused, RunnerError::Refused(vec![Refusal::NoDeadline { call_id: "call_1_1".into() }]));
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        assert_eq!(world.runner.report(&waiting.run_id).await.unwrap().pending, waiting.pending);
+        assert!(world.runner.expire_due().await.unwrap().is_empty());
+    }
 }

@@ -39,7 +39,10 @@ fn a_call_of(tool: &str) -> Given {
 
 fn answers(each: impl IntoIterator<Item = (&'static str, Reaction)>) -> Resume {
     let reactions: Reactions = each.into_iter().map(|(key, reaction)| (key.to_owned(), reaction)).collect();
-    Resume { inputs: vec![(CALL.into(), InputGiven { reactions, by: "ann".into() })], ..Resume::default() }
+    Resume {
+        inputs: vec![(CALL.into(), InputGiven { reactions, by: "ann".into(), via: Default::default() })],
+        ..Resume::default()
+    }
 }
 
 fn size(size: Value) -> Resume {

@@ -130,7 +130,7 @@ on_every_store! {
         let waiting = world.run().await;
         world.servers.hang_in("print");
         let reactions = BTreeMap::from([("size".to_owned(), Reaction::decline())]);
-        let inputs = vec![(PRINT.into(), InputGiven { reactions, by: "ann".into() })];
+        let inputs = vec![(PRINT.into(), InputGiven { reactions, by: "ann".into(), via: Default::default() })];
         let execution = take_up(&world, &waiting, Resume { inputs, ..Resume::default() }).await;
         until(async || !world.servers.told().is_empty()).await;
 

@@ -107,7 +107,10 @@ pub(crate) fn put_aside(start: Timestamp) -> Journal {
     let needed = InputNeeded { questions, state: Some("opaque".into()), task: None, restarts: false };
     journal.then(Event::InputRequired { call: "call_i".into(), needed: Arc::new(needed) });
     let reactions = BTreeMap::from([("terms".to_owned(), Reaction::done())]);
-    journal.then(Event::InputGiven { call: "call_i".into(), given: InputGiven { reactions, by: "ann".into() } });
+    journal.then(Event::InputGiven {
+        call: "call_i".into(),
+        given: InputGiven { reactions, by: "ann".into(), via: Default::default() },
+    });
     journal.sends(&["call_i"]);
     let task = TaskHandle { id: "task_1".into(), message: None, poll_ms: Some(500), ttl_ms: None };
     journal.then(Event::TaskStarted { call: "call_i".into(), task: Arc::new(task) });

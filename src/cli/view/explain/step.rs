@@ -118,9 +118,9 @@ pub(super) fn of(recorded: &Recorded, grants: &Grants) -> Vec<(CallId, Stand, St
             let why = format!("looked at again before it was sent: {}", told.collect::<Vec<_>>().join("; "));
             one(call, Stand::Open, step(why))
         }
-        Event::Extended { call, until, by } => {
+        Event::Extended { call, until, by, via } => {
             let why = format!("given time until {} by {}", clock(*until), visible(by));
-            one(call, Stand::Pending, Step { by: Some(by.clone()), ..step(why) })
+            one(call, Stand::Pending, Step { by: Some(by.clone()), via: Some(*via), ..step(why) })
         }
         Event::Expired { call } => one(call, Stand::Expired, step("nobody answered in time".into())),
         Event::QuestionAnswered { call, answer } => {
@@ -140,7 +140,7 @@ pub(super) fn of(recorded: &Recorded, grants: &Grants) -> Vec<(CallId, Stand, St
         }
         Event::InputGiven { call, given } => {
             let why = format!("its server was answered by {}", visible(&given.by));
-            one(call, Stand::Cleared, Step { by: Some(given.by.clone()), ..step(why) })
+            one(call, Stand::Cleared, Step { by: Some(given.by.clone()), via: Some(given.via), ..step(why) })
         }
         Event::TaskStarted { call, .. } => one(call, Stand::Pending, step("goes on at its server as a task".into())),
         Event::Started(_)

@@ -75,7 +75,10 @@ async fn end_of(servers: &Servers, mut handle: TaskHandle) -> CallReply {
 fn a_name(needed: InputNeeded) -> Answered {
     let reaction = Reaction { action: Action::Accept, content: json!({"name": "Ada"}).as_object().cloned() };
     let reactions = needed.questions.keys().map(|key| (key.clone(), reaction.clone())).collect();
-    Answered { needed: Arc::new(needed), given: Arc::new(InputGiven { reactions, by: "ann".into() }) }
+    Answered {
+        needed: Arc::new(needed),
+        given: Arc::new(InputGiven { reactions, by: "ann".into(), via: Default::default() }),
+    }
 }
 
 fn said(outcome: Outcome) -> Vec<String> {

@@ -117,7 +117,10 @@ fn with_a_name(needed: &InputNeeded) -> Answered {
     let content = json!({"name": "Ada"}).as_object().cloned();
     let reaction = Reaction { action: Action::Accept, content };
     let reactions = needed.questions.keys().map(|key| (key.clone(), reaction.clone())).collect();
-    Answered { needed: Arc::new(needed.clone()), given: Arc::new(InputGiven { reactions, by: "ann".into() }) }
+    Answered {
+        needed: Arc::new(needed.clone()),
+        given: Arc::new(InputGiven { reactions, by: "ann".into(), via: Default::default() }),
+    }
 }
 
 fn the_form() -> Question {

@@ -77,7 +77,10 @@ async fn a_task_that_asks_something_goes_on_with_the_answer() {
     let CallReply::NeedsInput(needed) = end_of(&servers, first).await else { panic!("expected a question") };
     let reaction = Reaction { action: Action::Accept, content: json!({"name": "Ada"}).as_object().cloned() };
     let reactions = needed.questions.keys().map(|key| (key.clone(), reaction.clone())).collect();
-    let answered = Answered { needed: Arc::new(needed), given: Arc::new(InputGiven { reactions, by: "ann".into() }) };
+    let answered = Answered {
+        needed: Arc::new(needed),
+        given: Arc::new(InputGiven { reactions, by: "ann".into(), via: Default::default() }),
+    };
     let again = task(send(&servers, Some(&answered)).await);
     let answer = returned(ended(end_of(&servers, again).await));
     let said: Vec<_> = answer.content.iter().filter_map(|part| part.as_text()).collect();

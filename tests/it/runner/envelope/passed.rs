@@ -1,7 +1,7 @@
 //! Envelopes that are taken: elsewhere, later, once.
 
 use serde_json::{Value, json};
-use toolgate::core::run::{Event, Refusal, Status};
+use toolgate::core::run::{Channel, Event, Refusal, Status};
 use toolgate::core::tool::{FailureKind, McpTool, Outcome};
 use toolgate::runner::envelope::{EnvelopeError, EnvelopeKeys};
 use toolgate::runner::{Resume, RunnerError};
@@ -276,6 +276,7 @@ async fn what_comes_too_late_is_refused_as_too_late_and_the_envelope_is_still_go
     let refused = elsewhere.runner.resume_from(&envelope, tea()).await.unwrap_err();
 
     assert_eq!(refused, RunnerError::Refused(vec![Refusal::TooLate { call_id: "call_1_1".into() }]));
+    assert!(elsewhere.has_never_seen(&envelope).await, "nothing goes on here that may still wait elsewhere");
     let report = elsewhere.resume(&envelope, Resume::default()).await;
     assert_eq!(report.status, Status::Completed);
     assert!(answer_to(&report, "call_1_1").contains("in time"), "{}", answer_to(&report, "call_1_1"));
@@ -287,7 +288,7 @@ async fn more_time_that_was_given_meanwhile_does_not_spend_it() {
     let node = world.node(keys(&["k1"]));
     let envelope = world.handed_out(&node).await;
     let until = envelope.pending[0].until().unwrap() + HOUR;
-    node.runner.extend(&envelope.run_id, "call_1_1".into(), until, "ann").await.unwrap();
+    node.runner.extend(&envelope.run_id, "call_1_1".into(), until, "ann", Channel::Api).await.unwrap();
     tokio::time::advance(HOUR / 2).await;
 
     let report = node.resume(&envelope, tea()).await;

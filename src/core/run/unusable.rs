@@ -1,0 +1,127 @@
+//! What people give that cannot be meant, or that no run could hold: told by what is wrong with it, before anything of it
+//! is written.
+//!
+//! A person's words are bounded like a tool's result, because they end up where those do: in the journal, and in what the
+//! model reads. Whether something fits a JSON Schema is not looked at here.
+
+use serde::Serialize;
+
+use super::{Answer, CallState, Decision, HumanAnswer, InputGiven, Refusal, Run, Scope};
+use crate::core::id::CallId;
+use crate::core::json;
+use crate::core::tool::{Arguments, Ask, InputNeeded, Outcome, Reactions, ToolOutput};
+
+impl Run {
+    pub(super) fn unusable_decision(&self, id: &CallId, decision: &Decision) -> Option<Refusal> {
+        let edited = || self.unusable_edit(id, decision);
+        // Whoever edits long arguments is not told to shorten them.
+        let replaced = decision.edited_arguments.as_ref().and_then(|_| self.call(id)).map(|call| call.arguments());
+        let given = (&decision.by, &decision.reason, &decision.edited_arguments);
+        let oversized = || self.oversized(id, "the decision", &given, replaced.map_or(0, |arguments| size(arguments)));
+        edited().or_else(oversized).or_else(|| unusable_reach(id, decision))
+    }
+
+    /// What is wrong with the arguments a person put in the place of the model's, if the call can never run with them.
+    fn unusable_edit(&self, id: &CallId, decision: &Decision) -> Option<Refusal> {
+        let edited = decision.edited_arguments.as_ref()?;
+        let is_usable = self.call(id).is_none_or(|call| call.is_callable_with(edited));
+        let problems = match (decision.answer, edited) {
+            (Answer::Deny, _) => "make no sense with a denial; leave them out".to_owned(),
+            (Answer::Approve, Arguments::Malformed(_)) => "are not a JSON object".to_owned(),
+            (Answer::Approve, Arguments::Object(object)) if is_too_deep(object.values()) => too_deep("are"),
+            (Answer::Approve, Arguments::Object(_)) if !is_usable => {
+                "are no question that could be put to a person".to_owned()
+            }
+            (Answer::Approve, Arguments::Object(_)) => return None,
+        };
+        Some(invalid(id, "the edited arguments", problems))
+    }
+
+    /// What is wrong with an answer to the model's question.
+    pub(super) fn unusable_answer(&self, id: &CallId, answer: &HumanAnswer) -> Option<Refusal> {
+        let what = "the answer to the question";
+        let arguments = self.call(id)?.arguments().as_object()?;
+        let objection = || Ask::parse(arguments).ok()?.objection(&answer.choice);
+        self.oversized(id, what, answer, 0).or_else(|| Some(invalid(id, what, objection()?)))
+    }
+
+    /// The answers to a server with its forms' defaults, if they answer what was asked and nothing else.
+    pub(super) fn with_defaults(&self, id: &CallId, given: &InputGiven) -> Result<InputGiven, Refusal> {
+        let what = "the answers to the server";
+        let refused = |problems: String| Err(invalid(id, what, problems));
+        let Some(CallState::NeedsInput(needed)) = self.call(id).map(|call| &call.state) else {
+            return Err(Refusal::UnknownCall { call_id: id.clone() });
+        };
+        if let Some(key) = given.reactions.keys().find(|key| !needed.questions.contains_key(*key)) {
+            return refused(format!("answer `{key}`, which was not asked; asked are: {}", keys(needed)));
+        }
+        let mut reactions = Reactions::new();
+        for (key, question) in &needed.questions {
+            let Some(reaction) = given.reactions.get(key) else {
+                return refused(format!("leave `{key}` open; asked are: {}", keys(needed)));
+            };
+            if let Some(objection) = question.objection(reaction) {
+                return refused(format!("cannot be used: `{key}` {objection}"));
+            }
+            if is_too_deep(reaction.content.iter().flat_map(|content| content.values())) {
+                return refused(format!("{} at `{key}`", too_deep("are")));
+            }
+            reactions.insert(key.clone(), question.with_defaults(reaction.clone()));
+        }
+        match self.oversized(id, what, given, 0) {
+            Some(refusal) => Err(refusal),
+            None => Ok(InputGiven { reactions, by: given.by.clone(), via: given.via }),
+        }
+    }
+
+    /// The refusal of what is larger than a result may be in this run, and so much more.
+    fn oversized(&self, id: &CallId, what: &str, given: &impl Serialize, more: usize) -> Option<Refusal> {
+        let most = self.started.spec.limits.result_bytes().saturating_add(more);
+        let problems =
+            || format!("cannot be used: more than {most} bytes; say it with less, or raise `max_result_bytes`");
+        (size(given) > most).then(|| invalid(id, what, problems()))
+    }
+}
+
+/// A result that no journal could give back.
+pub(super) fn unusable_result(id: &CallId, outcome: &Outcome) -> Option<Refusal> {
+    let Outcome::Returned(ToolOutput { structured: Some(value), .. }) = outcome else { return None };
+    json::is_deeper_than(value, json::MAX_DEPTH).then(|| invalid(id, "the result", too_deep("is")))
+}
+
+/// A reach that a single call, or a denial, cannot have.
+fn unusable_reach(id: &CallId, decision: &Decision) -> Option<Refusal> {
+    let has_reach = decision.expires_at.is_some() || decision.covers != Default::default();
+    let problems = match decision.answer {
+        Answer::Deny if decision.scope != Scope::Once || has_reach => {
+            "makes no sense with a denial; a denial is of one call"
+        }
+        Answer::Approve if decision.scope == Scope::Once && has_reach => {
+            "is this call alone; an expiry, and what is covered, are for `session` and `always`"
+        }
+        Answer::Approve | Answer::Deny => return None,
+    };
+    Some(invalid(id, "the scope", problems.to_owned()))
+}
+
+fn invalid(id: &CallId, what: &str, problems: String) -> Refusal {
+    Refusal::Invalid { call_id: id.clone(), what: what.to_owned(), problems }
+}
+
+/// Whether an object with these members is nested deeper than a journal can give back.
+fn is_too_deep<'a>(mut members: impl Iterator<Item = &'a serde_json::Value>) -> bool {
+    members.any(|member| json::is_deeper_than(member, json::MAX_DEPTH - 1))
+}
+
+fn too_deep(is: &str) -> String {
+    format!("{is} nested deeper than {} levels", json::MAX_DEPTH)
+}
+
+/// How many bytes it takes in a journal.
+fn size(given: &impl Serialize) -> usize {
+    serde_json::to_vec(given).map_or(usize::MAX, |text| text.len())
+}
+
+fn keys(needed: &InputNeeded) -> String {
+    needed.questions.keys().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ")
+}
