@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use toolgate::core::id::CallId;
-use toolgate::core::run::{Answer, Binding, CallVerdict, Event, InDoubt, Limits, PolicyMark, Right, Spec, Step};
+use toolgate::core::run::{
+    Answer, Binding, CallVerdict, Event, InDoubt, Limits, PolicyMark, Right, Run, Spec, Step,
+};
 use toolgate::core::tool::Origin;
 
 use crate::fixtures::{call, spec};
@@ -124,4 +126,66 @@ fn a_call_that_is_in_doubt_twice_is_asked_about_in_two_questions() {
     }
     let different: BTreeSet<&String> = seen.iter().collect();
     assert_eq!(different.len(), seen.len(), "{seen:?}");
+}
+
+/// The calls that a reader of the journal, who knows nothing of the fold, would find to go on as soon as anybody drives the
+/// run, because a person said so.
+fn standing_consents(journal: &[Event]) -> BTreeSet<CallId> {
+    let mut standing = BTreeSet::new();
+    for event in journal {
+        match event {
+            Event::ApprovalDecided { call, decision } if decision.answer == Answer::Approve => {
+                standing.insert(call.clone());
+            }
+            Event::InputGiven { call, .. } => drop(standing.insert(call.clone())),
+            Event::CallsStarted { calls } => standing.retain(|call| !calls.contains(call)),
+            Event::CallChecked { call, .. }
+            | Event::CallDrifted { call, .. }
+            | Event::Expired { call }
+            | Event::QuestionAnswered { call, .. }
+            | Event::CallCompleted { call, .. } => drop(standing.remove(call)),
+            Event::Ended { .. } => standing.clear(),
+            _ => {}
+        }
+    }
+    standing
+}
+
+/// What happened, as opposed to what was said.
+fn deeds(journal: &[Event]) -> Vec<&Event> {
+    let is_said = |event: &&Event| {
+        matches!(event, Event::ApprovalDecided { .. } | Event::InputGiven { .. } | Event::Extended { .. })
+    };
+    journal.iter().filter(|event| !is_said(event)).collect()
+}
+
+/// Wherever a run is forked: no consent stands in the copy that the source has used or could still use, and what was used
+/// is used in the copy, too.
+fn no_fork_uses_a_consent_of_its_source(journal: &[Event]) -> Result<(), TestCaseError> {
+    for at in 1..=journal.len() {
+        let source = &journal[..at];
+        let copy = Run::forked(source.to_vec()).unwrap();
+        prop_assert_eq!(standing_consents(&copy), BTreeSet::new(), "in a copy of {} facts", at);
+        prop_assert_eq!(deeds(&copy), deeds(source));
+        let lost = source.len() - copy.len();
+        prop_assert!(standing_consents(source).len() <= lost, "what stands is not copied");
+        prop_assert_eq!(lost == 0, standing_consents(source).is_empty(), "and nothing else is left out");
+        let (run, forked) = (Run::replay(source).unwrap().unwrap(), Run::replay(&copy).unwrap().unwrap());
+        prop_assert_eq!(forked.transcript(), run.transcript());
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(strictly())]
+
+    #[test]
+    fn no_fork_has_a_consent_that_its_source_used_or_could_still_use(tape in tapes()) {
+        no_fork_uses_a_consent_of_its_source(&journey(tape))?;
+    }
+
+    #[test]
+    fn no_fork_of_any_journal_that_is_admitted_has_one_either(tape in tapes()) {
+        no_fork_uses_a_consent_of_its_source(&wild_journey(tape))?;
+    }
 }

@@ -11,6 +11,7 @@ mod drift;
 mod ending;
 mod event;
 mod fold;
+mod fork;
 mod impossible;
 mod input;
 pub mod labels;
@@ -21,8 +22,8 @@ mod spec;
 mod state;
 mod tasks;
 mod turn;
-
 mod unusable;
+
 pub use approval::{Answer, Binding, Channel, Coverage, Decision, Granted, PolicyMark, Scope};
 pub use chain::Candidate;
 pub use deadline::Term;

@@ -42,7 +42,7 @@ pub enum Trigger {
     Fork {
         /// The other run.
         run: RunId,
-        /// How many of its events were copied.
+        /// How many events were copied: the other run's up to a position, but for consents that were not used there yet.
         at: u64,
     },
 }

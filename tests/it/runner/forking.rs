@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolgate::core::chat::Message;
-use toolgate::core::policy::Verdict;
-use toolgate::core::run::Status;
-use toolgate::runner::RunnerError;
+use toolgate::core::policy::{Policy, Verdict};
+use toolgate::core::run::{Debt, InputGiven, Status};
+use toolgate::core::tool::{CallReply, InputNeeded, Outcome, Question, Reaction, ToolOutput};
+use toolgate::runner::{Report, Resume, RunnerError};
 
-use super::world::{Kept, answer_to, decisions, given_an_agent, on_every_store, results, said, say, yes};
+use super::world::{
+    Given, Kept, World, answer_to, decisions, given_an_agent, on_every_store, partly, results, said, say, yes,
+};
 
 on_every_store! {
     async fn a_fork_at_the_end_goes_on_with_a_new_message_and_leaves_its_source_alone(kept: Kept) {
@@ -100,4 +103,99 @@ async fn a_yes_that_was_not_spent_yet_is_not_spent_by_a_fork() {
 
     assert_eq!((fork.status, fork.pending.len()), (Status::Pending, 1));
     assert_eq!(world.servers.calls(), ["call_1_1"]);
+}
+
+/// A server's note and the application's refund in one turn, both of which somebody is asked about.
+fn a_note_and_a_refund() -> Given {
+    given_an_agent()
+        .with_tools("files", &["note"])
+        .with_external(json!({"name": "refund", "deadline_s": 60}))
+        .that(|agent| agent.policy = Policy::ask_always().into())
+        .whose_model_says(
+            json!([{"calls": [{"name": "mcp_files_note"}, {"name": "ext_refund"}]}, say("Done."), say("More.")]),
+        )
+}
+
+async fn fork(world: &World, source: &Report, at: Option<u64>) -> Report {
+    world.runner.fork(&source.run_id, at, None).await.unwrap().rest().await.unwrap()
+}
+
+fn owed(report: &Report) -> Vec<(&str, &str)> {
+    report.pending.iter().map(|debt| (debt.kind(), debt.call_id().as_str())).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_yes_that_was_spent_stays_spent_in_a_fork_and_only_the_other_one_is_asked_for_again() {
+    let world = a_note_and_a_refund().ready().await;
+    let run = world.run().await.run_id;
+    let source = world.resume(&run, decisions([("call_1_1", yes()), ("call_1_2", yes())])).await.unwrap();
+    assert_eq!(owed(&source), [("external_result", "call_1_2")]);
+
+    let copy = fork(&world, &source, None).await;
+
+    assert_eq!((owed(&copy), answer_to(&copy, "call_1_1")), (vec![("approval", "call_1_2")], "note done".into()));
+    let approved = world.resume(&copy.run_id, decisions([("call_1_2", yes())])).await.unwrap();
+    assert_eq!(owed(&approved), [("external_result", "call_1_2")]);
+    let done = world.resume(&copy.run_id, results([("call_1_2", json!("refunded"))])).await.unwrap();
+    assert_eq!((done.status, world.servers.calls()), (Status::Completed, vec!["call_1_1".to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn wherever_a_run_is_forked_nothing_runs_on_the_strength_of_what_was_said_to_it() {
+    let world = a_note_and_a_refund().ready().await;
+    let waiting = world.run().await;
+    for call in ["call_1_1", "call_1_2"] {
+        world.resume(&waiting.run_id, partly(decisions([(call, yes())]))).await.unwrap();
+    }
+    let source = world.resume(&waiting.run_id, results([("call_1_2", json!("refunded"))])).await.unwrap();
+    assert_eq!(world.servers.calls(), ["call_1_1"]);
+
+    for at in 1..source.version {
+        let copy = fork(&world, &source, Some(at)).await;
+        let refunds = owed(&copy).contains(&("external_result", "call_1_2"));
+        assert!(!refunds, "a fork at {at} has the application refund a second time");
+    }
+
+    assert_eq!(world.servers.calls(), ["call_1_1"], "no fork made the note once more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_that_came_to_nothing_takes_nothing_from_a_fork() {
+    let world = a_note_and_a_refund().ready().await;
+    let run = world.run().await.run_id;
+    world.resume(&run, decisions([("call_1_1", yes()), ("call_1_2", yes())])).await.unwrap();
+    tokio::time::advance(Duration::from_secs(61)).await;
+    let source = world.resume(&run, Resume::default()).await.unwrap();
+    assert!(answer_to(&source, "call_1_2").contains("no result in time"));
+
+    let message = Some(Message::user("And?"));
+    let copy = world.runner.fork(&run, None, message).await.unwrap().rest().await.unwrap();
+
+    let (past, copied) = (world.journal(&run).await, world.journal(&copy.run_id).await);
+    assert_eq!(copied[..past.len() - 1], past[..past.len() - 1], "all but the ending");
+    assert_eq!((copy.status, world.servers.calls()), (Status::Completed, vec!["call_1_1".to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_that_a_server_was_not_sent_yet_are_asked_for_again_by_a_fork() {
+    let form = Question::Form { message: "Which size?".into(), schema: json!({"type": "object"}) };
+    let questions = [("size".to_owned(), form)].into();
+    let asks = CallReply::NeedsInput(InputNeeded { questions, state: None, task: None, restarts: false });
+    let world = given_an_agent()
+        .with_tools("shop", &["buy"])
+        .where_servers(|servers| servers.reply("buy", [asks, Outcome::Returned(ToolOutput::text("bought")).into()]))
+        .whose_model_says(json!([{"calls": [{"name": "mcp_shop_buy"}]}, say("Done.")]))
+        .ready()
+        .await;
+    let run = world.run().await.run_id;
+    let reactions = [("size".to_owned(), Reaction::decline())].into();
+    let given = InputGiven { reactions, by: "ann".into(), via: Default::default() };
+    let answers = Resume { inputs: vec![("call_1_1".into(), given)], ..Resume::default() };
+    let source = world.resume(&run, answers).await.unwrap();
+    let given = world.journal(&run).await.iter().position(|fact| *fact == "tool.input.given").unwrap() as u64;
+
+    let copy = fork(&world, &source, Some(given + 1)).await;
+
+    assert!(matches!(&copy.pending[..], [Debt::Input { .. }]), "{:?}", copy.pending);
+    assert_eq!(world.servers.calls(), ["call_1_1", "call_1_1"], "asked and answered, in the source alone");
 }
