@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 
 use super::driving::{Driven, Rest, Seat};
-use super::given::{gives, grants, require_servers};
+use super::given::{Given, gives, require_servers};
 use super::watch::Hub;
 use super::{AgentRunner, Report, Request, RunnerError, Watch};
 use crate::core::blob::BlobHandle;
@@ -17,7 +17,7 @@ use crate::core::id::{CallId, RunId, SessionId};
 use crate::core::run::{Event, Input, Recorded, Resume, Started, Status, Trigger};
 use crate::core::trace::Trace;
 use crate::driver::{Agent, DriveError, Driver, Journal, Progress};
-use crate::ports::{Claim, Grant};
+use crate::ports::Claim;
 
 /// How many runs are claimed together after a crash.
 const RECOVERED_AT_ONCE: usize = 64;
@@ -85,12 +85,7 @@ impl AgentRunner {
         loop {
             let (mut journal, history) = self.open_in_time(run).await?;
             let agent = self.agent(&journal.run().started().spec.agent)?;
-            if let Input::Resume(resume) = &input {
-                self.check(&journal, resume).await?;
-            }
-            let (input, wholes) = self.fit(&journal, &input);
-            let events = self.received(run, journal.run(), &input)?;
-            let grants = grants(&journal, &events, self.inner.ports.clock.now());
+            let Given { events, wholes, grants } = self.examined(&journal, &input).await?;
             let waits = !journal.run().pending().is_empty() || journal.run().ending().is_some();
             // What is given or to be done does not wait for servers that may not answer: they are asked afterwards.
             if known.is_none() && events.is_empty() && waits {
@@ -106,7 +101,7 @@ impl AgentRunner {
             self.keep(run, wholes).await?;
             let seat = match self.sit(run)? {
                 Ok(seat) => seat,
-                Err(driven) => match self.leave_to(Some(&driven), run, &input, &grants).await? {
+                Err(driven) => match self.leave_to(Some(&driven), run, &input).await? {
                     Some(execution) => return Ok(execution),
                     None => {
                         // It is being laid down, asks about its tasks, or is being taken up by somebody who was quicker.
@@ -126,7 +121,7 @@ impl AgentRunner {
                 Err(DriveError::Owned(node)) if !gives(&input) => {
                     return Err(RunnerError::DrivenElsewhere { run: run.clone(), node });
                 }
-                Err(DriveError::Owned(_)) => match self.leave_to(None, run, &input, &grants).await? {
+                Err(DriveError::Owned(_)) => match self.leave_to(None, run, &input).await? {
                     Some(execution) => return Ok(execution),
                     None => continue,
                 },
@@ -145,12 +140,11 @@ impl AgentRunner {
         driven: Option<&Driven>,
         run: &RunId,
         input: &Input,
-        grants: &[Grant],
     ) -> Result<Option<Execution>, RunnerError> {
-        if self.hand_in(run, input, driven.is_some()).await?.is_none() {
+        // What is written to a run that rests would wait for ever.
+        if self.hand_in(run, input, |run| run.status() == Status::Running).await?.is_none() {
             return Ok(None);
         }
-        self.remember(grants).await;
         Ok(Some(match driven {
             Some(driven) => self.join(run, driven),
             None => self.follow_elsewhere(run),
@@ -219,25 +213,6 @@ impl AgentRunner {
 
     fn sit(&self, run: &RunId) -> Result<Result<Seat, Driven>, RunnerError> {
         if self.inner.tasks.is_closed() { Err(RunnerError::Closed) } else { Ok(self.inner.sit(run)) }
-    }
-
-    /// Writes the input for a run that somebody else is driving. `None` if nobody is: what is written to a run that
-    /// rests would wait for ever.
-    async fn hand_in(&self, run: &RunId, input: &Input, driven_here: bool) -> Result<Option<Journal>, RunnerError> {
-        loop {
-            let mut journal = self.open_in_time(run).await?.0;
-            let events = self.received(run, journal.run(), input)?;
-            if journal.run().status() != Status::Running {
-                return Ok(None);
-            }
-            if driven_here {
-                journal.mute();
-            }
-            journal.stage_all(events)?;
-            if journal.post().await? == Progress::Committed {
-                return Ok(Some(journal));
-            }
-        }
     }
 
     /// An execution that is under way already.

@@ -13,7 +13,29 @@ use crate::core::tool::{Action, Arguments, Outcome, Problem, Question, summary};
 use crate::driver::{Agent, DriveError, Journal};
 use crate::ports::{BlobError, Grant, InputFindings, StoreError};
 
+/// What an input comes to for a run as its journal is. Whoever finds that the journal has become longer looks at the input
+/// again: what fitted one definition of a tool need not fit another.
+pub(super) struct Given {
+    /// The facts.
+    pub(super) events: Vec<Event>,
+    /// What has to be kept before they are written.
+    pub(super) wholes: Vec<Whole>,
+    /// The standing approvals they leave behind.
+    pub(super) grants: Vec<Grant>,
+}
+
 impl AgentRunner {
+    /// Looks at everything about an input that can be looked at before it is written.
+    pub(super) async fn examined(&self, journal: &Journal, input: &Input) -> Result<Given, RunnerError> {
+        if let Input::Resume(resume) = input {
+            self.check(journal, resume).await?;
+        }
+        let (input, wholes) = self.fit(journal, input);
+        let events = self.received(journal.id(), journal.run(), &input)?;
+        let grants = grants(journal, &events, self.inner.ports.clock.now());
+        Ok(Given { events, wholes, grants })
+    }
+
     /// Results have to fit their tool's result schema, edited arguments the tool's input schema, answers to a server the
     /// schema of its form.
     pub(super) async fn check(&self, journal: &Journal, resume: &Resume) -> Result<(), RunnerError> {
@@ -166,7 +188,7 @@ fn bound(id: &RunId, run: &Run, input: &Input) -> Result<Input, Vec<Refusal>> {
 }
 
 /// The standing approvals that decisions with a wider scope leave behind.
-pub(super) fn grants(journal: &Journal, events: &[Event], now: Timestamp) -> Vec<Grant> {
+fn grants(journal: &Journal, events: &[Event], now: Timestamp) -> Vec<Grant> {
     let (id, run) = (journal.id(), journal.run());
     let decided = events.iter().filter_map(|event| {
         let Event::ApprovalDecided { call, decision } = event else { return None };

@@ -1,28 +1,40 @@
-//! Answers that are written down by somebody who does not drive the run.
+//! What is given to a run by somebody who does not drive it.
 
-use super::given::grants;
 use super::{AgentRunner, Report, RunnerError};
 use crate::core::id::RunId;
-use crate::core::run::{Input, Resume};
-use crate::driver::Progress;
+use crate::core::run::{Input, Resume, Run};
+use crate::driver::{Journal, Progress};
 
 impl AgentRunner {
     /// Gives a run what it is owed and leaves driving it to others: to the process that drives it now, or else to whoever
     /// recovers runs that nobody drives. Checked and bound like everything that is given to
     /// [`resume`](AgentRunner::resume).
     pub async fn record(&self, run: &RunId, resume: Resume) -> Result<Report, RunnerError> {
+        let written = self.hand_in(run, &Input::Resume(resume), |_| true).await?;
+        let journal = written.ok_or_else(|| RunnerError::Lost(run.clone()))?;
+        Ok(Report::of(run.clone(), journal.run()))
+    }
+
+    /// Writes an input without driving the run, checked against the very journal that takes it. `None`, and nothing is
+    /// written, if the run is not one that is `meant`.
+    pub(super) async fn hand_in(
+        &self,
+        run: &RunId,
+        input: &Input,
+        meant: fn(&Run) -> bool,
+    ) -> Result<Option<Journal>, RunnerError> {
         loop {
             let mut journal = self.open_in_time(run).await?.0;
-            self.check(&journal, &resume).await?;
-            let (input, wholes) = self.fit(&journal, &Input::Resume(resume.clone()));
-            let events = self.received(run, journal.run(), &input)?;
-            let grants = grants(&journal, &events, self.inner.ports.clock.now());
-            self.keep(run, wholes).await?;
-            if self.write_beside(&mut journal, events).await? == Progress::CaughtUp {
+            let given = self.examined(&journal, input).await?;
+            if !meant(journal.run()) {
+                return Ok(None);
+            }
+            self.keep(run, given.wholes).await?;
+            if self.write_beside(&mut journal, given.events).await? == Progress::CaughtUp {
                 continue;
             }
-            self.remember(&grants).await;
-            return Ok(Report::of(run.clone(), journal.run()));
+            self.remember(&given.grants).await;
+            return Ok(Some(journal));
         }
     }
 }
