@@ -157,10 +157,15 @@ impl AgentRunner {
         let mut journal = Journal::handed_over(run, history, stored, ports.store.clone(), ports.clock.clone())?;
         let agent = self.agent(&journal.run().started().spec.agent)?;
         require_servers(&journal, &agent, &self.inner.injections.of(run))?;
-        let given = bound(resume, claims, claims.length);
+        // What time has come to say of the run is not in the envelope, and is written by whoever takes the run up.
+        let mut by_now = journal.run().clone();
+        for late in journal.late() {
+            by_now.apply(&late).map_err(|reason| DriveError::Corrupt { run: run.clone(), reason })?;
+        }
+        let given = bound(resume, claims, by_now.length());
         self.check(&journal, &given).await?;
         let (input, _) = self.fit(&journal, &Input::Resume(given));
-        self.received(run, journal.run(), &input)?;
+        self.received(run, &by_now, &input)?;
         if let Some(blobs) = &ports.blobs {
             for blob in content.blobs()? {
                 blobs.put(run, blob).await.map_err(|error| DriveError::from(unavailable(error)))?;
