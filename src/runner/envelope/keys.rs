@@ -24,6 +24,9 @@ pub const DEFAULT_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 /// The longest id a key may have.
 const LONGEST_ID: usize = 64;
 
+/// The bytes of a key, private or public, without a form around it.
+const RAW_KEY_BYTES: usize = 32;
+
 /// What stands before the 32 bytes of a public Ed25519 key in its DER form (RFC 8410).
 const PUBLIC_KEY_PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
@@ -68,10 +71,16 @@ pub enum KeyError {
     Short,
     /// It is no Ed25519 key.
     #[error(
-        "this is no Ed25519 key; give PEM as `openssl genpkey -algorithm ed25519` prints it, its public half, or 32 bytes in \
-         base64"
+        "this is no Ed25519 key; give it as `openssl genpkey -algorithm ed25519` prints it, or its public half as \
+         `openssl pkey -pubout` does"
     )]
     NotEd25519,
+    /// It may be a private key or a public one: a public key that is taken for a private one signs with what everybody knows.
+    #[error(
+        "32 bytes do not say whether they are a private or a public key; give PEM or DER, which do: as `openssl genpkey \
+         -algorithm ed25519` prints a private key, and `openssl pkey -pubout` its public half"
+    )]
+    Ambiguous,
 }
 
 impl EnvelopeKeys {
@@ -130,17 +139,15 @@ impl EnvelopeKey {
         Ok(Self { signing: Signing::Hmac(Box::new(signing.into())), seal: root })
     }
 
-    /// An Ed25519 key, private or public, and the secret that hides what the signed content is: PEM, DER in base64, or
-    /// the 32 bytes of a private key in base64.
+    /// An Ed25519 key, private (PKCS #8) or public (SPKI), in PEM or in DER as base64, and the secret that hides what the
+    /// signed content is.
     pub fn ed25519(key: &str, seal: &[u8]) -> Result<Self, KeyError> {
         let lines = key.lines().map(str::trim).filter(|line| !line.starts_with("-----"));
         let bytes = STANDARD.decode(lines.collect::<String>()).map_err(|_| KeyError::NotEd25519)?;
         let public = bytes.strip_prefix(&PUBLIC_KEY_PREFIX).map(<[u8; 32]>::try_from);
         let signing = match (public, bytes.len()) {
             (Some(public), _) => Signing::Ed25519Public(public.map_err(|_| KeyError::NotEd25519)?),
-            (None, 32) => {
-                Signing::Ed25519(Ed25519KeyPair::from_seed_unchecked(&bytes).map_err(|_| KeyError::NotEd25519)?)
-            }
+            (None, RAW_KEY_BYTES) => return Err(KeyError::Ambiguous),
             (None, _) => {
                 let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&bytes).map_err(|_| KeyError::NotEd25519)?;
                 Signing::Ed25519(pair)

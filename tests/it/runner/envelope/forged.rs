@@ -260,3 +260,9 @@ fn keys_that_cannot_be_used_are_told_by_what_is_wrong_with_them_and_never_shown(
     let shown = format!("{:?} {:?}", keys(&["k1"]), ed25519(PRIVATE));
     assert!(shown.contains("Hmac(…)") && !shown.contains("secret"), "{shown}");
 }
+    // Nothing but the key itself, once the private one and once the public one.
+    for bare in ["0iEXyvJ3ud5vvnEyN7UCWe7BUyOdywWTRQxwJ1IeKp4=", "FdXpkNon6S3+9VyyTiNmt7SSU+VDRNzOX0XoEm2urHc="] {
+        let refused = EnvelopeKey::ed25519(bare, long).unwrap_err();
+        assert_eq!(refused, KeyError::Ambiguous);
+        assert!(refused.to_string().contains("openssl genpkey -algorithm ed25519"), "{refused}");
+    }
