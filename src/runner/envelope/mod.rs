@@ -5,6 +5,7 @@
 mod content;
 mod error;
 mod keys;
+mod once;
 mod passing;
 mod token;
 
@@ -12,11 +13,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
 pub use error::EnvelopeError;
 pub use keys::{DEFAULT_LIFETIME, EnvelopeKey, EnvelopeKeys, KeyError, LEAST_SECRET_BYTES};
 pub use token::{Claims, MOST_TOKEN_BYTES};
+
+use once::Once;
 
 use crate::core::chat::Message;
 use crate::core::id::RunId;
@@ -28,7 +31,7 @@ pub const MOST_ENVELOPE_BYTES: usize = 2 * MOST_TOKEN_BYTES;
 
 /// A pending run in the hands of its caller. It is given back exactly as it was; answers go beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Value")]
+#[serde(try_from = "Once")]
 pub struct Envelope {
     /// The run.
     pub run_id: RunId,
@@ -50,7 +53,7 @@ impl Envelope {
         if text.len() > MOST_ENVELOPE_BYTES {
             return Err(EnvelopeError::Oversized { most: MOST_ENVELOPE_BYTES });
         }
-        let value: Value = serde_json::from_slice(text).map_err(|_| EnvelopeError::Malformed)?;
+        let value: Once = serde_json::from_slice(text).map_err(|_| EnvelopeError::Malformed)?;
         Self::try_from(value)
     }
 
@@ -101,10 +104,10 @@ struct Members {
 }
 
 /// What we would not read must not be there: a person may have been shown it.
-impl TryFrom<Value> for Envelope {
+impl TryFrom<Once> for Envelope {
     type Error = EnvelopeError;
 
-    fn try_from(value: Value) -> Result<Self, EnvelopeError> {
+    fn try_from(Once(value): Once) -> Result<Self, EnvelopeError> {
         let members = Members::deserialize(&value).map_err(|_| EnvelopeError::Malformed)?;
         let Members { run_id, messages, pending, tool_interactions, token, expires_at } = members;
         let envelope = Self { run_id, messages, pending, tool_interactions, token, expires_at };

@@ -235,6 +235,22 @@ async fn one_whose_run_has_another_past_where_it_is_given_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn one_in_which_a_member_stands_twice_even_if_the_last_one_is_genuine() {
+    let (_world, _node, envelope) = handed_out().await;
+    let text = serde_json::to_string(&envelope).unwrap();
+    let before = [
+        ("{\"run_id\"", "{\"run_id\":\"run_of_somebody_else\",\"run_id\""),
+        ("\"arguments\":{\"path\"", "\"arguments\":{\"path\":\"harmless\",\"path\""),
+    ];
+    for (member, twice) in before {
+        let forged = text.replacen(member, twice, 1);
+        assert_ne!(forged, text, "{member}");
+        assert_eq!(Envelope::from_json(forged.as_bytes()).unwrap_err(), EnvelopeError::Malformed);
+        assert!(serde_json::from_str::<Envelope>(&forged).is_err(), "however it is read");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn any_at_a_runner_without_keys() {
     let (_world, node, envelope) = handed_out().await;
     let store = node.store.clone();
@@ -253,6 +269,12 @@ fn keys_that_cannot_be_used_are_told_by_what_is_wrong_with_them_and_never_shown(
     assert_eq!(EnvelopeKey::ed25519(PRIVATE, b"guess me").unwrap_err(), KeyError::Short);
     assert_eq!(EnvelopeKey::ed25519("", long).unwrap_err(), KeyError::NotEd25519);
     assert_eq!(EnvelopeKey::ed25519("bm90IGEga2V5", long).unwrap_err(), KeyError::NotEd25519);
+    // Nothing but the key itself, once the private one and once the public one.
+    for bare in ["0iEXyvJ3ud5vvnEyN7UCWe7BUyOdywWTRQxwJ1IeKp4=", "FdXpkNon6S3+9VyyTiNmt7SSU+VDRNzOX0XoEm2urHc="] {
+        let refused = EnvelopeKey::ed25519(bare, long).unwrap_err();
+        assert_eq!(refused, KeyError::Ambiguous);
+        assert!(refused.to_string().contains("openssl genpkey -algorithm ed25519"), "{refused}");
+    }
     let key = |id: &str| (id.to_owned(), secret("k"));
     assert_eq!(EnvelopeKeys::new("k", [key("k"), key("k")]).unwrap_err(), KeyError::Twice("k".into()));
     assert_eq!(EnvelopeKeys::new("k", [key("k.k")]).unwrap_err(), KeyError::Id("k.k".into()));
@@ -260,9 +282,3 @@ fn keys_that_cannot_be_used_are_told_by_what_is_wrong_with_them_and_never_shown(
     let shown = format!("{:?} {:?}", keys(&["k1"]), ed25519(PRIVATE));
     assert!(shown.contains("Hmac(…)") && !shown.contains("secret"), "{shown}");
 }
-    // Nothing but the key itself, once the private one and once the public one.
-    for bare in ["0iEXyvJ3ud5vvnEyN7UCWe7BUyOdywWTRQxwJ1IeKp4=", "FdXpkNon6S3+9VyyTiNmt7SSU+VDRNzOX0XoEm2urHc="] {
-        let refused = EnvelopeKey::ed25519(bare, long).unwrap_err();
-        assert_eq!(refused, KeyError::Ambiguous);
-        assert!(refused.to_string().contains("openssl genpkey -algorithm ed25519"), "{refused}");
-    }
