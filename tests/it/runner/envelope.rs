@@ -4,3 +4,4 @@ mod forged;
 mod laws;
 mod nodes;
 mod passed;
+mod put_aside;
