@@ -17,7 +17,7 @@ impl Run {
         // Whoever edits long arguments is not told to shorten them.
         let replaced = decision.edited_arguments.as_ref().and_then(|_| self.call(id)).map(|call| call.arguments());
         let given = (&decision.by, &decision.reason, &decision.edited_arguments);
-        let oversized = || self.oversized(id, "the decision", &given, replaced.map_or(0, |arguments| size(arguments)));
+        let oversized = || self.oversized(id, "the decision", &given, replaced.map_or(0, size));
         edited().or_else(oversized).or_else(|| unusable_reach(id, decision))
     }
 
