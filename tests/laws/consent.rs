@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use toolgate::core::id::CallId;
-use toolgate::core::run::{
-    Answer, Binding, CallVerdict, Event, InDoubt, Limits, PolicyMark, Right, Run, Spec, Step,
-};
+use toolgate::core::run::{Answer, Binding, CallVerdict, Event, InDoubt, Limits, PolicyMark, Right, Run, Spec, Step};
 use toolgate::core::tool::Origin;
 
 use crate::fixtures::{call, spec};
@@ -139,6 +137,8 @@ fn standing_consents(journal: &[Event]) -> BTreeSet<CallId> {
             }
             Event::InputGiven { call, .. } => drop(standing.insert(call.clone())),
             Event::CallsStarted { calls } => standing.retain(|call| !calls.contains(call)),
+            // That it still holds.
+            Event::CallChecked { verdict: CallVerdict::Run { by: Right::Person }, .. } => {}
             Event::CallChecked { call, .. }
             | Event::CallDrifted { call, .. }
             | Event::Expired { call }
@@ -154,7 +154,9 @@ fn standing_consents(journal: &[Event]) -> BTreeSet<CallId> {
 /// What happened, as opposed to what was said.
 fn deeds(journal: &[Event]) -> Vec<&Event> {
     let is_said = |event: &&Event| {
-        matches!(event, Event::ApprovalDecided { .. } | Event::InputGiven { .. } | Event::Extended { .. })
+        let still_holds = matches!(event, Event::CallChecked { verdict: CallVerdict::Run { by: Right::Person }, .. });
+        still_holds
+            || matches!(event, Event::ApprovalDecided { .. } | Event::InputGiven { .. } | Event::Extended { .. })
     };
     journal.iter().filter(|event| !is_said(event)).collect()
 }

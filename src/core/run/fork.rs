@@ -6,7 +6,7 @@
 
 use super::state::Phase;
 use super::turn::{Call, CallState};
-use super::{Clearance, Event, Impossible, Run};
+use super::{CallVerdict, Clearance, Event, Impossible, Right, Run};
 use crate::core::id::CallId;
 
 impl Run {
@@ -31,9 +31,10 @@ impl Run {
 
 impl Call {
     fn rests_on_unused_consent(&self) -> bool {
-        let is_approved = matches!(self.clearance, Some(Clearance::Person { .. }));
+        let by_a_person = matches!(self.clearance, Some(Clearance::Person { .. }));
         // What was sent, and is to be sent once more, was answered for its server or approved in spite of a doubt.
-        self.state == CallState::Cleared && (is_approved || self.sent)
+        let goes_on = self.state == CallState::Cleared && (by_a_person || self.sent);
+        goes_on || self.is_approved()
     }
 }
 
@@ -64,7 +65,13 @@ fn consent(event: &Event) -> Option<&CallId> {
     }
 }
 
-/// The call of a consent, or of what can follow one that is not used yet: more time for whoever is to run the call.
+/// The call of a consent, or of what can follow one that is not used yet: that it still holds, and more time for whoever is
+/// to run the call.
 fn depends_on_consent(event: &Event) -> Option<&CallId> {
-    if let Event::Extended { call, .. } = event { Some(call) } else { consent(event) }
+    if let Event::CallChecked { call, verdict: CallVerdict::Run { by: Right::Person } } | Event::Extended { call, .. } =
+        event
+    {
+        return Some(call);
+    }
+    consent(event)
 }
