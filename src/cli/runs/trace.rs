@@ -12,8 +12,7 @@ use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::view::{Look, Waterfall};
 use crate::core::id::RunId;
-use crate::core::run::{Event, Recorded, Started};
-use crate::core::trace::Trace;
+use crate::core::run::{Event, Recorded};
 use crate::telemetry::spans::{Span, SpanContent, project};
 
 /// Show the spans of a run as a waterfall, without any collector
@@ -59,17 +58,13 @@ fn spans(app: &App, run: &RunId, journal: Vec<Recorded>, content: SpanContent) -
     project(run, &journal, content, identities(&app.models))
 }
 
-fn recorded_as_sampled(recorded: Recorded) -> Recorded {
-    let sampled = |trace: &Trace| Trace { sampled: true, ..trace.clone() };
-    let event = match recorded.event {
-        Event::Started(started) => {
-            let trace = sampled(&started.trace);
-            Event::Started(Arc::new(Started { trace, ..Started::clone(&started) }))
-        }
-        Event::Resumed { trace } => Event::Resumed { trace: sampled(&trace) },
-        // Only the two that begin an execution know its trace.
-        #[expect(clippy::wildcard_enum_match_arm, reason = "see above")]
-        other => other,
-    };
-    Recorded { event, ..recorded }
+/// Only the two facts that begin an execution know its trace.
+fn recorded_as_sampled(mut recorded: Recorded) -> Recorded {
+    if let Event::Started(started) = &mut recorded.event {
+        Arc::make_mut(started).trace.sampled = true;
+    }
+    if let Event::Resumed { trace } = &mut recorded.event {
+        trace.sampled = true;
+    }
+    recorded
 }
