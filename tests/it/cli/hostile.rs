@@ -40,7 +40,10 @@ fn desk() -> Desk {
     let desk = Desk::playing(&turns());
     let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
     let policy = "    policy: accept-edits\n";
-    desk.write("toolgate.yaml", &config.replace(policy, &format!("{policy}    ask_human: true\n")));
+    desk.write(
+        "toolgate.yaml",
+        &config.replace(policy, "    policy: { default: ask, within_s: 3600, rules: [] }\n    ask_human: true\n"),
+    );
     desk
 }
 
@@ -81,6 +84,8 @@ fn no_command_prints_what_a_terminal_would_obey() {
         &["runs", "show", "last", "--json"],
         &["runs", "explain", "last"],
         &["runs", "explain", "last", "--json"],
+        &["runs", "trace", "last"],
+        &["runs", "trace", "last", "--json"],
         &["runs", "events", "last"],
         &["runs", "events", "last", "--json"],
         &["runs", "export", "last"],
