@@ -53,6 +53,8 @@ impl Driver<'_> {
         let deadline = self.time_left(journal);
         let outgoing = |id| outgoing(journal.run(), id, deadline, again.contains(id));
         let outgoing: Vec<Outgoing> = calls.iter().filter_map(outgoing).collect();
+        let leaves = outgoing.iter().filter(|call| objection(&call.tool, &live).is_none());
+        self.remember(&self.begun(journal, leaves.map(|call| &call.id))).await;
         let run = journal.id().clone();
         let mut flight: FuturesUnordered<_> =
             outgoing.into_iter().map(|call| make(self.ports, &run, &live, call)).collect();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::calls::not_sent;
-use super::{DriveError, Driver, Journal};
+use super::{DriveError, Driver, Journal, Progress};
 use crate::core::id::{CallId, GrantId};
 use crate::core::json;
 use crate::core::policy::{Judgement, Subject, Verdict};
@@ -17,6 +17,7 @@ use crate::ports::InputFindings;
 
 impl Driver<'_> {
     pub(super) async fn check_calls(&self, journal: &mut Journal, calls: &[CallId]) -> Result<(), DriveError> {
+        let mut begun = Vec::new();
         for id in calls {
             let Some(call) = journal.run().call(id) else { continue };
             let Some(tool) = call.tool.clone() else { continue };
@@ -24,7 +25,14 @@ impl Driver<'_> {
                 true => self.check_approved(journal.run(), id, &tool).await,
                 false => self.check_call(journal.run(), id, call, &tool).await,
             };
+            if matches!(event, Event::CallChecked { verdict: CallVerdict::Run { by: Right::Person }, .. }) {
+                begun.extend(self.begun(journal, [id]));
+            }
             journal.stage(event)?;
+        }
+        // What stands is remembered when that its call is handed over can no longer be overtaken.
+        if !begun.is_empty() && journal.commit().await? == Progress::Committed {
+            self.remember(&begun).await;
         }
         Ok(())
     }

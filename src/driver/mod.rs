@@ -18,6 +18,7 @@ mod model;
 mod output;
 mod results;
 mod shown;
+mod standing;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

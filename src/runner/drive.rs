@@ -85,7 +85,7 @@ impl AgentRunner {
         loop {
             let (mut journal, history) = self.open_in_time(run).await?;
             let agent = self.agent(&journal.run().started().spec.agent)?;
-            let Given { events, wholes, grants } = self.examined(&journal, &input).await?;
+            let Given { events, wholes } = self.examined(&journal, &input).await?;
             let waits = !journal.run().pending().is_empty() || journal.run().ending().is_some();
             // What is given or to be done does not wait for servers that may not answer: they are asked afterwards.
             if known.is_none() && events.is_empty() && waits {
@@ -127,7 +127,6 @@ impl AgentRunner {
                 },
                 Err(error) => return Err(error.into()),
             }
-            self.remember(&grants).await;
             let tasks = journal.run().tasks().filter(|_| known.is_none());
             let unheard = tasks.map(|(call, ..)| call.clone()).collect();
             return Ok(self.spawn(seat, journal, agent, updates, unheard));

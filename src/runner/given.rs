@@ -1,17 +1,13 @@
 //! What is looked at before a run takes what it is given, and what is kept of it beside the run.
 
-use jiff::Timestamp;
-use serde_json::json;
-
 use super::injected::Injected;
 use super::{AgentRunner, RunnerError};
 use crate::core::id::{CallId, RunId, ServerId};
-use crate::core::json;
-use crate::core::run::{Answer, CallState, Coverage, Event, Input, Refusal, Resume, Run, Scope};
+use crate::core::run::{CallState, Event, Input, Refusal, Resume, Run};
 use crate::core::tool::result::{Whole, bounded, bounded_message};
-use crate::core::tool::{Action, Arguments, Outcome, Problem, Question, summary};
+use crate::core::tool::{Action, Arguments, Outcome, Problem, Question};
 use crate::driver::{Agent, DriveError, Journal};
-use crate::ports::{BlobError, Grant, InputFindings, StoreError};
+use crate::ports::{BlobError, InputFindings, StoreError};
 
 /// What an input comes to for a run as its journal is. Whoever finds that the journal has become longer looks at the input
 /// again: what fitted one definition of a tool need not fit another.
@@ -20,8 +16,6 @@ pub(super) struct Given {
     pub(super) events: Vec<Event>,
     /// What has to be kept before they are written.
     pub(super) wholes: Vec<Whole>,
-    /// The standing approvals they leave behind.
-    pub(super) grants: Vec<Grant>,
 }
 
 impl AgentRunner {
@@ -32,8 +26,7 @@ impl AgentRunner {
         }
         let (input, wholes) = self.fit(journal, input);
         let events = self.received(journal.id(), journal.run(), &input)?;
-        let grants = grants(journal, &events, self.inner.ports.clock.now());
-        Ok(Given { events, wholes, grants })
+        Ok(Given { events, wholes })
     }
 
     /// Results have to fit their tool's result schema, edited arguments the tool's input schema, answers to a server the
@@ -124,16 +117,6 @@ impl AgentRunner {
             BlobError::TooLarge { .. } => DriveError::from(StoreError::Unavailable(error.to_string())).into(),
         })
     }
-
-    /// Losing a standing approval costs a question later, and nothing else.
-    pub(super) async fn remember(&self, grants: &[Grant]) {
-        for grant in grants {
-            if let Err(error) = self.inner.ports.approvals.grant(grant).await {
-                let tool = &grant.tool;
-                tracing::warn!(%tool, %error, "a standing approval could not be kept; it will be asked for again");
-            }
-        }
-    }
 }
 
 /// A run whose servers are not configured here would go on without its tools.
@@ -185,41 +168,4 @@ fn bound(id: &RunId, run: &Run, input: &Input) -> Result<Input, Vec<Refusal>> {
         decision.binding = run.binding(call, decision.edited_arguments.as_ref()).map(Box::new);
     }
     Ok(Input::Resume(resume))
-}
-
-/// The standing approvals that decisions with a wider scope leave behind.
-fn grants(journal: &Journal, events: &[Event], now: Timestamp) -> Vec<Grant> {
-    let (id, run) = (journal.id(), journal.run());
-    let decided = events.iter().filter_map(|event| {
-        let Event::ApprovalDecided { call, decision } = event else { return None };
-        Some((call, decision))
-    });
-    let wide = decided.filter(|(_, decision)| decision.answer == Answer::Approve && decision.scope != Scope::Once);
-    wide.filter_map(|(call_id, decision)| {
-        let call = run.call(call_id)?;
-        let (tool, spec) = (call.tool.as_ref()?, &run.started().spec);
-        let arguments = decision.edited_arguments.as_ref().unwrap_or_else(|| call.arguments());
-        let given = json::hash(&json!({"run": id, "call": call_id, "definition": tool.hash, "event": call.term.event}));
-        let name = given.trim_start_matches("sha256:").chars().take(20).collect::<String>();
-        Some(Grant {
-            id: format!("grant_{name}").into(),
-            session: (decision.scope == Scope::Session).then(|| run.started().session.clone()),
-            agent: spec.agent.clone(),
-            principal: spec.principal.clone(),
-            tool: tool.name.clone(),
-            origin: tool.origin.clone(),
-            definition: tool.hash.clone(),
-            arguments: (decision.covers == Coverage::Arguments).then(|| arguments.hash()),
-            summary: summary(&tool.origin, arguments),
-            by: decision.by.clone(),
-            via: decision.via,
-            reason: decision.reason.clone(),
-            run: id.clone(),
-            call: call_id.clone(),
-            created_at: now,
-            expires_at: decision.expires_at,
-            revoked: None,
-        })
-    })
-    .collect()
 }

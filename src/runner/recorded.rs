@@ -33,7 +33,6 @@ impl AgentRunner {
             if self.write_beside(&mut journal, given.events).await? == Progress::CaughtUp {
                 continue;
             }
-            self.remember(&given.grants).await;
             return Ok(Some(journal));
         }
     }

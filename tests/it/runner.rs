@@ -25,6 +25,7 @@ mod racing;
 mod refusing;
 mod results;
 mod showing;
+mod standing;
 mod tasks;
 mod tiers;
 mod unusable;

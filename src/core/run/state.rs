@@ -240,6 +240,11 @@ impl Run {
         })
     }
 
+    /// The latest decision about a call.
+    pub fn decision(&self, id: &CallId) -> Option<&Decision> {
+        self.decisions.get(id)
+    }
+
     /// The calls that wait for a decision, those that were put to somebody up to that event, or all.
     pub fn undecided(&self, up_to: Option<u64>) -> Vec<CallId> {
         let Phase::Working { turn, .. } = &self.phase else { return Vec::new() };

@@ -1,0 +1,64 @@
+//! The standing approvals that a yes with a wider scope leaves behind. They begin when the call they were given for is
+//! let go: it was compared once more by then, and that is in the journal. A yes to a call that drifted, was refused or
+//! cancelled, or came to nothing in another way leaves nothing behind.
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::{Driver, Journal};
+use crate::core::id::{CallId, RunId};
+use crate::core::json;
+use crate::core::run::{Answer, Clearance, Coverage, Run, Scope};
+use crate::core::tool::summary;
+use crate::ports::Grant;
+
+impl Driver<'_> {
+    /// What the approvals of calls that are about to be let go come to, if they reach further than the call.
+    pub(super) fn begun<'c>(&self, journal: &Journal, calls: impl IntoIterator<Item = &'c CallId>) -> Vec<Grant> {
+        let now = self.ports.clock.now();
+        calls.into_iter().filter_map(|call| grant(journal.id(), journal.run(), call, now)).collect()
+    }
+
+    /// Losing a standing approval costs a question later, and nothing else.
+    pub(super) async fn remember(&self, grants: &[Grant]) {
+        for grant in grants {
+            if let Err(error) = self.ports.approvals.grant(grant).await {
+                let tool = &grant.tool;
+                tracing::warn!(%tool, %error, "a standing approval could not be kept; it will be asked for again");
+            }
+        }
+    }
+}
+
+/// The same decision makes the same grant: a call may be let go more than once on the strength of one.
+fn grant(id: &RunId, run: &Run, call_id: &CallId, now: Timestamp) -> Option<Grant> {
+    let call = run.call(call_id)?;
+    let by_a_person = matches!(call.clearance, Some(Clearance::Person { .. }));
+    let decision = run.decision(call_id).filter(|decision| by_a_person && decision.answer == Answer::Approve)?;
+    let is_over = decision.expires_at.is_some_and(|until| until <= now);
+    if decision.scope == Scope::Once || is_over {
+        return None;
+    }
+    let (tool, spec) = (call.tool.as_ref()?, &run.started().spec);
+    let given = json::hash(&json!({"run": id, "call": call_id, "definition": tool.hash, "event": call.term.event}));
+    let name = given.trim_start_matches("sha256:").chars().take(20).collect::<String>();
+    Some(Grant {
+        id: format!("grant_{name}").into(),
+        session: (decision.scope == Scope::Session).then(|| run.started().session.clone()),
+        agent: spec.agent.clone(),
+        principal: spec.principal.clone(),
+        tool: tool.name.clone(),
+        origin: tool.origin.clone(),
+        definition: tool.hash.clone(),
+        arguments: (decision.covers == Coverage::Arguments).then(|| call.arguments().hash()),
+        summary: summary(&tool.origin, call.arguments()),
+        by: decision.by.clone(),
+        via: decision.via,
+        reason: decision.reason.clone(),
+        run: id.clone(),
+        call: call_id.clone(),
+        created_at: now,
+        expires_at: decision.expires_at,
+        revoked: None,
+    })
+}
