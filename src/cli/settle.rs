@@ -20,8 +20,8 @@ use crate::core::blob::BlobHandle;
 use crate::core::chat::Media;
 use crate::core::error::Failure;
 use crate::core::id::{CallId, RunId, SessionId};
-use crate::core::run::{Debt, Input, Output as Answer, Recorded, Resume, Status};
-use crate::runner::{Execution, Report};
+use crate::core::run::{Debt, Input, Output as Answer, Recorded, Refusal, Resume, Status};
+use crate::runner::{Execution, Report, RunnerError};
 
 /// Where calls that go on at their servers as tasks are waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,11 @@ pub(super) async fn settle(
                 Err(error) => {
                     // What does not fit can be typed again, in view of how the run stands now.
                     out.note(format!("error: {}", block(&error.to_string())));
-                    app.runner.report(&run).await?
+                    match is_too_late(&error) {
+                        // Nobody else drives it, and nothing more is taken for what is overdue.
+                        true => follow.until_rest(go_on(app, &run).await?, out).await?,
+                        false => app.runner.report(&run).await?,
+                    }
                 }
             };
             continue;
@@ -78,6 +82,16 @@ pub(super) async fn settle(
     let media = blobs::named(app, report.output.as_ref().map_or(&[], |output| &output.media)).await;
     conclude(&report, &media, &follow.display, again, out);
     Ok(Exit::from(report.status))
+}
+
+fn is_too_late(error: &RunnerError) -> bool {
+    let RunnerError::Refused(refusals) = error else { return false };
+    refusals.iter().any(|refusal| matches!(refusal, Refusal::TooLate { .. }))
+}
+
+/// Drives the run on without giving it anything.
+async fn go_on(app: &App, run: &RunId) -> Result<Execution, CliError> {
+    Ok(app.runner.take_up(run, Input::Resume(Resume::default()), None).await?)
 }
 
 /// The person at the terminal, and what they left open: they are not asked about it again.

@@ -154,6 +154,16 @@ impl Journal {
         }
     }
 
+    /// The run as it is by now, and the facts that make it so: nothing of them is staged. It is what an input is judged by.
+    pub fn by_now(&self) -> Result<(Run, Vec<Event>), DriveError> {
+        let (mut run, late) = (self.run.clone(), self.late());
+        let now = self.clock.now();
+        for event in &late {
+            run.apply_at(event, now).map_err(|reason| DriveError::Corrupt { run: self.id.clone(), reason })?;
+        }
+        Ok((run, late))
+    }
+
     /// Until when the run is to be over, if its limits say so.
     pub fn deadline(&self) -> Option<Timestamp> {
         let deadline = Duration::from_secs(self.run.started().spec.limits.deadline_s?);

@@ -83,17 +83,21 @@ impl AgentRunner {
         trace: Option<Trace>,
     ) -> Result<Execution, RunnerError> {
         loop {
-            let (mut journal, history) = self.open_in_time(run).await?;
+            let (mut journal, history) = self.open_unless_over(run).await?;
+            let (by_now, late) = journal.by_now()?;
             let agent = self.agent(&journal.run().started().spec.agent)?;
-            let Given { events, wholes } = self.examined(&journal, &input).await?;
-            let waits = !journal.run().pending().is_empty() || journal.run().ending().is_some();
+            let Given { events, wholes } = self.examined(&journal, &by_now, &input).await?;
+            let waits = !by_now.pending().is_empty() || by_now.ending().is_some();
             // What is given or to be done does not wait for servers that may not answer: they are asked afterwards.
             if known.is_none() && events.is_empty() && waits {
                 known = Some(self.news_of_tasks(&journal, |_| true).await.events);
             }
-            let news = known.iter().flatten().filter(|event| journal.run().admit(event).is_ok());
+            let news = known.iter().flatten().filter(|event| by_now.admit(event).is_ok());
             let news: Vec<Event> = news.cloned().collect();
             if events.is_empty() && news.is_empty() && waits {
+                if !late.is_empty() && self.write_beside(&mut journal, late).await? == Progress::CaughtUp {
+                    continue;
+                }
                 self.forget_if_over(&journal);
                 return Ok(at_rest(&journal));
             }
@@ -111,6 +115,7 @@ impl AgentRunner {
                     }
                 },
             };
+            journal.stage_all(late)?;
             journal.stage(self.resumed(trace.clone()))?;
             journal.stage_all(events)?;
             journal.stage_all(news)?;

@@ -19,13 +19,19 @@ pub(super) struct Given {
 }
 
 impl AgentRunner {
-    /// Looks at everything about an input that can be looked at before it is written.
-    pub(super) async fn examined(&self, journal: &Journal, input: &Input) -> Result<Given, RunnerError> {
+    /// Looks at everything about an input that can be looked at before it is written, in view of the run as it is by now.
+    pub(super) async fn examined(&self, journal: &Journal, by_now: &Run, input: &Input) -> Result<Given, RunnerError> {
         if let Input::Resume(resume) = input {
             self.check(journal, resume).await?;
         }
-        let (input, wholes) = self.fit(journal, input);
-        let events = self.received(journal.id(), journal.run(), &input)?;
+        let (mut input, wholes) = self.fit(journal, input);
+        if let Input::Resume(Resume { expected_version: Some(version), .. }) = &mut input
+            && *version == journal.run().length()
+        {
+            // Whoever saw all there is need not have seen what time alone has come to say.
+            *version = by_now.length();
+        }
+        let events = self.received(journal.id(), by_now, &input)?;
         Ok(Given { events, wholes })
     }
 

@@ -184,20 +184,23 @@ impl AgentRunner {
     /// Writes an input into a run's journal without driving the run.
     async fn post(&self, run: &RunId, input: &Input) -> Result<Report, RunnerError> {
         loop {
-            let mut journal = self.open_in_time(run).await?.0;
-            let events = self.received(run, journal.run(), input)?;
+            let mut journal = self.open_unless_over(run).await?.0;
+            // What came too late is refused. That it was late is written by whoever drives the run on.
+            let (by_now, _) = journal.by_now()?;
+            let events = self.received(run, &by_now, input)?;
             if self.write_beside(&mut journal, events).await? == Progress::Committed {
                 return Ok(Report::of(run.clone(), journal.run()));
             }
         }
     }
 
-    /// Opens a run, and writes first what nobody was awake to write: what was not answered in time.
-    async fn open_in_time(&self, run: &RunId) -> Result<(Journal, Vec<Recorded>), RunnerError> {
+    /// Opens a run, and writes first what nobody was awake to write, if it ends the run. What else was not answered in time
+    /// needs somebody to drive the run on, and is written only by whoever does, or if the run still waits afterwards.
+    async fn open_unless_over(&self, run: &RunId) -> Result<(Journal, Vec<Recorded>), RunnerError> {
         loop {
             let (mut journal, history) = self.open(run).await?;
-            let late = journal.late();
-            if late.is_empty() {
+            let (by_now, late) = journal.by_now()?;
+            if late.is_empty() || by_now.ending().is_none() {
                 return Ok((journal, history));
             }
             self.write_beside(&mut journal, late).await?;

@@ -19,8 +19,7 @@ pub struct Overdue {
     pub run: RunId,
     /// What was not answered in time.
     pub late: Late,
-    /// The run, going on or over; or why it could not be taken up. What is late is written down in any case in which the
-    /// store can be.
+    /// The run, going on or over; or why it could not be taken up. It is overdue still, then, and found by the next sweep.
     pub taken: Result<Execution, RunnerError>,
 }
 

@@ -24,13 +24,18 @@ impl AgentRunner {
         meant: fn(&Run) -> bool,
     ) -> Result<Option<Journal>, RunnerError> {
         loop {
-            let mut journal = self.open_in_time(run).await?.0;
-            let given = self.examined(&journal, input).await?;
+            let mut journal = self.open_unless_over(run).await?.0;
+            let (by_now, late) = journal.by_now()?;
+            let given = self.examined(&journal, &by_now, input).await?;
             if !meant(journal.run()) {
                 return Ok(None);
             }
+            if given.events.is_empty() {
+                return Ok(Some(journal));
+            }
             self.keep(run, given.wholes).await?;
-            if self.write_beside(&mut journal, given.events).await? == Progress::CaughtUp {
+            let facts = late.into_iter().chain(given.events).collect();
+            if self.write_beside(&mut journal, facts).await? == Progress::CaughtUp {
                 continue;
             }
             return Ok(Some(journal));

@@ -53,7 +53,7 @@ impl Run {
         turn.calls.iter_mut().filter(|call| has_no_time(call)).for_each(|call| call.term.since = now);
     }
 
-    /// What was not answered in time, as facts. Whoever touches a run writes them down first.
+    /// What was not answered in time, as facts. Whoever drives a run on writes them down first.
     pub fn overdue(&self, now: Timestamp) -> Vec<Event> {
         let Phase::Working { turn, .. } = &self.phase else { return Vec::new() };
         let late = |call: &&Call| call.is_awaited() && call.term.until().is_some_and(|until| until <= now);

@@ -97,7 +97,10 @@ pub enum Refusal {
         call_id: CallId,
     },
     /// It came too late.
-    #[error("call `{call_id}` was not answered in time; the model was told so")]
+    #[error(
+        "call `{call_id}` was not answered in time, and nothing is taken for it any more; `toolgate resume RUN` (or \
+         `toolgate approvals expire`) lets a run go on that still waits for it, and its model reads that nobody answered"
+    )]
     TooLate {
         /// The call.
         call_id: CallId,

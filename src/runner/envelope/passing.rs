@@ -26,12 +26,8 @@ impl AgentRunner {
     /// A pending run as an envelope for its caller.
     pub async fn export(&self, run: &RunId) -> Result<Envelope, RunnerError> {
         let keys = self.envelope_keys()?;
-        let (journal, history) = self.open_in_time(run).await?;
+        let (journal, history) = self.open_waiting(run).await?;
         let report = Report::of(run.clone(), journal.run());
-        if report.pending.is_empty() {
-            let status = report.status.as_str();
-            return Err(EnvelopeError::NotPending { run: run.clone(), status }.into());
-        }
         let issued_at = self.inner.ports.clock.now();
         let mut envelope = Envelope {
             run_id: run.clone(),
@@ -54,6 +50,22 @@ impl AgentRunner {
         let token = mint(&keys, &claims, content.to_bytes()?)?;
         envelope.token = token.ok_or_else(|| too_large(run))?;
         Ok(envelope)
+    }
+
+    /// Opens a run that waits by now, and has everything in its journal that was not answered in time.
+    async fn open_waiting(&self, run: &RunId) -> Result<(Journal, Vec<Recorded>), RunnerError> {
+        loop {
+            let (mut journal, history) = self.open_unless_over(run).await?;
+            let (by_now, late) = journal.by_now()?;
+            if by_now.pending().is_empty() {
+                let status = if late.is_empty() { by_now.status().as_str() } else { "overdue" };
+                return Err(EnvelopeError::NotPending { run: run.clone(), status }.into());
+            }
+            if late.is_empty() {
+                return Ok((journal, history));
+            }
+            self.write_beside(&mut journal, late).await?;
+        }
     }
 
     /// Takes a run back, gives it what it is owed, drives it on, and waits until it rests again.
@@ -137,9 +149,9 @@ impl AgentRunner {
     /// Whether a run that moved on was given the very same before.
     async fn repeats(&self, run: &RunId, resume: &Resume) -> Result<bool, RunnerError> {
         let bare = Resume { seen: Vec::new(), expected_version: None, ..resume.clone() };
-        let journal = self.open_in_time(run).await?.0;
+        let journal = self.open_unless_over(run).await?.0;
         let (input, _) = self.fit(&journal, &Input::Resume(bare));
-        let received = self.received(run, journal.run(), &input);
+        let received = self.received(run, &journal.by_now()?.0, &input);
         Ok(gives(&input) && received.is_ok_and(|events| events.is_empty()))
     }
 
@@ -158,10 +170,7 @@ impl AgentRunner {
         let agent = self.agent(&journal.run().started().spec.agent)?;
         require_servers(&journal, &agent, &self.inner.injections.of(run))?;
         // What time has come to say of the run is not in the envelope, and is written by whoever takes the run up.
-        let mut by_now = journal.run().clone();
-        for late in journal.late() {
-            by_now.apply(&late).map_err(|reason| DriveError::Corrupt { run: run.clone(), reason })?;
-        }
+        let (by_now, _) = journal.by_now()?;
         let given = bound(resume, claims, by_now.length());
         self.check(&journal, &given).await?;
         let (input, _) = self.fit(&journal, &Input::Resume(given));

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use toolgate::core::id::{CallId, RunId};
 use toolgate::core::policy::{Policy, Verdict};
 use toolgate::core::run::{AskHuman, Channel, Debt, HumanAnswer, Input, Limits, Refusal, Resume, Status};
 use toolgate::core::tool::{CallReply, Choice, InputNeeded, Question};
@@ -285,4 +286,92 @@ async fn what_has_no_deadline_is_given_none_by_more_time() {
         assert_eq!(world.runner.report(&waiting.run_id).await.unwrap().pending, waiting.pending);
         assert!(world.runner.expire_due().await.unwrap().is_empty());
     }
+}
+
+/// The names of a run's facts, and what it is owed.
+async fn standing(world: &World, run: &RunId) -> (Vec<&'static str>, Vec<Debt>) {
+    (world.journal(run).await, world.runner.report(run).await.unwrap().pending)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_refused_as_too_late_leaves_the_run_as_it_was_for_whoever_drives_it_on() {
+    let world = within(60).ready().await;
+    let run = world.run().await.run_id;
+    let before = standing(&world, &run).await;
+    tokio::time::advance(Duration::from_secs(61)).await;
+    let (call, until) = (CallId::from("call_1_1"), now(&world) + Duration::from_secs(60));
+
+    let refused = [
+        world.resume(&run, decisions([("call_1_1", yes())])).await.unwrap_err(),
+        world.runner.record(&run, decisions([("call_1_1", no("no"))])).await.unwrap_err(),
+        world.runner.extend(&run, call.clone(), until, "ann", Channel::Api).await.unwrap_err(),
+    ];
+    world.runner.record(&run, Resume::default()).await.unwrap();
+
+    for error in refused {
+        assert_eq!(error, RunnerError::Refused(vec![Refusal::TooLate { call_id: call.clone() }]));
+        assert!(error.to_string().contains("`toolgate resume RUN`"), "{error}");
+    }
+    assert_eq!(standing(&world, &run).await, before);
+    assert!(world.another_process().await.recover().await.unwrap().is_empty(), "nobody left it behind");
+    let swept = world.runner.expire_due().await.unwrap().remove(0).taken.unwrap().rest().await.unwrap();
+    assert_eq!((swept.status, world.servers.calls()), (Status::Completed, vec![]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_to_a_run_with_something_overdue_lets_it_wait_and_is_heard_when_it_goes_on() {
+    let world = within(60).ready().await;
+    let run = world.run().await.run_id;
+    tokio::time::advance(Duration::from_secs(61)).await;
+
+    let told = world.runner.message(&run, "Never mind.").await.unwrap();
+    let done = world.runner.expire_due().await.unwrap().remove(0).taken.unwrap().rest().await.unwrap();
+
+    assert_eq!((told.status, told.pending.len(), done.status), (Status::Pending, 1, Status::Completed));
+    assert!(done.messages.iter().any(|message| message.text().contains("Never mind.")), "{:?}", done.messages);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_in_time_is_taken_beside_one_that_is_overdue_from_whoever_saw_both() {
+    for deadline in [60, 600] {
+        let world = given_an_agent()
+            .with_external(json!({"name": "order", "deadline_s": 60}))
+            .with_external(json!({"name": "pay", "deadline_s": deadline}))
+            .whose_model_says(json!([{"calls": [{"name": "ext_order"}, {"name": "ext_pay"}]}, say("Done.")]))
+            .ready()
+            .await;
+        let waiting = world.run().await;
+        tokio::time::advance(Duration::from_secs(61)).await;
+        let saw = Resume { expected_version: Some(waiting.version), ..results([("call_1_2", json!("paid"))]) };
+
+        let answered = world.resume(&waiting.run_id, saw).await;
+
+        match deadline {
+            60 => assert!(matches!(answered, Err(RunnerError::Refused(_))), "{answered:?}"),
+            _ => {
+                let report = answered.unwrap();
+                assert_eq!((report.status, answer_to(&report, "call_1_2")), (Status::Completed, "paid".into()));
+                assert!(answer_to(&report, "call_1_1").contains("no result in time"));
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_overdue_beside_something_that_is_not_is_written_when_the_run_is_taken_up() {
+    let world = given_an_agent()
+        .with_external(json!({"name": "order", "deadline_s": 60}))
+        .with_an_external_tool("pay")
+        .whose_model_says(json!([{"calls": [{"name": "ext_order"}, {"name": "ext_pay"}]}, say("Done.")]))
+        .ready()
+        .await;
+    let run = world.run().await.run_id;
+    tokio::time::advance(Duration::from_secs(61)).await;
+
+    let swept = world.runner.expire_due().await.unwrap().remove(0).taken.unwrap().rest().await.unwrap();
+
+    let owed: Vec<&str> = swept.pending.iter().map(|debt| debt.call_id().as_str()).collect();
+    assert_eq!((swept.status, owed), (Status::Pending, vec!["call_1_2"]));
+    assert!(world.journal(&run).await.contains(&"pending.expired"));
+    assert!(world.runner.expire_due().await.unwrap().is_empty(), "it was written");
 }
