@@ -150,6 +150,7 @@ fn drifted(error: &RunnerError) -> Vec<CallId> {
         | Refusal::Invalid { .. }
         | Refusal::Stale { .. }
         | Refusal::Over { .. }
+        | Refusal::Oversized { .. }
         | Refusal::EmptyMessage => None,
     });
     drifted.collect()

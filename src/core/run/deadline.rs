@@ -81,6 +81,9 @@ impl Run {
         if !call.is_awaited() || call.term.within_s.is_none() {
             return Err(vec![Refusal::NoDeadline { call_id }]);
         }
+        if let Some(refusal) = self.unusable_extension(id, by) {
+            return Err(vec![refusal]);
+        }
         match call.term.until().max(call.term.extended) {
             Some(now) if now == until => Ok(Vec::new()),
             Some(now) if now > until => Err(vec![Refusal::NotLater { call_id, until: now }]),

@@ -10,6 +10,7 @@ use super::{Channel, Debt, Decision, Ending, Event, HumanAnswer, InputGiven, Run
 use crate::core::chat::Message;
 use crate::core::id::CallId;
 use crate::core::tool::Outcome;
+use crate::core::tool::result::shortened;
 
 /// Something for a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -159,6 +160,14 @@ pub enum Refusal {
         /// How it ended.
         status: String,
     },
+    /// More words than a run takes.
+    #[error("{what} has more than {most} bytes; say it with less, or raise `max_result_bytes`")]
+    Oversized {
+        /// What, in words, such as `the message`.
+        what: String,
+        /// How much is taken.
+        most: usize,
+    },
     /// A message without words.
     #[error("a message needs text")]
     EmptyMessage,
@@ -172,15 +181,21 @@ impl Run {
             Input::Resume(resume) => self.accept_resume(resume),
             Input::Message(message) => {
                 let event = Event::MessageAdded { message: message.clone() };
-                match (self.ending(), self.admit(&event)) {
-                    (Some(_), _) => Err(vec![self.over()]),
-                    (None, Ok(())) => Ok(vec![event]),
-                    (None, Err(_)) => Err(vec![Refusal::EmptyMessage]),
+                match (self.ending(), self.admit(&event), self.unusable_message(message)) {
+                    (Some(_), _, _) => Err(vec![self.over()]),
+                    (None, Err(_), _) => Err(vec![Refusal::EmptyMessage]),
+                    (None, Ok(()), Some(refusal)) => Err(vec![refusal]),
+                    (None, Ok(()), None) => Ok(vec![event]),
                 }
             }
             Input::Extend { call, until, by, via } => self.accept_extension(call, *until, by, *via),
             Input::Cancel { reason } => match self.ending() {
-                None => Ok(vec![Event::Ended { ending: Ending::Cancelled { reason: reason.clone() } }]),
+                None => {
+                    // Whoever wants a run to stop is not sent back over the length of the reason.
+                    let most = self.started.spec.limits.result_bytes();
+                    let reason = reason.as_ref().map(|reason| shortened(reason, most));
+                    Ok(vec![Event::Ended { ending: Ending::Cancelled { reason } }])
+                }
                 Some(Ending::Cancelled { .. }) => Ok(Vec::new()),
                 Some(_) => Err(vec![self.over()]),
             },

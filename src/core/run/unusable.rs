@@ -7,6 +7,7 @@
 use serde::Serialize;
 
 use super::{Answer, CallState, Decision, HumanAnswer, InputGiven, Refusal, Run, Scope};
+use crate::core::chat::{Message, Part};
 use crate::core::id::CallId;
 use crate::core::json;
 use crate::core::tool::{Arguments, Ask, InputNeeded, Outcome, Reactions, ToolOutput};
@@ -43,6 +44,18 @@ impl Run {
         let arguments = self.call(id)?.arguments().as_object()?;
         let objection = || Ask::parse(arguments).ok()?.objection(&answer.choice);
         self.oversized(id, what, answer, 0).or_else(|| Some(invalid(id, what, objection()?)))
+    }
+
+    /// What is wrong with what somebody says to the run. What is attached to it is not counted.
+    pub(super) fn unusable_message(&self, message: &Message) -> Option<Refusal> {
+        let most = self.started.spec.limits.result_bytes();
+        let said: usize = message.content.iter().filter_map(Part::as_text).map(str::len).sum();
+        (said > most).then(|| Refusal::Oversized { what: "the message".to_owned(), most })
+    }
+
+    /// What is wrong with who gives more time.
+    pub(super) fn unusable_extension(&self, id: &CallId, by: &str) -> Option<Refusal> {
+        self.oversized(id, "the extension", &by, 0)
     }
 
     /// The answers to a server with its forms' defaults, if they answer what was asked and nothing else.

@@ -3,8 +3,10 @@
 
 use serde_json::{Map, Value, json};
 use toolgate::core::json::MAX_DEPTH;
-use toolgate::core::policy::Verdict;
-use toolgate::core::run::{AskHuman, Decision, HumanAnswer, InputGiven, Limits, Refusal, Status};
+use toolgate::core::policy::{Policy, Verdict};
+use toolgate::core::run::{
+    AskHuman, Channel, Decision, Ending, Event, HumanAnswer, InputGiven, Limits, Refusal, Status,
+};
 use toolgate::core::tool::{Arguments, CallReply, Choice, InputNeeded, Question, Reaction};
 use toolgate::runner::{Report, Resume, RunnerError};
 
@@ -136,4 +138,26 @@ async fn answers_to_a_server_are_bounded() {
         refused(&world, &waiting, Resume { inputs: vec![("call_1_1".into(), given)], ..Resume::default() }).await;
 
     assert!(told.contains("the answers to the server") && told.contains("more than 65536 bytes"), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_and_whoever_gives_more_time_are_bounded_and_a_reason_to_stop_is_cut() {
+    let policy = Policy { within_s: Some(60), ..Policy::ask_always() };
+    let (world, waiting) = waiting(a_deletion_of("a").that(|agent| agent.policy = policy.into())).await;
+    let (run, long) = (&waiting.run_id, "x".repeat(TOO_LONG));
+    let until = waiting.pending[0].until().unwrap() + std::time::Duration::from_secs(60);
+
+    let said = world.runner.message(run, &long).await.unwrap_err();
+    let extended = world.runner.extend(run, "call_1_1".into(), until, long.clone(), Channel::Api).await.unwrap_err();
+    let before = world.runner.report(run).await.unwrap();
+    world.runner.cancel(run, Some(long)).await.unwrap();
+
+    assert!(said.to_string().starts_with("the message has more than 65536 bytes"), "{said}");
+    assert!(extended.to_string().contains("more than 65536 bytes"), "{extended}");
+    assert_eq!((before.version, before.pending), (waiting.version, waiting.pending));
+    let journal = world.runner.journal(run).await.unwrap();
+    let Event::Ended { ending: Ending::Cancelled { reason: Some(reason) } } = &journal.last().unwrap().event else {
+        panic!("it did not stop: {:?}", journal.last());
+    };
+    assert!(reason.len() <= 65_536 && reason.ends_with('\u{2026}'), "{} bytes", reason.len());
 }
