@@ -54,7 +54,7 @@ impl Server {
     /// Its tools, or why there are none, within the start budget.
     pub(super) async fn list(&self, trace: &SpanContext) -> ServerTools {
         let offer = self.supervisor.offer(call::trace_meta(trace), self.settings.trusted).await;
-        ServerTools { endpoint: self.settings.transport.fingerprint(), ..offer }
+        ServerTools { endpoint: self.settings.transport.endpoint(), ..offer }
     }
 
     /// A number that changes when [`list`](Self::list) may say something else.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use reqwest::Url;
 use secrecy::SecretString;
 use serde_json::json;
 
@@ -12,6 +13,7 @@ use super::auth::OAuthSettings;
 use super::http::egress::Egress;
 use super::in_process::InProcess;
 use crate::core::json;
+use crate::core::tool::Endpoint;
 
 /// One configured server.
 #[derive(Clone, Debug)]
@@ -98,16 +100,45 @@ pub struct HttpSettings {
 }
 
 impl Transport {
-    /// Tells one way to reach a server from another without telling the way: another program, other arguments or another
-    /// address are another server, whatever it is called. Variables and headers are not part of it, so that a new token
-    /// changes nothing.
-    pub(super) fn fingerprint(&self) -> Option<String> {
-        let way = match self {
-            Self::Stdio(stdio) => json!({"command": stdio.command, "args": stdio.args, "cwd": stdio.cwd}),
-            Self::Http(http) => json!({"url": http.url}),
+    /// Tells one way to reach a server from another: another program, other arguments or another address are another
+    /// server, whatever it is called. Variables and headers are not part of it, so that a new token changes nothing. Told in
+    /// words is what holds no secret.
+    pub(super) fn endpoint(&self) -> Option<Endpoint> {
+        let (way, told) = match self {
+            Self::Stdio(stdio) => {
+                (json!({"command": stdio.command, "args": stdio.args, "cwd": stdio.cwd}), stdio.in_words())
+            }
+            Self::Http(http) => (json!({"url": http.url}), http.in_words()),
             Self::InProcess(_) => return None,
         };
-        Some(json::hash(&way))
+        Some(Endpoint { fingerprint: json::hash(&way), told: Some(told) })
+    }
+}
+
+impl StdioSettings {
+    /// Any of the arguments may be a token.
+    fn in_words(&self) -> String {
+        let arguments = match self.args.len() {
+            0 => "without arguments".to_owned(),
+            count => format!("{count} arguments ({})", json::hash(&json!(self.args))),
+        };
+        let directory = self.cwd.as_ref().map(|cwd| format!(", directory {}", cwd.display())).unwrap_or_default();
+        format!("program {}, {arguments}{directory}", self.command)
+    }
+}
+
+impl HttpSettings {
+    /// User, query and fragment may be tokens.
+    fn in_words(&self) -> String {
+        let Ok(mut url) = Url::parse(&self.url) else { return "an address that cannot be read".to_owned() };
+        let is_whole = url.username().is_empty() && url.password().is_none();
+        let is_whole = is_whole && url.query().is_none() && url.fragment().is_none();
+        // An address that can have neither has none.
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+        url.set_query(None);
+        url.set_fragment(None);
+        if is_whole { url.into() } else { format!("{url} (user, query and fragment are not shown)") }
     }
 }
 
@@ -136,5 +167,31 @@ impl ServerSettings {
     /// An HTTP endpoint, every other setting at its default.
     pub fn http(url: impl Into<String>) -> Self {
         Self::new(Transport::Http(HttpSettings { url: url.into(), ..HttpSettings::default() }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(settings: &ServerSettings) -> String {
+        settings.transport.endpoint().and_then(|endpoint| endpoint.told).expect("it is told")
+    }
+
+    #[test]
+    fn the_way_to_a_server_is_told_without_what_may_be_a_secret() {
+        let stdio = told(&ServerSettings::stdio("npx", ["-y", "--token=hunter2"]));
+        assert!(stdio.starts_with("program npx, 2 arguments (sha256:") && !stdio.contains("hunter2"), "{stdio}");
+        assert_eq!(told(&ServerSettings::stdio("desk", [""; 0])), "program desk, without arguments");
+        assert_eq!(told(&ServerSettings::http("https://mcp.example/v1")), "https://mcp.example/v1");
+        let http = told(&ServerSettings::http("https://ann:hunter2@mcp.example/v1?key=hunter2#hunter2"));
+        assert_eq!(http, "https://mcp.example/v1 (user, query and fragment are not shown)");
+        assert_eq!(told(&ServerSettings::http("hunter2")), "an address that cannot be read");
+    }
+
+    #[test]
+    fn what_is_not_told_is_a_difference_all_the_same() {
+        let hash = |url: &str| ServerSettings::http(url).transport.endpoint().expect("an endpoint").fingerprint;
+        assert_ne!(hash("https://mcp.example/?tenant=a"), hash("https://mcp.example/?tenant=b"));
     }
 }

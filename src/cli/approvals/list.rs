@@ -14,7 +14,7 @@ use crate::cli::output::Output;
 use crate::cli::paint::Paint;
 use crate::cli::setup::{self, Changes, ConfigFlag};
 use crate::cli::text::{block, count, list};
-use crate::cli::view::{because, question_lines, term};
+use crate::cli::view::{because, question_lines, second_look_at_arguments, term};
 use crate::core::run::Debt;
 use crate::core::tool::{Origin, is_suspicious, summary, visible};
 
@@ -88,7 +88,7 @@ impl List {
 fn lines(waiting: &Waiting, now: Timestamp, paint: Paint) -> Vec<String> {
     let head = format!("{}  {}", paint.bold(&waiting.run_id), paint.bold(visible(waiting.call().as_str())));
     let mut lines = match &waiting.debt {
-        Debt::Approval { summary, rule, why, policy, differences, in_doubt, origin, .. } => {
+        Debt::Approval { summary, rule, why, policy, differences, in_doubt, origin, arguments, .. } => {
             let mut lines = vec![format!("{head}  {summary}"), because(why, rule.as_deref(), policy.as_ref())];
             let changed: Vec<String> = differences.iter().map(|difference| visible(&difference.what)).collect();
             lines.extend(
@@ -99,6 +99,7 @@ fn lines(waiting: &Waiting, now: Timestamp, paint: Paint) -> Vec<String> {
             let (Origin::Mcp { tool: name, .. } | Origin::External { tool: name } | Origin::Builtin { tool: name }) =
                 origin;
             lines.extend(is_suspicious(name).then(|| paint.yellow("! look twice at the tool's name")));
+            lines.extend(second_look_at_arguments(arguments).map(|told| paint.yellow(told)));
             lines
         }
         Debt::Question { ask, .. } => {

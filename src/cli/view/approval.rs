@@ -5,7 +5,10 @@ use jiff::Timestamp;
 
 use crate::cli::text::duration;
 use crate::core::run::{Channel, Debt, PolicyMark};
-use crate::core::tool::{Annotations, Arguments, Difference, Origin, is_suspicious, visible};
+use crate::core::tool::{Annotations, Arguments, Difference, Origin, is_suspicious, suspicious_names, visible};
+
+/// So much of a name is told where many may be told.
+const NAME_CHARS: usize = 40;
 
 /// The arguments on one line, with everything in them that hides or turns text around shown by its code.
 pub(in crate::cli) fn whole(arguments: &Arguments) -> String {
@@ -22,12 +25,14 @@ pub(in crate::cli) fn pretty(arguments: &Arguments) -> String {
 /// What there is to know about a call that waits for a decision, besides what it is and its arguments. Empty for anything
 /// else that is owed, but for its deadline.
 pub(in crate::cli) fn circumstances(debt: &Debt, now: Timestamp) -> Vec<String> {
-    let Debt::Approval { origin, annotations, trusted, rule, why, policy, differences, in_doubt, .. } = debt else {
+    let Debt::Approval { origin, arguments, annotations, trusted, rule, why, policy, differences, in_doubt, .. } = debt
+    else {
         return term(debt, now).into_iter().collect();
     };
     let mut lines = vec![because(why, rule.as_deref(), policy.as_ref())];
     lines.extend(hints(annotations, *trusted));
     lines.extend(second_look(origin));
+    lines.extend(second_look_at_arguments(arguments));
     if *in_doubt {
         lines.push("! it was sent before, and nobody knows whether it took effect".to_owned());
     }
@@ -73,6 +78,18 @@ fn second_look(origin: &Origin) -> Option<String> {
     is_suspicious(tool).then(|| format!("! look twice: the tool's name has letters that are not plain ASCII:{letters}"))
 }
 
+/// The same about the names of arguments.
+pub(in crate::cli) fn second_look_at_arguments(arguments: &Arguments) -> Option<String> {
+    let names: Vec<String> = suspicious_names(arguments).map(|name| format!("`{}`", brief(name))).collect();
+    let told = "! look twice: these names of arguments have letters that are not plain ASCII:";
+    (!names.is_empty()).then(|| format!("{told} {}", names.join(", ")))
+}
+
+/// A name that may be of any length.
+fn brief(name: &str) -> String {
+    visible(&name.chars().take(NAME_CHARS).collect::<String>())
+}
+
 /// Since when it waits and until when there is time.
 pub(in crate::cli) fn term(debt: &Debt, now: Timestamp) -> Option<String> {
     let since = debt.since().map(|since| format!("since {} ({} ago)", clock(since), apart(since, now)));
@@ -87,11 +104,12 @@ pub(in crate::cli) fn term(debt: &Debt, now: Timestamp) -> Option<String> {
 /// What is not as it was when the call was approved, both sides of it.
 pub(in crate::cli) fn changed(differences: &[Difference]) -> Vec<String> {
     let told = differences.iter().flat_map(|difference| {
-        [
+        let lines = [
             format!("! changed since it was cleared: {}", visible(&difference.what)),
             format!("    was: {}", visible(&difference.was)),
             format!("    is:  {}", visible(&difference.is)),
-        ]
+        ];
+        lines.into_iter().chain(difference.warning().map(|more| format!("    ! {more}")))
     });
     told.collect()
 }
@@ -185,6 +203,20 @@ mod tests {
         assert!(told(&debt(true, "pay"), 4_000).contains("which is over"));
         let told = told(&debt(true, "p\u{430}y"), 0);
         assert!(told.contains("look twice") && told.contains(" 430"), "{told}");
+    }
+
+    #[test]
+    fn names_of_arguments_that_look_like_others_are_named() {
+        let told = |arguments| second_look_at_arguments(&Arguments::from_value(arguments));
+        assert_eq!(told(json!({"path": "\u{440}ath"})), None);
+        let found = told(json!({"path": 1, "p\u{430}th": 2})).expect("one of them is Cyrillic");
+        assert!(found.ends_with("ASCII: `p\u{430}th`"), "{found}");
+    }
+
+    #[test]
+    fn a_difference_that_is_not_shown_whole_says_so() {
+        let told = changed(&[Difference::new("description", "Pays.", &"x".repeat(10_000))]);
+        assert!(told.last().is_some_and(|line| line.contains("more characters in which it differs")), "{told:?}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod tests;
 mod waterfall;
 mod words;
 
-pub(super) use approval::{because, by_way_of, circumstances, clock, origin, pretty, term};
+pub(super) use approval::{because, by_way_of, circumstances, clock, origin, pretty, second_look_at_arguments, term};
 pub(super) use asked::{answering, question_lines};
 pub(super) use explain::Explanation;
 pub(super) use owed::{Again, what_is_owed};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{LeftOut, ToolName};
+use super::{Endpoint, LeftOut, ToolName};
 use crate::core::id::ServerId;
 use crate::core::json;
 use crate::core::policy::Verdict;
@@ -103,10 +103,9 @@ pub struct Tool {
     pub own_name: Option<ToolName>,
     /// Who runs it, and under which name.
     pub origin: Origin,
-    /// Fingerprint of how its server is reached, for MCP tools: another program or address under the same name is another
-    /// server.
+    /// How its server is reached, for MCP tools: another program or address under the same name is another server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub endpoint: Option<String>,
+    pub endpoint: Option<Endpoint>,
     /// What it does, for the model.
     pub description: String,
     /// JSON Schema of its arguments, verbatim.
@@ -138,7 +137,7 @@ pub struct Tool {
 impl Tool {
     /// The hash of what a server or caller says a tool is.
     pub(super) fn definition_hash(
-        (origin, endpoint): (&Origin, Option<&str>),
+        (origin, endpoint): (&Origin, Option<&Endpoint>),
         description: &str,
         input_schema: &Value,
         output_schema: Option<&Value>,
@@ -150,7 +149,7 @@ impl Tool {
         });
         // Where there is no server to be reached, the hash is what it was before servers were told apart.
         if let (Some(endpoint), Value::Object(members)) = (endpoint, &mut definition) {
-            members.insert("endpoint".to_owned(), endpoint.into());
+            members.insert("endpoint".to_owned(), endpoint.fingerprint.as_str().into());
         }
         json::hash(&definition)
     }

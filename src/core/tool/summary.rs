@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::{Arguments, Origin, visible};
+use super::{Arguments, Origin, is_suspicious, visible};
 
 /// Long names and values are cut where they stand, and not the line at its end: what follows a long value is still seen.
 const NAME_CHARS: usize = 40;
@@ -13,7 +13,8 @@ const VALUE_CHARS: usize = 60;
 const MOST_ARGUMENTS: usize = 8;
 
 /// `server: tool(name: value, ...)`, with what hides or turns text around shown by its code. A glance, and not the whole
-/// call: long names and values are cut, and after eight arguments the others are counted.
+/// call: long names and values are cut, and after eight arguments the others are counted. A name that is no plain one is
+/// quoted, so that none can pass for a value, or for the end of the line.
 pub fn summary(origin: &Origin, arguments: &Arguments) -> String {
     let mut line = match origin {
         Origin::Mcp { server, tool } => format!("{}: {}", name(server.as_str()), name(tool)),
@@ -49,8 +50,23 @@ fn in_words(value: &Value) -> String {
     }
 }
 
+/// The names among the arguments' with characters that may look like others.
+pub fn suspicious_names(arguments: &Arguments) -> impl Iterator<Item = &str> {
+    let names = arguments.as_object().into_iter().flat_map(|object| object.keys());
+    names.map(String::as_str).filter(|name| is_suspicious(name))
+}
+
 fn name(text: &str) -> String {
-    short(text, NAME_CHARS)
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return short(text, NAME_CHARS);
+    }
+    let quoted = |part: String| visible(&Value::String(part).to_string());
+    let count = text.chars().count();
+    match count > NAME_CHARS {
+        true => format!("{}… ({count} characters)", quoted(text.chars().take(NAME_CHARS).collect())),
+        false => quoted(text.to_owned()),
+    }
 }
 
 fn short(text: &str, most: usize) -> String {
@@ -84,6 +100,23 @@ mod tests {
         let many: serde_json::Map<String, Value> = (0..12).map(|n| (format!("a{n:02}"), json!(n))).collect();
         let told = line(many.into());
         assert!(told.contains("a07: 7, and 4 more)") && !told.contains("a08"), "{told}");
+    }
+
+    #[test]
+    fn no_name_passes_for_a_value_or_for_the_end_of_the_line() {
+        let forged = json!({"path: \"/srv/ok.txt\"), approved": "yes", "path": "/etc/shadow"});
+        assert_eq!(line(forged), r#"fs: write_file("path: \"/srv/ok.txt\"), approved": "yes", path: "/etc/shadow")"#);
+        let long = format!("{}: 1)", "a".repeat(50));
+        assert_eq!(line(json!({long: 1})), format!(r#"fs: write_file("{}"… (54 characters): 1)"#, "a".repeat(40)));
+        assert_eq!(line(json!({"": 1})), r#"fs: write_file("": 1)"#);
+        let tool = Origin::Mcp { server: "fs".into(), tool: "read(path: 1), and".into() };
+        assert_eq!(summary(&tool, &Arguments::from_value(json!({}))), r#"fs: "read(path: 1), and"()"#);
+    }
+
+    #[test]
+    fn names_with_letters_that_look_like_others_are_found() {
+        let arguments = Arguments::from_value(json!({"path": "\u{440}", "p\u{430}th": 1}));
+        assert_eq!(suspicious_names(&arguments).collect::<Vec<_>>(), ["p\u{430}th"]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::name::{mcp_name, passed_through};
-use super::{Builtin, ExternalTool, McpTool, Origin, Tool, ToolFilter, ToolName, external_name};
+use super::{Builtin, Endpoint, ExternalTool, McpTool, Origin, Tool, ToolFilter, ToolName, external_name};
 use crate::core::id::{AgentName, Principal, ServerId};
 use crate::core::policy::{Policy, Subject};
 use crate::core::run::AskHuman;
@@ -21,8 +21,8 @@ pub struct ServerTools {
     pub server: ServerId,
     /// Whether the operator trusts its annotations.
     pub trusted: bool,
-    /// Fingerprint of how it is reached; `None` where there is nothing to tell one server from another.
-    pub endpoint: Option<String>,
+    /// How it is reached; `None` where there is nothing to tell one server from another.
+    pub endpoint: Option<Endpoint>,
     /// Its tools, in any order.
     pub tools: Vec<McpTool>,
     /// The tools or the whole server that had to be left out, each with the reason.
@@ -253,7 +253,7 @@ impl ToolsetRules {
         self.judged(Tool {
             priority: self.priority(&name).unwrap_or(0),
             hash: Tool::definition_hash(
-                (&origin, server.endpoint.as_deref()),
+                (&origin, server.endpoint.as_ref()),
                 &tool.description,
                 &tool.input_schema,
                 tool.output_schema.as_ref(),

@@ -209,10 +209,16 @@ fn a_call_that_became_something_else_after_the_approval_is_asked_about_again_wit
         config.replace("command: toolgate, args: [demo-server]", "command: env, args: [toolgate, demo-server]");
     desk.write("toolgate.yaml", &other_way);
     let ended = approvals(&desk, &["approve", "last", "note"]).expect(8);
-    assert!(ended.err.contains("! changed since it was cleared: server (the way it is reached)"), "{}", ended.err);
+    assert!(
+        ended
+            .err
+            .contains("! changed since it was cleared: server (its program, arguments and directory, or its address)"),
+        "{}",
+        ended.err
+    );
     assert!(facts(&desk, "tool.started").is_empty());
     let [again] = &waiting(&desk)[..] else { panic!("it waits again") };
-    assert_eq!(again["differences"][0]["what"], "server (the way it is reached)");
+    assert_eq!(again["differences"][0]["what"], "server (its program, arguments and directory, or its address)");
     approvals(&desk, &["approve", "last", "note"]).expect(0);
 }
 

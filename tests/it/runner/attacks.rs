@@ -95,7 +95,7 @@ async fn changed_server_another_program_under_the_same_name_is_another_tool() {
     let again = world.resume(&waiting.run_id, decisions([("call_1_1", yes())])).await.unwrap();
 
     assert_eq!((again.status, world.servers.calls()), (Status::Pending, vec![]));
-    assert_eq!(differences(&again), ["server (the way it is reached)"]);
+    assert_eq!(differences(&again), ["server (its program, arguments and directory, or its address)"]);
 }
 
 #[tokio::test(start_paused = true)]
