@@ -332,6 +332,23 @@ fn a_sweep_lets_a_run_go_on_of_which_something_is_overdue_once() {
 }
 
 #[test]
+fn what_is_refused_as_too_late_leaves_the_run_to_the_sweep() {
+    let desk = pending_for(1);
+    let late = loop {
+        // As long as there is time, a result is owed and no decision.
+        let refused = approvals(&desk, &["deny", "last", "refund"]);
+        if refused.err.contains("was not answered in time") {
+            break refused.err;
+        }
+    };
+    assert!(late.contains("toolgate resume RUN"), "{late}");
+    let result = ["resume", "last", "--result", "refund={\"status\": \"refunded\"}"];
+    assert!(desk.toolgate(&result).expect(1).err.contains("was not answered in time"));
+    let swept = approvals(&desk, &["expire", "--json"]).expect(0).json_lines();
+    assert_eq!((&swept[0]["expired"], &swept[0]["status"]), (&json!(["refund"]), &json!("completed")));
+}
+
+#[test]
 fn past_approvals_suggest_the_narrowest_rule_that_covers_them() {
     let desk = pending(TWO);
     approvals(&desk, &["approve", "last", "--all"]).expect(0);
