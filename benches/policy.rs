@@ -6,8 +6,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use globset::Glob;
 use serde_json::{Map, Value, json};
+use toolgate::core::pattern::Pattern;
 use toolgate::core::policy::{Condition, Example, Match, Policy, Rule, Subject, Verdict};
 use toolgate::core::tool::Tool;
 
@@ -77,10 +77,10 @@ fn verdicts(policy: &Policy, tools: &[Tool], arguments: Option<&Map<String, Valu
 }
 
 fn floor(tools: &[Tool], once: bool) -> Duration {
-    let globs: Vec<_> = (0..RULES).map(|n| Glob::new(&pattern(n)).unwrap().compile_matcher()).collect();
-    let globs = Arc::new(globs);
+    let patterns: Vec<_> = (0..RULES).map(|n| Pattern::parse(&pattern(n)).unwrap()).collect();
+    let patterns = Arc::new(patterns);
     each(tools, once, |tool| {
-        let matches = globs.iter().filter(|glob| glob.is_match(tool.name.as_str())).count();
+        let matches = patterns.iter().filter(|pattern| pattern.fits(tool.name.as_str())).count();
         black_box(matches);
     })
 }

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use globset::Glob;
 use secrecy::SecretString;
 use serde_json::Value;
 
@@ -16,6 +15,7 @@ use super::expand::{self, Env, ExpandError};
 use super::mask::masked;
 use super::placed::{Place, Placed, Text};
 use super::suggest;
+use crate::core::pattern::{NamePattern, Pattern};
 use crate::core::tool::result::MIN_RESULT_BYTES;
 
 const LONGEST_SECONDS: f64 = 30.0 * 24.0 * 3600.0;
@@ -175,13 +175,13 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// A glob over names.
-    pub(super) fn pattern(&mut self, pattern: &str, place: Option<Place>) -> String {
-        if let Err(error) = Glob::new(pattern) {
-            let fault = Fault::new(format!("`{pattern}` is not a valid pattern: {}", error.kind()));
+    /// A pattern of names.
+    pub(super) fn pattern(&mut self, pattern: &str, place: Option<Place>) -> NamePattern {
+        if let Err(error) = Pattern::parse(pattern) {
+            let fault = Fault::new(format!("`{pattern}` is not a valid pattern: {error}"));
             self.fault(fault.with_remedy("`*` stands for anything, `?` for one character, `{a,b}` for either"), place);
         }
-        pattern.to_owned()
+        pattern.into()
     }
 
     /// Notes a name that could not stand in a URL, a file name or a tool name.

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use super::access::AuthSettings;
 use crate::core::chat::Price;
 use crate::core::id::{AgentName, ModelName, ServerId};
+use crate::core::pattern::NamePattern;
 use crate::core::policy::Policy;
 use crate::core::run::{AskHuman, Candidate, InDoubt, Limits, OnDeny};
 use crate::core::tool::result::ResultCheck;
@@ -300,7 +301,7 @@ pub struct AgentSettings {
     /// Which of the tools it may use.
     pub tools: ToolFilter,
     /// Priorities by name pattern; the first match counts.
-    pub priorities: Vec<(String, i32)>,
+    pub priorities: Vec<(NamePattern, i32)>,
     /// What becomes of calls below the highest priority.
     pub tiers: TierMode,
     /// Its approval policy.

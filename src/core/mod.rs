@@ -8,6 +8,7 @@ pub mod chat;
 pub mod error;
 pub mod id;
 pub mod json;
+pub mod pattern;
 pub mod policy;
 pub mod run;
 pub mod tool;

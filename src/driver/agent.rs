@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::core::id::{AgentName, ModelName, ServerId};
+use crate::core::pattern::NamePattern;
 use crate::core::policy::Policy;
 use crate::core::run::{AskHuman, Candidate, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, Spec};
 use crate::core::tool::{ExternalTool, Pins, TierMode, ToolFilter, ToolsetRules};
@@ -32,7 +33,7 @@ pub struct Agent {
     /// Which tools it may use.
     pub tools: ToolFilter,
     /// Priorities by name pattern; the first match wins.
-    pub priorities: Vec<(String, i32)>,
+    pub priorities: Vec<(NamePattern, i32)>,
     /// Which calls run, ask or are refused.
     pub policy: Arc<Policy>,
     /// What becomes of calls below the highest tier.

@@ -62,7 +62,7 @@ fn nobody_else_s_tool_takes_the_name_of_one_of_toolgate_s_own() {
 #[test]
 fn a_tool_of_toolgate_s_own_is_kept_out_by_a_deny_list_and_by_no_allow_list() {
     let with = |allow: &[&str], deny: &[&str]| {
-        let owned = |patterns: &[&str]| patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
+        let owned = |patterns: &[&str]| patterns.iter().map(|pattern| (*pattern).into()).collect();
         let filters = vec![ToolFilter { allow: owned(allow), deny: owned(deny) }];
         let toolset = Toolset::default().with_builtin(Builtin::ResultRead, &ToolsetRules { filters, ..rules() });
         toolset.get("result_read").map(|tool| tool.verdict)
@@ -80,6 +80,22 @@ fn a_tool_of_toolgate_s_own_is_kept_out_by_a_deny_list_and_by_no_allow_list() {
     let toolset = Toolset::default()
         .with_builtin(Builtin::ResultRead, &ToolsetRules { policy: Arc::new(denied), ..ToolsetRules::default() });
     assert_eq!(toolset.get("result_read").map(|tool| tool.verdict), Some(Verdict::Deny), "a rule does");
+}
+
+#[test]
+fn a_filter_means_by_a_pattern_what_a_policy_means_by_it() {
+    let offered = |allow: &[&str], deny: &[&str]| {
+        let patterns = |texts: &[&str]| texts.iter().map(|text| (*text).into()).collect();
+        let filters = vec![ToolFilter { allow: patterns(allow), deny: patterns(deny) }];
+        let offers = only("s", ["delete", "delete_all", "read"].map(|name| mcp(name, None, None)).into());
+        let toolset = Toolset::assemble(&[], &[offers], &ToolsetRules { filters, ..rules() });
+        names(&toolset).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(offered(&[], &["mcp_s_delete{,_all}"]), ["mcp_s_read"]);
+    assert_eq!(offered(&["mcp_s_delete{,_all}"], &[]), ["mcp_s_delete", "mcp_s_delete_all"]);
+    assert_eq!(offered(&["mcp_s_rea?"], &[]), ["mcp_s_read"]);
+    assert!(offered(&["mcp_{s"], &[]).is_empty(), "what cannot be read allows nothing");
+    assert!(offered(&[], &["mcp_{s"]).is_empty(), "and denies everything");
 }
 
 proptest! {
@@ -169,8 +185,8 @@ fn external_tools_come_first_and_each_kind_is_sorted_by_name() {
 #[test]
 fn a_run_narrows_its_agents_tools_and_cannot_widen_them() {
     let filter = |allow: &[&str], deny: &[&str]| ToolFilter {
-        allow: allow.iter().map(|pattern| (*pattern).to_owned()).collect(),
-        deny: deny.iter().map(|pattern| (*pattern).to_owned()).collect(),
+        allow: allow.iter().map(|pattern| (*pattern).into()).collect(),
+        deny: deny.iter().map(|pattern| (*pattern).into()).collect(),
     };
     let agent = filter(&["mcp_files_*"], &["*_wipe"]);
     let run = filter(&["mcp_files_deny_wipe", "mcp_files_read", "mcp_web_fetch"], &[]);

@@ -8,14 +8,12 @@ mod condition;
 mod example;
 mod finding;
 mod judge;
-mod pattern;
 mod rule;
 mod verdict;
 
 pub use condition::{Condition, ConditionError, MAX_CONDITION_BYTES, VARIABLES};
 pub use example::Example;
 pub use finding::{Finding, Hint, Miss};
-pub use pattern::Pattern;
 pub use rule::{Match, Rule, RuleError};
 pub use verdict::Verdict;
 

@@ -2,7 +2,8 @@
 
 use super::condition::Facts;
 use super::finding::{Finding, Hint, Miss, kind, own_name};
-use super::{Condition, Example, Pattern, Subject, Verdict};
+use super::{Condition, Example, Subject, Verdict};
+use crate::core::pattern::Pattern;
 use crate::core::tool::{Tool, ToolName};
 
 /// The words for an origin.

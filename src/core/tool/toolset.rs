@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::name::{mcp_name, passed_through};
 use super::{Builtin, Endpoint, ExternalTool, McpTool, Origin, Tool, ToolFilter, ToolName, external_name};
 use crate::core::id::{AgentName, Principal, ServerId};
+use crate::core::pattern::NamePattern;
 use crate::core::policy::{Policy, Subject};
 use crate::core::run::AskHuman;
 
@@ -57,7 +58,7 @@ pub struct ToolsetRules {
     /// Every filter a tool has to pass: the agent's, then the run's.
     pub filters: Vec<ToolFilter>,
     /// Priorities by name pattern, the first match wins; default 0 (external tools bring their own).
-    pub priorities: Vec<(String, i32)>,
+    pub priorities: Vec<(NamePattern, i32)>,
     /// The approval policy.
     pub policy: Arc<Policy>,
     /// Names of a single server's tools are shown without prefix.
@@ -309,8 +310,8 @@ impl ToolsetRules {
     }
 
     fn priority(&self, name: &ToolName) -> Option<i32> {
-        let pattern_filter = |pattern: &String| ToolFilter { allow: vec![pattern.clone()], deny: Vec::new() };
-        self.priorities.iter().find(|(pattern, _)| pattern_filter(pattern).admits(name)).map(|(_, priority)| *priority)
+        let fits = |pattern: &NamePattern| pattern.fits(name.as_str()).unwrap_or(false);
+        self.priorities.iter().find(|(pattern, _)| fits(pattern)).map(|(_, priority)| *priority)
     }
 }
 

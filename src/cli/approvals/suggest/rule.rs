@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 use super::past::{Approval, Past};
 use crate::cli::text::{count, list};
 use crate::core::id::{AgentName, Principal};
-use crate::core::policy::{Condition, Pattern};
+use crate::core::pattern::Pattern;
+use crate::core::policy::Condition;
 use crate::core::tool::{Origin, external_name, mcp_name, visible};
 
 /// A rule, and what speaks for it.

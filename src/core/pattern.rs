@@ -3,10 +3,13 @@
 //! Names are text and no paths: a pattern is compared with the whole of it, character by character, and neither a slash nor
 //! the end of a line is anything special. What cannot be meant is refused, so that no pattern silently misses.
 
+use std::fmt;
 use std::iter::Peekable;
 use std::str::Chars;
+use std::sync::{Arc, OnceLock};
 
 use regex::bytes::Regex;
+use serde::{Deserialize, Serialize};
 
 /// Any text. Byte by byte, which is the same for whole characters on both sides, and faster.
 const ANY_TEXT: &str = "(?s-u:.)*";
@@ -26,6 +29,14 @@ enum Kind {
     Anything,
     Exactly(String),
     Like(Regex),
+}
+
+/// A pattern as it is written down and handed on. It is read when it is first compared, once for all its copies.
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(from = "String", into = "String")]
+pub struct NamePattern {
+    text: String,
+    read: Arc<OnceLock<Result<Pattern, String>>>,
 }
 
 impl Pattern {
@@ -57,6 +68,52 @@ impl Pattern {
             Kind::Exactly(exactly) => exactly == text,
             Kind::Like(regex) => regex.is_match(text.as_bytes()),
         }
+    }
+}
+
+impl NamePattern {
+    /// Whether all of a text fits, or what is wrong with the pattern.
+    pub fn fits(&self, text: &str) -> Result<bool, &str> {
+        let read = self.read.get_or_init(|| Pattern::parse(&self.text));
+        read.as_ref().map(|pattern| pattern.fits(text)).map_err(String::as_str)
+    }
+}
+
+impl From<String> for NamePattern {
+    fn from(text: String) -> Self {
+        Self { text, read: Arc::default() }
+    }
+}
+
+impl From<&str> for NamePattern {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl From<NamePattern> for String {
+    fn from(pattern: NamePattern) -> Self {
+        pattern.text
+    }
+}
+
+impl fmt::Display for NamePattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl PartialEq for NamePattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for NamePattern {}
+
+impl fmt::Debug for NamePattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.text, f)
     }
 }
 
@@ -187,6 +244,16 @@ mod tests {
             fits.iter().for_each(|text| assert!(read.fits(text), "{pattern} and {text:?}"));
             misses.iter().for_each(|text| assert!(!read.fits(text), "{pattern} and {text:?}"));
         }
+    }
+
+    #[test]
+    fn a_pattern_that_is_handed_on_is_read_once_and_stays_the_text_it_was() {
+        let pattern: NamePattern = serde_json::from_str(r#""delete{,_all}""#).unwrap();
+        let copy = pattern.clone();
+        assert_eq!((pattern.fits("delete"), pattern.fits("deleted")), (Ok(true), Ok(false)));
+        assert!(copy.read.get().is_some(), "what one copy read, all have");
+        assert_eq!((serde_json::to_string(&copy).unwrap(), copy), (r#""delete{,_all}""#.to_owned(), pattern));
+        assert!(NamePattern::from("{a").fits("a").is_err());
     }
 
     #[test]
