@@ -14,7 +14,7 @@ use crate::cli::text::{list, one_line};
 use crate::config::{self, Settings};
 use crate::core::id::{AgentName, Principal, ServerId};
 use crate::core::policy::{Example, Finding, Judgement, Policy, Rule, Subject, Verdict};
-use crate::core::tool::{Annotations, Builtin, Origin, Tool};
+use crate::core::tool::{Annotations, Builtin, Origin, Tool, visible};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -106,10 +106,14 @@ impl Explain {
         let settings = setup::settings(&self.config)?;
         let agent = setup::agent(&settings, self.agent.as_deref())?;
         let policy = self.chosen_policy(&settings, &agent)?;
+        let unknown = self.made_up.unknown_server(&settings);
         let tool = match self.made_up.tool(&self.tool, &settings) {
             Some(tool) => Arc::new(tool),
             None => self.offered(settings, &agent, out).await?,
         };
+        if let Some(unknown) = unknown {
+            out.note(format!("{} {unknown}", out.note_paint().yellow("warning:")));
+        }
         let principal = self.principal.as_deref().map(Principal::from);
         let subject = Subject {
             tool: &tool,
@@ -156,6 +160,16 @@ impl Explain {
 }
 
 impl MadeUp {
+    /// That the server is none of the configured ones: it may be meant, and may be a slip.
+    fn unknown_server(&self, settings: &Settings) -> Option<String> {
+        let id = self.server.as_deref().filter(|id| !settings.servers.contains_key(&ServerId::from(*id)))?;
+        let known = match settings.servers.is_empty() {
+            true => "there are none".to_owned(),
+            false => format!("there are: {}", list(settings.servers.keys())),
+        };
+        Some(format!("no server `{}` is configured; {known}", visible(id)))
+    }
+
     /// The tool, if it is made up, or is toolgate's own: nobody has to be asked about that one.
     fn tool(&self, name: &str, settings: &Settings) -> Option<Tool> {
         let builtin = Builtin::ALL.iter().any(|builtin| builtin.name() == name);

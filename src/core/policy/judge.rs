@@ -127,7 +127,7 @@ impl Policy {
         let why = match subject.tool.origin {
             Origin::Builtin { .. } => "toolgate runs it itself, and it changes nothing".to_owned(),
             Origin::Mcp { .. } | Origin::External { .. } => {
-                format!("no rule of policy `{}` speaks of this tool", self.name)
+                format!("no rule of policy `{}` matches this call", self.name)
             }
         };
         Judgement { verdict: self.fallback_for(subject), rule: None, why, within_s: self.within_s }

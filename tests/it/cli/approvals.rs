@@ -56,7 +56,7 @@ fn what_waits_in_all_runs_is_listed_with_why_and_since_when() {
     let listed = approvals(&desk, &["list"]).expect(0);
     let summary = r#"note  shop: add_note(customer_id: "C-1001", text: "late")"#;
     assert_eq!(listed.out.matches(summary).count(), 2, "{}", listed.out);
-    for told in ["because: no rule of policy `accept-edits` speaks of this tool (policy accept-edits@", "since 2"] {
+    for told in ["because: no rule of policy `accept-edits` matches this call (policy accept-edits@", "since 2"] {
         assert!(listed.out.contains(told), "{told}: {}", listed.out);
     }
     assert!(listed.err.contains("2 things in 2 runs"), "{}", listed.err);
@@ -379,7 +379,7 @@ fn a_run_is_explained_turn_by_turn_with_who_said_yes_and_by_what_right_the_next_
         "mcp_shop_find_customer  offered: the policy lets it run",
         "mcp_shop_add_note       offered: the policy puts its calls to a person",
         "offered: the policy asks, and it was approved before: grant_",
-        "put to a person, because: no rule of policy `accept-edits` speaks of this tool (policy accept-edits@",
+        "put to a person, because: no rule of policy `accept-edits` matches this call (policy accept-edits@",
         "approved for this session by ann on the command line, under policy accept-edits@",
         "may run: approved before, grant_",
     ] {
