@@ -22,7 +22,7 @@ const CONDITIONS: [&str; 14] = [
     "args.a.matches('(x+x+)+y')",
     "args.a + args.a + args.a == args.b",
     "principal == 'kim' || tool.contains('pay')",
-    "args",
+    "args['a']",
     "1 / args.a > 0",
 ];
 

@@ -1,5 +1,7 @@
 //! `toolgate policy check`: loads policies and runs their examples.
 
+mod doubts;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -14,13 +16,15 @@ use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::count;
 use crate::config::{self, ConfigError, Fault};
 use crate::core::policy::{Policy, Rule, Verdict};
+use doubts::doubts;
 
 const EXAMPLES: &str = "\
 Examples:
   toolgate policy check                      the policies of the configuration, and the presets
   toolgate policy check approvals/*.yaml
 
-Every rule's examples are run. Exit codes: 0 all are right, 2 at least one is not.";
+Every rule's examples are run. A rule that hardly means what it says, and that no example proves, is
+warned of. Exit codes: 0 all are right, whatever is warned of, 2 at least one is not.";
 
 /// Load policies and run the examples of their rules
 #[derive(Args, Debug)]
@@ -80,8 +84,15 @@ impl Found {
             Ok(policy) => {
                 let paint = out.paint();
                 out.line(format!("{} {}: {}", paint.green("✓"), self.place, in_words(policy)));
+                for doubt in doubts(policy) {
+                    out.note(format!("{} {}: {}", out.note_paint().yellow("warning:"), self.place, doubt.in_words()));
+                }
             }
-            Err(error) => report::error(&CliError::from(error.clone()), out),
+            Err(error) => {
+                let faults = count(error.faults().count(), "fault");
+                out.line(format!("{} {}: {faults}", out.paint().red("✗"), self.place));
+                report::error(&CliError::from(error.clone()), out);
+            }
         }
     }
 
@@ -90,7 +101,8 @@ impl Found {
             Ok(policy) => json!({
                 "place": self.place, "ok": true, "name": policy.name, "version": policy.version,
                 "default": policy.fallback, "rules": policy.rules.len(), "examples": examples(policy),
-                "without_examples": without_examples(policy), "across_servers": crossing(policy), "faults": [],
+                "without_examples": without_examples(policy), "across_servers": crossing(policy), "warnings": doubts(policy),
+                "faults": [],
             }),
             Err(error) => json!({
                 "place": self.place, "ok": false, "faults": error.faults().map(fault).collect::<Vec<Value>>(),

@@ -11,7 +11,7 @@ mod judge;
 mod rule;
 mod verdict;
 
-pub use condition::{Condition, ConditionError, MAX_CONDITION_BYTES, VARIABLES};
+pub use condition::{Condition, ConditionError, MAX_CONDITION_BYTES, Outlook, VARIABLES};
 pub use example::Example;
 pub use finding::{Finding, Hint, Miss};
 pub use rule::{Match, Rule, RuleError};

@@ -37,6 +37,8 @@ pub(super) struct Bounds {
     walks_arguments: bool,
     /// Whether what a macro does with each item looks at more than the item.
     looks_outside: bool,
+    /// Whether anything of a call is spoken of.
+    speaks_of_the_call: bool,
 }
 
 impl Bounds {
@@ -45,6 +47,11 @@ impl Bounds {
         let mut survey = Survey { bounds: Self { growth: 1, ..Self::default() } };
         survey.visit(expression, &Place::default())?;
         Ok(survey.bounds)
+    }
+
+    /// Whether what it says may depend on the call.
+    pub(super) fn speaks_of_the_call(&self) -> bool {
+        self.speaks_of_the_call
     }
 
     /// Refuses arguments for which the expression could take long.
@@ -112,6 +119,7 @@ impl Survey {
             let known = VARIABLES.map(|name| format!("`{name}`")).join(", ");
             return refused(format!("there is no `{name}`; there are {known}"));
         }
+        self.bounds.speaks_of_the_call = true;
         self.bounds.looks_outside |= place.is_in_macro;
         Ok(())
     }

@@ -10,11 +10,11 @@ use cel::parser::PrattParser;
 use cel::{Context, Env, ExecutionError, Value as Cel};
 use serde_json::{Map, Value};
 
-use super::ConditionError;
 use super::arguments::{self, Converted};
 use super::bounds::{Bounds, TOO_LONG};
 use super::patterns::{self, Compared};
 use super::syntax;
+use super::{ConditionError, Outlook, kind};
 use crate::core::policy::Subject;
 use crate::core::tool::ToolName;
 
@@ -32,6 +32,7 @@ pub(super) struct Compiled {
     expression: IdedExpr,
     bounds: Bounds,
     patterns: Vec<Compared>,
+    outlook: Outlook,
 }
 
 /// What an expression speaks of.
@@ -50,8 +51,17 @@ impl Compiled {
             ConditionError(shortened(&syntax::fault(text, told)))
         })?;
         let bounds = Bounds::of(&expression)?;
+        let outlook = match (kind::is_yes_or_no(&expression)?, bounds.speaks_of_the_call()) {
+            (false, _) => Outlook::Unknown,
+            (true, false) => Outlook::Constant,
+            (true, true) => Outlook::Open,
+        };
         let patterns = patterns::compiled(&mut expression)?;
-        Ok(Self { expression, bounds, patterns })
+        Ok(Self { expression, bounds, patterns, outlook })
+    }
+
+    pub(super) fn outlook(&self) -> Outlook {
+        self.outlook
     }
 
     pub(super) fn holds(&self, world: &World) -> Result<bool, ConditionError> {

@@ -12,6 +12,8 @@ mod arguments;
 #[cfg(feature = "policy-cel")]
 mod bounds;
 #[cfg(feature = "policy-cel")]
+mod kind;
+#[cfg(feature = "policy-cel")]
 #[path = "cel.rs"]
 mod language;
 #[cfg(not(feature = "policy-cel"))]
@@ -44,6 +46,17 @@ pub struct Condition {
     compiled: Arc<Compiled>,
 }
 
+/// What the text of a condition tells of what it will say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outlook {
+    /// Yes or no, as the call is.
+    Open,
+    /// The same of every call.
+    Constant,
+    /// Whatever stands in the arguments: yes or no only if that is `true` or `false`.
+    Unknown,
+}
+
 /// Why a condition cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -71,6 +84,11 @@ impl Condition {
     /// As it was written.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// What is known of it before any call.
+    pub fn outlook(&self) -> Outlook {
+        self.compiled.outlook()
     }
 
     /// Whether it holds; `None` while the arguments are not known.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Condition;
+use super::{Condition, Outlook};
 use crate::core::policy::{Example, Match, Rule, Subject, Verdict};
 
 /// Whether a condition holds for a call of `mcp_shop_pay` by `desk` for `kim`, or the error.
@@ -106,6 +106,15 @@ fn a_condition_that_cannot_be_meant_is_refused_when_it_is_read() {
         ("args.a.all(x, !x.matches('\\\\w{100}'))", "becomes too large; `[a-z]` is smaller"),
         ("args.a.matches('a').matches(args.b)", "has to be written out"),
         ("matches()", "has to be written out"),
+        ("size(args.path)", "it gives a number and neither true nor false"),
+        ("args.a + args.b", "it gives a sum"),
+        ("'rm'", "it gives text"),
+        ("args", "it gives all arguments"),
+        ("principal", "it gives text"),
+        ("args.to.map(to, to + 'x')", "it gives a list"),
+        ("args.force && size(args.path)", "it gives a number"),
+        ("!args.items.filter(i, i.price > 3)", "it gives a list"),
+        ("args.force ? 1 : 2", "it gives a number"),
         ("Call{a: 1} == args", "there is no type `Call`"),
         ("\u{202e}args.a == 1", "column"),
         (&deep, "column"),
@@ -116,6 +125,27 @@ fn a_condition_that_cannot_be_meant_is_refused_when_it_is_read() {
         let error = Condition::parse(condition).unwrap_err().to_string();
         assert!(error.contains(expected) && !error.contains("recovery"), "{condition}: {error}");
         assert!(error.chars().count() < 300, "{error}");
+    }
+}
+
+#[test]
+fn it_is_known_before_any_call_what_a_condition_is_good_for() {
+    for (condition, expected) in [
+        ("args.amount > 100", Outlook::Open),
+        ("args.a && !args.b || has(args.c)", Outlook::Open),
+        ("args.to.exists_one(to, to == 'a')", Outlook::Open),
+        ("args.to.all(to, to.contains('a'))", Outlook::Open),
+        ("args.to == 'a' ? args.a > 1 : args.b > 1", Outlook::Open),
+        ("principal == null", Outlook::Open),
+        ("args.a in ['x']", Outlook::Open),
+        ("true", Outlook::Constant),
+        ("1 < 2 || [1].exists(n, n > 1)", Outlook::Constant),
+        ("args.force", Outlook::Unknown),
+        ("args['force']", Outlook::Unknown),
+        ("dyn(args.force)", Outlook::Unknown),
+        ("args.a ? args.b : true", Outlook::Unknown),
+    ] {
+        assert_eq!(Condition::parse(condition).unwrap().outlook(), expected, "{condition}");
     }
 }
 

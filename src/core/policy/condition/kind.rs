@@ -1,0 +1,81 @@
+//! What a condition gives, as far as its text alone tells. One that can never say yes or no is refused when it is loaded,
+//! instead of having every call asked about.
+
+use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue, operators};
+
+use super::{ConditionError, VARIABLES};
+
+/// What an expression gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    YesOrNo,
+    /// Whatever stands in the arguments.
+    Anything,
+    /// Something else, in words.
+    Other(&'static str),
+}
+
+/// Whether it is sure to give yes or no, where it can be evaluated; refused if it never does.
+pub(super) fn is_yes_or_no(expression: &IdedExpr) -> Result<bool, ConditionError> {
+    match kind(expression)? {
+        Kind::YesOrNo => Ok(true),
+        Kind::Anything => Ok(false),
+        Kind::Other(what) => {
+            Err(ConditionError(format!("it gives {what} and neither true nor false; compare it with something")))
+        }
+    }
+}
+
+fn kind(expression: &IdedExpr) -> Result<Kind, ConditionError> {
+    Ok(match &expression.expr {
+        Expr::Literal(literal) => of_literal(literal),
+        Expr::Select(select) if select.test => Kind::YesOrNo,
+        Expr::Ident(name) if name == "args" => Kind::Other("all arguments"),
+        Expr::Ident(name) if VARIABLES.contains(&name.as_str()) => Kind::Other("text"),
+        Expr::Call(call) => of_call(call)?,
+        Expr::Comprehension(walk) => of_macro(walk)?,
+        Expr::List(_) => Kind::Other("a list"),
+        Expr::Map(_) | Expr::Struct(_) => Kind::Other("a mapping"),
+        Expr::Select(_) | Expr::Ident(_) | Expr::Unspecified => Kind::Anything,
+    })
+}
+
+fn of_literal(literal: &LiteralValue) -> Kind {
+    match literal {
+        LiteralValue::Boolean(_) => Kind::YesOrNo,
+        LiteralValue::Int(_) | LiteralValue::UInt(_) | LiteralValue::Double(_) => Kind::Other("a number"),
+        LiteralValue::String(_) => Kind::Other("text"),
+        LiteralValue::Bytes(_) => Kind::Other("bytes"),
+        LiteralValue::Null => Kind::Other("null"),
+    }
+}
+
+fn of_call(call: &CallExpr) -> Result<Kind, ConditionError> {
+    Ok(match (call.func_name.as_str(), &call.args[..]) {
+        (operators::LOGICAL_AND | operators::LOGICAL_OR | operators::LOGICAL_NOT, parts) => {
+            parts.iter().try_for_each(|part| is_yes_or_no(part).map(drop))?;
+            Kind::YesOrNo
+        }
+        (operators::CONDITIONAL, [condition, one, other]) => {
+            is_yes_or_no(condition)?;
+            let (one, other) = (kind(one)?, kind(other)?);
+            if one == other { one } else { Kind::Anything }
+        }
+        (operators::INDEX | operators::OPT_INDEX | operators::OPT_SELECT | "dyn", _) => Kind::Anything,
+        (operators::NEGATE | operators::SUBSTRACT | operators::MULTIPLY | operators::DIVIDE | operators::MODULO, _)
+        | ("size" | "int" | "double", _) => Kind::Other("a number"),
+        (operators::ADD, _) => Kind::Other("a sum"),
+        ("string", _) => Kind::Other("text"),
+        ("type", _) => Kind::Other("a type"),
+        // Comparisons, and the functions that say whether a text has something.
+        _ => Kind::YesOrNo,
+    })
+}
+
+/// What a macro gathers is what it begins with, unless it says something about it in the end.
+fn of_macro(walk: &ComprehensionExpr) -> Result<Kind, ConditionError> {
+    match &walk.result.expr {
+        Expr::Ident(name) if *name == walk.accu_var => kind(&walk.accu_init),
+        _ => kind(&walk.result),
+    }
+}
