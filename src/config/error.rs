@@ -27,7 +27,7 @@ pub struct Fault {
     place: Option<Place>,
 }
 
-/// Everything that is wrong, as far as it could be found at once; never empty. Shows itself with source lines and
+/// Everything that is wrong, as far as it could be found at once (a file whose form is wrong tells one mistake); never empty. Shows itself with source lines and
 /// carets through `miette`, and in one line per fault through [`ConfigError::plain`].
 #[derive(Clone)]
 pub struct ConfigError {
@@ -69,6 +69,12 @@ impl Fault {
     /// The same fault with what to do about it.
     pub(super) fn with_remedy(self, help: impl Into<String>) -> Self {
         Self { help: Some(help.into()), ..self }
+    }
+
+    /// The same fault with more of what to do about it.
+    pub(super) fn with_further_remedy(self, help: &str) -> Self {
+        let help = self.help.iter().map(String::as_str).chain([help]).collect::<Vec<_>>().join("; ");
+        self.with_remedy(help)
     }
 
     /// The same fault in that file.
@@ -176,6 +182,9 @@ impl fmt::Display for ConfigError {
         match (self.others.len(), self.first.file()) {
             (0, Some(file)) if self.first.place.is_none() => write!(f, "{file}: {}", self.first),
             (0, _) => fmt::Display::fmt(&self.first, f),
+            (others, Some(file)) if self.faults().all(|fault| fault.file() == Some(file)) => {
+                write!(f, "{file} has {} faults; the first: {}", others + 1, self.first)
+            }
             (others, _) => write!(f, "the configuration has {} faults; the first: {}", others + 1, self.first),
         }
     }

@@ -13,7 +13,7 @@ use super::scope::Scope;
 use super::written::{WrittenExample, WrittenMatch, WrittenPolicy, WrittenRule};
 use super::yaml;
 use crate::core::json::hex;
-use crate::core::policy::{Condition, Example, Match, Policy, Rule, RuleError};
+use crate::core::policy::{Condition, Example, Match, Policy, Rule, RuleError, Verdict};
 use crate::core::tool::Annotations;
 
 /// The files of the presets, by name.
@@ -40,7 +40,10 @@ pub(super) fn presets() -> impl Iterator<Item = Result<Policy, ConfigError>> {
 }
 
 fn read(source: Source) -> Result<Policy, ConfigError> {
-    let written: WrittenPolicy = yaml::parse(&source)?;
+    let written: WrittenPolicy = yaml::parse(&source).map_err(|fault| match fault.line_and_column() {
+        Some(_) => fault,
+        None => fault.with_remedy("a policy has `name`, `default` and `rules`"),
+    })?;
     let version = version(source.text());
     let mut scope = Scope::new(source, Path::new(""), &|_| None);
     let name = match &written.name {
@@ -54,12 +57,17 @@ fn read(source: Source) -> Result<Policy, ConfigError> {
             String::new()
         }
     };
-    let policy = compile(&written, name, version, &mut scope);
+    let policy = compile(&written, name, version, Place::FIRST, &mut scope);
     scope.finish(policy)
 }
 
 /// A policy that is written in the configuration itself. Its version is a hash of what is written, wherever it stands.
-pub(super) fn in_place(written: &WrittenPolicy, otherwise: &str, scope: &mut Scope<'_>) -> Policy {
+pub(super) fn in_place(
+    written: &WrittenPolicy,
+    otherwise: &str,
+    place: Option<Place>,
+    scope: &mut Scope<'_>,
+) -> Policy {
     let name = match &written.name {
         Some(name) => {
             scope.name("a policy", name.value(), name.place());
@@ -68,14 +76,24 @@ pub(super) fn in_place(written: &WrittenPolicy, otherwise: &str, scope: &mut Sco
         None => otherwise.to_owned(),
     };
     let version = version(&serde_json::to_string(written).unwrap_or_default());
-    compile(written, name, version, scope)
+    compile(written, name, version, place, scope)
 }
 
 fn version(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes())).chars().take(16).collect()
 }
 
-fn compile(written: &WrittenPolicy, name: String, version: String, scope: &mut Scope<'_>) -> Policy {
+fn compile(
+    written: &WrittenPolicy,
+    name: String,
+    version: String,
+    place: Option<Place>,
+    scope: &mut Scope<'_>,
+) -> Policy {
+    if written.default.is_none() {
+        let fault = Fault::new("the key `default` is missing");
+        scope.fault(fault.with_remedy("add `default: ask`; it holds where no rule speaks"), place);
+    }
     let mut ids = BTreeSet::new();
     let mut rules = Vec::with_capacity(written.rules.len());
     for placed in &written.rules {
@@ -87,7 +105,9 @@ fn compile(written: &WrittenPolicy, name: String, version: String, scope: &mut S
         rules.extend(rule(placed.value(), scope));
     }
     let within_s = written.within_s.as_ref().map(|seconds| scope.at_least_one(Some(seconds), 1));
-    Policy { name, version, fallback: written.default, within_s, rules }
+    // Without a default the policy is refused above.
+    let fallback = written.default.unwrap_or(Verdict::Ask);
+    Policy { name, version, fallback, within_s, rules }
 }
 
 fn rule(written: &WrittenRule, scope: &mut Scope<'_>) -> Option<Rule> {

@@ -73,9 +73,14 @@ impl<'a> Scope<'a> {
             match fault.file() {
                 Some(_) => self.faults.push(fault),
                 // The file could not even be read: what is wrong is the reference.
-                None => self.fault(fault, place),
+                None => self.unreadable(fault, place),
             }
         }
+    }
+
+    /// Notes that a file cannot be read that this one refers to.
+    pub(super) fn unreadable(&mut self, fault: Fault, place: Option<Place>) {
+        self.fault(fault.with_further_remedy("it is relative to the configuration file"), place);
     }
 
     /// The value, unless anything was found wrong: this file's faults first, each file's from top to bottom.

@@ -1,5 +1,6 @@
 //! Reading YAML (and JSON, which is YAML) into types, with errors a person can act on.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -10,6 +11,12 @@ use super::filled::{Filled, IS_EMPTY};
 use super::placed::Place;
 use super::suggest;
 
+/// What numbers and the like are called.
+const TRUTH: &str = "`true` or `false`";
+const COUNT: &str = "a whole number, 0 or more";
+const WHOLE: &str = "a whole number";
+const NUMBER: &str = "a number";
+
 /// The largest file that is read.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
@@ -17,15 +24,18 @@ const MAX_BYTES: u64 = 8 * 1024 * 1024;
 pub(super) fn read(path: &Path) -> Result<Source, Fault> {
     let name = path.display().to_string();
     let failed = |reason: String| Fault::new(format!("`{name}` cannot be read: {reason}"));
-    let size = std::fs::metadata(path)
-        .map_err(|error| {
-            failed(error.kind().to_string()).with_remedy("check the path; it is relative to the configuration file")
-        })?
-        .len();
-    if size > MAX_BYTES {
+    let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Fault::new(format!("there is no file `{name}`")).with_remedy("check the path"),
+        other => failed(other.to_string()).with_remedy("check the path, and who may read it"),
+    })?;
+    if metadata.is_dir() {
+        return Err(failed("it is a folder".to_owned()).with_remedy("name a file in it"));
+    }
+    if metadata.len() > MAX_BYTES {
         return Err(failed(format!("it is larger than {} MiB", MAX_BYTES / 1024 / 1024)));
     }
-    let bytes = std::fs::read(path).map_err(|error| failed(error.kind().to_string()))?;
+    let bytes = std::fs::read(path)
+        .map_err(|error| failed(error.kind().to_string()).with_remedy("check who may read the file"))?;
     let text = String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8 text".into()))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     Ok(Source::new(name, text))
@@ -33,6 +43,10 @@ pub(super) fn read(path: &Path) -> Result<Source, Fault> {
 
 /// Reads the whole source. A key without a value is a fault.
 pub(super) fn parse<T: DeserializeOwned>(source: &Source) -> Result<T, Fault> {
+    let is_blank = |line: &str| matches!(line.trim(), "" | "---" | "...") || line.trim_start().starts_with('#');
+    if source.text().lines().all(is_blank) {
+        return Err(Fault::new("the file is empty").with_remedy("write something into it").at(source, None));
+    }
     parse_part(source, source.text())
 }
 
@@ -97,10 +111,14 @@ fn explained(error: &Error) -> Fault {
     }
     if let Error::SerdeInvalidType { unexpected, expected, .. } = error {
         let expected = expected.strip_prefix("struct ").map_or(expected.as_str(), |_| "a mapping");
-        return Fault::new(format!("expected {expected}, found {unexpected}"));
+        return remedied(Fault::new(format!("expected {expected}, found {unexpected}")), expected);
+    }
+    if let Error::InvalidBooleanStrict { .. } = error {
+        return remedied(Fault::new(format!("expected {TRUTH}")), TRUTH);
     }
     if let Error::InvalidScalar { ty, .. } = error {
-        return Fault::new(format!("expected {}", kind_of_scalar(ty)));
+        let expected = kind_of_scalar(ty);
+        return remedied(Fault::new(format!("expected {expected}")), expected);
     }
     if let Error::Unexpected { expected, .. } = error {
         return match *expected {
@@ -113,12 +131,22 @@ fn explained(error: &Error) -> Fault {
     Fault::new(UserMessageFormatter.format_message(error).into_owned())
 }
 
+/// The fault, with an example of what is expected where there is one.
+fn remedied(fault: Fault, expected: &str) -> Fault {
+    match expected {
+        TRUTH => fault.with_remedy("write `true` or `false`, without quotes"),
+        WHOLE | COUNT => fault.with_remedy("write digits alone, for example `60`, without a unit and without quotes"),
+        NUMBER => fault.with_remedy("write digits alone, for example `0.5`, without a unit and without quotes"),
+        _ => fault,
+    }
+}
+
 fn kind_of_scalar(rust_type: &str) -> &str {
     match rust_type {
-        "bool" | "boolean" => "`true` or `false`",
-        "f32" | "f64" => "a number",
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
-        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "bool" | "boolean" => TRUTH,
+        "f32" | "f64" => NUMBER,
+        "u8" | "u16" | "u32" | "u64" | "usize" => COUNT,
+        "i8" | "i16" | "i32" | "i64" | "isize" => WHOLE,
         other => other,
     }
 }

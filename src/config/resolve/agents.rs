@@ -75,7 +75,7 @@ impl Known<'_> {
         let source = match yaml::read(&scope.path(file)) {
             Ok(source) => source,
             Err(fault) => {
-                scope.fault(fault, file.place());
+                scope.unreadable(fault, file.place());
                 return None;
             }
         };
@@ -206,8 +206,9 @@ fn output_schema(written: &Placed<Value>, scope: &mut Scope<'_>) -> Option<Value
     match written.value() {
         schema @ Value::Object(_) => Some(schema.clone()),
         Value::String(path) => {
-            let schema = yaml::read(&scope.folder.join(path)).and_then(|source| yaml::parse(&source));
-            schema.map_err(|fault: Fault| scope.fault(fault, written.place())).ok()
+            let source = yaml::read(&scope.folder.join(path));
+            let source = source.map_err(|fault| scope.unreadable(fault, written.place())).ok()?;
+            yaml::parse(&source).map_err(|fault| scope.absorb_error(&fault.into(), written.place())).ok()
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
             let fault = Fault::new("an output schema is a JSON Schema, or the path of a file with one");

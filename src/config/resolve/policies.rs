@@ -34,7 +34,7 @@ pub(super) fn resolve(
         policies.insert(name.clone(), Arc::default());
         let policy = match choice.value() {
             PolicyChoice::Named(path) => file(path, choice.place(), scope),
-            PolicyChoice::Here(written) => Some(policy::in_place(written, name, scope)),
+            PolicyChoice::Here(written) => Some(policy::in_place(written, name, choice.place(), scope)),
         };
         match policy {
             Some(policy) if policy.name == *name => drop(policies.insert(name.clone(), Arc::new(policy))),
@@ -58,7 +58,7 @@ pub(super) fn of_agent(
     let preset = || known.get("default").cloned().unwrap_or_default();
     let Some(choice) = written else { return preset() };
     match choice.value() {
-        PolicyChoice::Here(written) => Arc::new(policy::in_place(written, agent.as_str(), scope)),
+        PolicyChoice::Here(written) => Arc::new(policy::in_place(written, agent.as_str(), choice.place(), scope)),
         PolicyChoice::Named(name) => {
             let written = choice.with(name.clone());
             let name = scope.text(&written);

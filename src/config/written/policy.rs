@@ -18,8 +18,8 @@ pub(in crate::config) struct WrittenPolicy {
     /// Its name. A policy that is written in place may leave it out.
     pub(in crate::config) name: Option<Text>,
     /// The verdict where no rule matches: `allow`, `ask` or `deny`.
-    #[schemars(schema_with = "verdict_words")]
-    pub(in crate::config) default: Verdict,
+    #[schemars(required, schema_with = "verdict_words")]
+    pub(in crate::config) default: Option<Verdict>,
     /// Seconds a person has to answer where a rule says nothing else. Default: as long as the run lives.
     #[schemars(range(min = 1))]
     pub(in crate::config) within_s: Option<Placed<u64>>,

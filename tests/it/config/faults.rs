@@ -127,7 +127,11 @@ fn a_key_whose_value_was_commented_out_does_not_count_as_one_that_is_not_there()
 #[test]
 fn a_missing_file_is_told_by_its_name() {
     let error = config::load(Some(std::path::Path::new("nowhere/toolgate.yaml")), &no_env).expect_err("missing");
-    assert!(error.plain().starts_with("`nowhere/toolgate.yaml` cannot be read: entity not found"), "{}", error.plain());
+    assert!(
+        error.plain().starts_with("there is no file `nowhere/toolgate.yaml` (check the path)"),
+        "{}",
+        error.plain()
+    );
 }
 
 #[test]

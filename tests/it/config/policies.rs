@@ -119,6 +119,44 @@ fn a_policy_that_does_not_do_what_its_author_wrote_is_refused_at_the_line() {
 }
 
 #[test]
+fn a_policy_that_cannot_be_read_is_told_with_what_to_write_instead() {
+    let rule = |rest: &str| {
+        format!("name: p\ndefault: ask\nrules:\n  - {{ id: r, verdict: ask, justification: Because., {rest} }}\n")
+    };
+    for (text, told) in [
+        (String::new(), "p.yaml: the file is empty (a policy has `name`, `default` and `rules`)"),
+        ("# soon\n---\n".to_owned(), "p.yaml: the file is empty (a policy has `name`, `default` and `rules`)"),
+        (
+            rule("match: { named: a }, within_s: \"1 day\""),
+            "expected a whole number, 0 or more (write digits alone, for example `60`, without a unit and without quotes)",
+        ),
+        (rule("match: { read_only: \"yes\" }"), "expected `true` or `false` (write `true` or `false`, without quotes)"),
+        (
+            "name: p\nrules:\n  - { id: r, match: { tool: a }, verdict: ask, justification: x }\n".to_owned(),
+            "p.yaml:1:1: the key `default` is missing (add `default: ask`; it holds where no rule speaks)",
+        ),
+    ] {
+        let folder = folder(&[("p.yaml", &text)]);
+        let error = config::policy_file(&folder.path().join("p.yaml")).expect_err(&text).plain();
+        assert!(super::without(folder.path(), &error).contains(told), "{text}{error}");
+    }
+    let folder = folder(&[("policies/p.yaml", "")]);
+    let error = config::policy_file(&folder.path().join("policies")).expect_err("a folder").plain();
+    assert!(error.ends_with("cannot be read: it is a folder (name a file in it)"), "{error}");
+    let error = config::policy_file(&folder.path().join("none.yaml")).expect_err("nothing").plain();
+    let error = super::without(folder.path(), &error);
+    assert_eq!(error, "there is no file `none.yaml` (check the path)");
+}
+
+#[test]
+fn a_policy_with_several_faults_is_called_by_its_name() {
+    let folder = folder(&[("p.yaml", "rules:\n  - { id: r, match: {}, verdict: ask, justification: x }\n")]);
+    let error = config::policy_file(&folder.path().join("p.yaml")).expect_err("three faults").to_string();
+    let error = super::without(folder.path(), &error);
+    assert_eq!(error, "p.yaml has 3 faults; the first: the key `name` is missing");
+}
+
+#[test]
 fn a_key_whose_value_was_commented_out_is_refused_and_takes_nothing_from_a_rule() {
     let policy = |within: &str, matches: &str, rest: &str| {
         format!(
