@@ -5,14 +5,15 @@ mod rule;
 
 use clap::Args;
 
-use past::{Approval, Past};
-use rule::{Suggestion, suggestions};
+use past::Past;
+use rule::{LeftOut, Suggestion, suggestions};
 
 use crate::app::App;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::text::count;
 use crate::core::id::AgentName;
 use crate::ports::{GrantFilter, RunFilter, RunRow};
 
@@ -23,7 +24,7 @@ const ABOUT: &str = "\
 What is printed is a policy file that lets just those calls run which were approved in recorded runs:
 the same tool, agent and principal, with the same arguments. A tool that anybody ever refused, that
 changed, or for which a grant was revoked is never among them, and neither is what no condition can
-say. Read it, widen what you mean, and check it with `toolgate policy check`.";
+say; what is left out is named on standard error. Read it, widen what you mean, and check it with `toolgate policy check`.";
 
 /// Print the narrowest policy rules that cover the approvals given so far
 #[derive(Args, Debug)]
@@ -56,13 +57,19 @@ impl Suggest {
             out.note(format!("{warning} {unread}"));
         }
         let agent = self.agent.as_deref().map(AgentName::from);
-        let suggested = suggestions(&past, agent.as_ref(), self.at_least as usize);
+        let (suggested, left_out) = suggestions(&past, agent.as_ref(), self.at_least as usize);
+        for LeftOut { what, approvals, why } in &left_out {
+            out.note(format!("not suggested: {what}, approved {}: {why}", count(*approvals, "time")));
+        }
         match (self.json, suggested.is_empty()) {
             (true, _) => suggested.iter().for_each(|suggestion| out.json(suggestion)),
             (false, true) => {
-                let of_agent = |approval: &&Approval| agent.as_ref().is_none_or(|agent| *agent == approval.agent);
-                let approvals = past.approvals.values().filter(of_agent).count();
-                out.note(format!("nothing to suggest from {}", crate::cli::text::count(approvals, "approval")));
+                let approvals = count(left_out.iter().map(|left| left.approvals).sum(), "approval");
+                out.note(format!("nothing to suggest from {approvals}"));
+                // So that a file it is written into says what it is.
+                if !out.is_terminal() {
+                    out.line(format!("# nothing to suggest from {approvals}: no policy"));
+                }
             }
             (false, false) => policy(&suggested).into_iter().for_each(|line| out.line(line)),
         }

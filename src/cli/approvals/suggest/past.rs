@@ -1,6 +1,6 @@
 //! What people decided before, gathered from journals and from the approvals that were taken back.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -15,10 +15,23 @@ use crate::ports::Grant;
 pub(super) struct Past {
     /// The approvals, each call once.
     pub(super) approvals: BTreeMap<(RunId, CallId), Approval>,
-    /// The tools that somebody once refused, or that changed, or for which an approval was taken back.
-    pub(super) barred: BTreeSet<Origin>,
+    /// The tools that are never suggested, and why: the first reason that was found.
+    pub(super) barred: BTreeMap<Origin, Bar>,
     /// The runs whose journals cannot be read, and why.
     pub(super) unread: Vec<String>,
+}
+
+/// Why a tool is never suggested, whatever was approved of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Bar {
+    /// A person refused a call of it.
+    Refused { by: String, run: RunId },
+    /// A policy denied a call of it.
+    Denied { run: RunId },
+    /// Its definition changed, or a call of it was not what it had been cleared for.
+    Changed { run: RunId },
+    /// A standing approval of it was taken back.
+    Revoked,
 }
 
 /// One call that a person let run.
@@ -56,12 +69,12 @@ impl Past {
         let mut reading = Reading::default();
         for recorded in journal {
             reading.note(&recorded.event);
-            if let Some(origin) = reading.spoils(&recorded.event) {
-                self.barred.insert(origin);
+            if let Some((origin, why)) = reading.spoils(&recorded.event, run) {
+                self.bar(&origin, why);
             }
             if let Event::ToolsListed { toolset } = &recorded.event {
                 let changed = toolset.iter().filter(|tool| tool.changed);
-                self.barred.extend(changed.map(|tool| tool.origin.clone()));
+                changed.for_each(|tool| self.bar(&tool.origin, Bar::Changed { run: run.clone() }));
             }
             if let Event::ApprovalDecided { call, decision } = &recorded.event
                 && decision.answer == Answer::Approve
@@ -76,8 +89,12 @@ impl Past {
     /// Takes note of an approval that stands, or stood. What was run with it, journals tell.
     pub(super) fn granted(&mut self, grant: &Grant) {
         if grant.revoked.is_some() {
-            self.barred.insert(grant.origin.clone());
+            self.bar(&grant.origin, Bar::Revoked);
         }
+    }
+
+    pub(super) fn bar(&mut self, origin: &Origin, why: Bar) {
+        self.barred.entry(origin.clone()).or_insert(why);
     }
 }
 
@@ -94,18 +111,20 @@ impl Reading {
         }
     }
 
-    /// The tool that may not be suggested after this.
-    fn spoils(&self, event: &Event) -> Option<Origin> {
+    /// The tool that may not be suggested after this, and why.
+    fn spoils(&self, event: &Event, run: &RunId) -> Option<(Origin, Bar)> {
+        let run = run.clone();
         if let Event::CallChecked { call, verdict: CallVerdict::Rejected { reason: Rejection::Denied, .. } } = event {
-            return self.origin(call);
+            return Some((self.origin(call)?, Bar::Denied { run }));
         }
         if let Event::ApprovalDecided { call, decision } = event
             && decision.answer == Answer::Deny
         {
-            return decision.binding.as_ref().map(|binding| binding.origin.clone()).or_else(|| self.origin(call));
+            let bound = decision.binding.as_ref().map(|binding| binding.origin.clone());
+            return Some((bound.or_else(|| self.origin(call))?, Bar::Refused { by: decision.by.clone(), run }));
         }
         if let Event::CallDrifted { tool: Some(tool), .. } = event {
-            return Some(tool.origin.clone());
+            return Some((tool.origin.clone(), Bar::Changed { run }));
         }
         None
     }

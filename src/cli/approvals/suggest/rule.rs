@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::past::{Approval, Past};
+use super::past::{Approval, Bar, Past};
 use crate::cli::text::{count, list};
 use crate::core::id::{AgentName, Principal};
 use crate::core::pattern::Pattern;
@@ -35,9 +35,18 @@ pub(super) struct Suggested {
     examples: Value,
 }
 
-/// A rule for each tool of each agent, or of this one, that was approved at least so often, never refused, and never changed.
-/// What anybody refused counts, whichever agent asked.
-pub(super) fn suggestions(past: &Past, agent: Option<&AgentName>, at_least: usize) -> Vec<Suggestion> {
+/// What was approved and is not suggested.
+#[derive(Debug, PartialEq)]
+pub(super) struct LeftOut {
+    /// Which tool, of which agent and for whom.
+    pub(super) what: String,
+    pub(super) approvals: usize,
+    pub(super) why: String,
+}
+
+/// A rule for each tool of each agent, or of this one, that was approved at least so often, never refused, and never changed;
+/// and what is left out. What anybody refused counts, whichever agent asked.
+pub(super) fn suggestions(past: &Past, agent: Option<&AgentName>, at_least: usize) -> (Vec<Suggestion>, Vec<LeftOut>) {
     let mut groups: BTreeMap<(&Origin, &AgentName, Option<&Principal>), Vec<&Approval>> = BTreeMap::new();
     let mut definitions: BTreeMap<&Origin, BTreeSet<&str>> = BTreeMap::new();
     for approval in past.approvals.values() {
@@ -46,22 +55,60 @@ pub(super) fn suggestions(past: &Past, agent: Option<&AgentName>, at_least: usiz
         definitions.entry(&approval.origin).or_default().insert(&approval.definition);
     }
     let is_steady = |origin: &Origin| definitions.get(origin).is_some_and(|hashes| hashes.len() == 1);
-    let wanted = groups.into_iter().filter(|((origin, of, _), approvals)| {
-        let is_wanted = agent.is_none_or(|agent| agent == *of);
-        is_wanted && approvals.len() >= at_least && is_steady(origin) && !past.barred.contains(*origin)
-    });
-    let suggested =
-        wanted.filter_map(|((origin, agent, principal), approvals)| suggestion(origin, agent, principal, &approvals));
-    let mut suggested: Vec<Suggestion> = suggested.collect();
+    let (mut suggested, mut left_out) = (Vec::<Suggestion>::new(), Vec::new());
+    for ((origin, of, principal), approvals) in groups {
+        if agent.is_some_and(|agent| agent != of) {
+            continue;
+        }
+        let found = match past.barred.get(origin) {
+            Some(bar) => Err(bar.in_words()),
+            None if !is_steady(origin) => Err("its definition changed between the approvals".to_owned()),
+            None if approvals.len() < at_least => Err(format!("less than {at_least} times (`--at-least`)")),
+            None => suggestion(origin, of, principal, &approvals)
+                .ok_or_else(|| "no rule can name just these calls".to_owned()),
+        };
+        match found {
+            Ok(suggestion) => suggested.push(suggestion),
+            Err(why) => {
+                left_out.push(LeftOut { what: who_calls(origin, of, principal), approvals: approvals.len(), why })
+            }
+        }
+    }
+    tell_apart(&mut suggested);
+    (suggested, left_out)
+}
+
+/// Gives each rule a name of its own.
+fn tell_apart(suggested: &mut [Suggestion]) {
     let mut taken = BTreeMap::<String, usize>::new();
-    for suggestion in &mut suggested {
+    for suggestion in suggested {
         let times = taken.entry(suggestion.rule.id.clone()).or_default();
         *times += 1;
         if *times > 1 {
             suggestion.rule.id = format!("{}-{times}", suggestion.rule.id);
         }
     }
-    suggested
+}
+
+fn who_calls(origin: &Origin, agent: &AgentName, principal: Option<&Principal>) -> String {
+    let tool = match origin {
+        Origin::Mcp { server, tool } => mcp_name(server, tool).to_string(),
+        Origin::External { tool } => external_name(tool).to_string(),
+        Origin::Builtin { tool } => visible(tool),
+    };
+    let of_whom = principal.map(|principal| format!(" for {}", visible(principal.as_str()))).unwrap_or_default();
+    format!("{tool}, agent {agent}{of_whom}")
+}
+
+impl Bar {
+    fn in_words(&self) -> String {
+        match self {
+            Self::Refused { by, run } => format!("refused by {} in run {run}", visible(by)),
+            Self::Denied { run } => format!("denied by a policy in run {run}"),
+            Self::Changed { run } => format!("it changed during run {run}"),
+            Self::Revoked => "a standing approval of it was revoked".to_owned(),
+        }
+    }
 }
 
 fn suggestion(
@@ -84,11 +131,15 @@ fn suggestion(
     let seen: BTreeMap<String, &Map<String, Value>> =
         approvals.iter().map(|approval| (json!(approval.arguments).to_string(), &approval.arguments)).collect();
     let when = condition(principal, seen.keys());
-    // What no condition can say is not suggested: a rule that says less would cover more than was approved.
+    // What no rule can say is not suggested: one that says less would cover more than was approved.
     Condition::parse(&when).ok()?;
     let who = [("agent", Some(agent.as_str())), ("principal", principal.map(|principal| principal.as_str()))];
     let who = || who.into_iter().filter_map(|(key, who)| who.map(|who| (key.to_owned(), who)));
     conditions.as_object_mut()?.extend(who().map(|(key, who)| (key, json!(Pattern::exactly(who)))));
+    let fits_nothing = |pattern: &Value| pattern.as_str().is_some_and(|pattern| Pattern::parse(pattern).is_err());
+    if conditions.as_object()?.values().any(fits_nothing) {
+        return None;
+    }
     let example = |arguments: &Map<String, Value>| {
         let mut example = tool.clone();
         example.as_object_mut()?.extend(who().map(|(key, who)| (key, json!(who))));

@@ -1,5 +1,7 @@
 //! That what is suggested lets run what was approved, and nothing else.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::config;
 use crate::core::id::{CallId, RunId};
@@ -29,7 +31,7 @@ fn past(approvals: impl IntoIterator<Item = Approved>) -> Past {
 }
 
 fn suggested(past: &Past) -> Vec<Suggestion> {
-    suggestions(past, None, 1)
+    suggestions(past, None, 1).0
 }
 
 fn note(call: &str, customer: &str, text: &str) -> Approved {
@@ -112,13 +114,51 @@ fn names_that_look_like_patterns_mean_themselves() {
 #[test]
 fn what_was_refused_changed_or_approved_too_seldom_is_not_suggested() {
     let twice = || [note("a", "C-1", "x"), note("b", "C-1", "x")];
-    assert_eq!(suggestions(&past(twice()), None, 3), []);
+    assert_eq!(suggestions(&past(twice()), None, 3).0, []);
     let mut refused = past(twice());
-    refused.barred.insert(Origin::Mcp { server: "shop".into(), tool: "add_note".into() });
+    let origin = Origin::Mcp { server: "shop".into(), tool: "add_note".into() };
+    refused.bar(&origin, Bar::Refused { by: "ann".into(), run: "run_2".into() });
     assert_eq!(suggested(&refused), []);
     let mut changed = twice();
     changed[1].1.definition = "other".into();
     assert_eq!(suggested(&past(changed)), []);
+}
+
+#[test]
+fn what_is_left_out_is_named_with_its_reason() {
+    let mut past = past([
+        by("kim", note("a", "C-1", "x")),
+        approved("b", "pay", &json!({})),
+        approved("c", "look", &json!({"id": u64::MAX})),
+        approved("d", "look", &json!({"id": u64::MAX})),
+        approved("e", "send", &json!({})),
+        approved("f", "wipe", &json!({})),
+        approved("g", "edit", &json!({})),
+    ]);
+    past.approvals.insert(
+        ("run_2".into(), "a".into()),
+        Approval { definition: "other".into(), ..past.approvals[&("run_1".into(), "g".into())].clone() },
+    );
+    let tool = |tool: &str| Origin::Mcp { server: "shop".into(), tool: tool.into() };
+    past.bar(&tool("pay"), Bar::Refused { by: "ann".into(), run: "run_2".into() });
+    past.bar(&tool("pay"), Bar::Revoked);
+    past.bar(&tool("send"), Bar::Denied { run: "run_3".into() });
+    past.bar(&tool("wipe"), Bar::Changed { run: "run_4".into() });
+    let (suggested, left_out) = suggestions(&past, None, 2);
+    assert_eq!(suggested, []);
+    let told: Vec<String> =
+        left_out.iter().map(|left| format!("{} {}: {}", left.what, left.approvals, left.why)).collect();
+    assert_eq!(
+        told,
+        [
+            "mcp_shop_add_note, agent desk for kim 1: less than 2 times (`--at-least`)",
+            "mcp_shop_edit, agent desk 2: its definition changed between the approvals",
+            "mcp_shop_look, agent desk 2: no rule can name just these calls",
+            "mcp_shop_pay, agent desk 1: refused by ann in run run_2",
+            "mcp_shop_send, agent desk 1: denied by a policy in run run_3",
+            "mcp_shop_wipe, agent desk 1: it changed during run run_4",
+        ]
+    );
 }
 
 #[test]
@@ -127,7 +167,7 @@ fn only_what_was_asked_for_is_suggested_of_an_agent() {
     calls[1].1.agent = "other".into();
     let past = past(calls);
     assert_eq!(suggested(&past).len(), 2);
-    let of_one = suggestions(&past, Some(&"other".into()), 1);
+    let (of_one, _) = suggestions(&past, Some(&"other".into()), 1);
     assert_eq!((of_one.len(), &of_one[0].rule.r#match["agent"]), (1, &json!("other")));
 }
 
@@ -135,5 +175,86 @@ fn only_what_was_asked_for_is_suggested_of_an_agent() {
 fn what_no_condition_could_say_is_not_suggested_at_all() {
     for value in [json!("x".repeat(3_000)), json!(u64::MAX), (0..40).fold(json!(1), |inner, _| json!([inner]))] {
         assert_eq!(suggested(&past([approved("a", "pay", &json!({"value": value}))])), []);
+    }
+}
+
+/// Any arguments: those that people approve, and those that nobody could write a condition for.
+fn any_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-3i64..3).prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<f64>().prop_filter("no JSON", |number| number.is_finite()).prop_map(Value::from),
+        "[ab]{0,2}".prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            any_members(inner).prop_map(Value::Object),
+        ]
+    })
+}
+
+fn any_members(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Map<String, Value>> {
+    let key = prop_oneof!["[ab]", any::<String>()];
+    proptest::collection::btree_map(key, value, 0..3).prop_map(|members| members.into_iter().collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_suggested_is_a_sound_policy_that_allows_just_the_calls_that_were_approved(
+        calls in proptest::collection::vec(
+            (prop_oneof!["[ab]", any::<String>()], proptest::option::of("(kim|[*]|[{]a,b[}])"), any_members(any_value())),
+            1..8,
+        ),
+        approved_ones in 0..8usize,
+    ) {
+        let approval = |(n, (tool, principal, arguments)): (usize, &(String, Option<String>, Map<String, Value>))| {
+            let (key, approval) = approved(&n.to_string(), tool, &json!(arguments));
+            (key, Approval { principal: principal.as_deref().map(Principal::from), ..approval })
+        };
+        let (yes, _) = calls.split_at(approved_ones.min(calls.len()));
+        let (suggested, left_out) = suggestions(&past(yes.iter().enumerate().map(approval)), None, 1);
+        let covered: usize = suggested.iter().map(|suggestion| suggestion.covers).sum();
+        prop_assert_eq!(covered + left_out.iter().map(|left| left.approvals).sum::<usize>(), yes.len());
+        if suggested.is_empty() {
+            return Ok(());
+        }
+        let policy = loaded(&suggested);
+        let mut allowed = 0;
+        for (n, call) in calls.iter().enumerate() {
+            let (tool, principal, arguments) = call;
+            let is_allowed = judged(&policy, tool, principal.as_deref(), &json!(arguments)) == Verdict::Allow;
+            allowed += usize::from(is_allowed && n < yes.len());
+            prop_assert!(!is_allowed || yes.iter().any(|other| is_same(other, call)), "{:?}", call);
+        }
+        prop_assert_eq!(allowed, covered);
+    }
+}
+
+/// As conditions compare: numbers by value.
+fn is_same(
+    one: &(String, Option<String>, Map<String, Value>),
+    other: &(String, Option<String>, Map<String, Value>),
+) -> bool {
+    one.0 == other.0 && one.1 == other.1 && equal(&json!(one.2), &json!(other.2))
+}
+
+fn equal(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => one == other || one.as_f64() == other.as_f64(),
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| equal(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            let same = |(key, value): (&String, &Value)| other.get(key).is_some_and(|other| equal(value, other));
+            one.len() == other.len() && one.iter().all(same)
+        }
+        _ => one == other,
     }
 }
