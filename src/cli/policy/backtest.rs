@@ -17,9 +17,11 @@ use crate::cli::exit::Exit;
 use crate::cli::moment::Moment;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
-use crate::cli::text::count;
+use crate::cli::text::{count, list};
 use crate::config;
+use crate::core::id::AgentName;
 use crate::core::policy::{Judgement, Policy, Verdict};
+use crate::core::tool::visible;
 use crate::ports::{RunFilter, RunRow};
 use past::{Became, PastCall};
 
@@ -85,10 +87,13 @@ fn since(text: &str) -> Result<Timestamp, String> {
 impl Backtest {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let policy = config::policy_file(&self.file)?;
-        let app = setup::open(setup::settings(&self.config)?).await?;
+        let settings = setup::settings(&self.config)?;
+        let agents: Vec<AgentName> = settings.agents.keys().cloned().collect();
+        let app = setup::open(settings).await?;
         let history = self.read(&app, &policy).await;
         crate::cli::close(app, out).await;
         let mut history = history?;
+        self.warn_of_unknown_agent(&agents, history.runs, out);
         let judged = history.tested.len();
         let changes = history.tested.iter().filter(|tested| tested.is_changed()).count();
         history.tested.retain(|tested| !self.changed || tested.is_changed());
@@ -98,6 +103,17 @@ impl Backtest {
             tell(&policy, &history, judged, changes, out);
         }
         Ok(Exit::Done)
+    }
+
+    /// An agent that is not configured any more may have runs; one that has neither is a slip.
+    fn warn_of_unknown_agent(&self, known: &[AgentName], runs: usize, out: &mut Output) {
+        let Some(agent) = self.agent.as_deref().filter(|agent| runs == 0 && !known.contains(&AgentName::from(*agent)))
+        else {
+            return;
+        };
+        let warning = out.note_paint().yellow("warning:");
+        let known = list(known);
+        out.note(format!("{warning} there is no agent `{}`, and no run of one; there are: {known}", visible(agent)));
     }
 
     async fn read(&self, app: &App, policy: &Policy) -> Result<History, CliError> {
