@@ -46,6 +46,7 @@ fn policy_check_says_of_each_file_what_was_checked_or_what_is_wrong() {
     );
     assert!(good.out.contains("without an example: nothing-for-guests"), "{}", good.out);
     let both = desk.toolgate(&["policy", "check", "good.yaml", "bad.yaml"]).expect(2);
+    assert!(both.out.contains("✗ bad.yaml: 1 fault"), "{}", both.out);
     assert!(both.out.contains("✓ good.yaml") && both.err.contains("there is no `arg`"), "{}", both.err);
     assert!(both.err.contains("bad.yaml:7:"), "the place is told: {}", both.err);
 
@@ -108,6 +109,35 @@ fn a_rule_that_cannot_be_evaluated_leaves_no_word_of_a_default_that_holds() {
 }
 
 #[test]
+fn where_only_a_condition_failed_nobody_says_that_no_rule_is_about_the_tool() {
+    let desk = Desk::empty();
+    desk.write("paying.yaml", PAYING);
+    let long = format!(r#"{{"text": "{}"}}"#, "x".repeat(50));
+    let explain = ["policy", "explain", "add_note", &long, "--server", "shop", "--file", "paying.yaml"];
+    let told = desk.toolgate(&explain).expect(0).out;
+    assert!(told.contains("no rule of policy `paying` matches this call"), "{told}");
+    assert!(told.contains("· allow small: `size(args.text) < 40` does not hold"), "{told}");
+}
+
+#[test]
+fn policy_explain_warns_of_a_server_that_is_not_configured() {
+    let desk = Desk::playing("turns: []");
+    let explain = |server: &str| desk.toolgate(&["policy", "explain", "add_note", "{}", "--server", server]).expect(0);
+    let slip = explain("shp");
+    assert!(slip.err.contains("no server `shp` is configured; there are: shop"), "{}", slip.err);
+    assert!(slip.out.contains("mcp_shp_add_note"), "{}", slip.out);
+    assert!(!explain("shop").err.contains("is configured"));
+}
+
+#[test]
+fn toolgate_s_own_tool_is_not_said_to_run_by_a_default_that_asks() {
+    let desk = Desk::empty();
+    let told = desk.toolgate(&["policy", "explain", "ask_human", "{}"]).expect(0).out;
+    assert!(told.contains("ask_human  allow, by no rule"), "{told}");
+    assert!(told.contains("default: does not decide, toolgate runs the tool itself"), "{told}");
+}
+
+#[test]
 fn a_suffix_that_a_server_chooses_does_not_make_its_tool_one_that_edits_files() {
     let desk = Desk::empty();
     for tool in ["wipe_disk_write_file", "delete_then_move_file", "purge_then_read_file", "x_list_directory"] {
@@ -137,6 +167,54 @@ fn policy_check_names_rules_that_allow_across_servers() {
     assert!(told.contains("reaches across names of servers: shop (write `server` and `named`)"), "{told}");
     let json = json_of(&desk.toolgate(&["policy", "check", "p.yaml", "--json"]).expect(0).out);
     assert_eq!(json["policies"][0]["across_servers"], json!(["shop"]));
+}
+
+#[test]
+fn policy_check_warns_of_rules_that_can_hardly_be_meant() {
+    let desk = Desk::empty();
+    let rule =
+        |id: &str, body: &str| format!("  - {{ id: {id}, match: {body}, verdict: deny, justification: Because. }}\n");
+    let doubtful = [
+        ("regex", r#"{ named: "^read_.*$" }"#, "patterns are globs and compare the whole name: write `read_*`"),
+        ("classes", r#"{ server: "(a|b)\\d" }"#, "`*` is any text"),
+        ("half", "{ tool: read_file }", "write `named: read_file`, or `tool: mcp_SERVER_read_file`"),
+        ("half-pattern", r#"{ tool: "read_*" }"#, "`tool: read_*` is no full name"),
+        ("never", "{ origin: external, server: shop }", "remove one of the two"),
+        ("any", "{ named: a }, when: args.path", "compare it (`args.path == …`)"),
+        ("same", "{ named: a }, when: \"true\"", "says the same of every call"),
+    ];
+    let meant = [
+        ("prefix", r#"{ tool: "mcp_shop_*" }"#),
+        ("part", r#"{ tool: "*_delete" }"#),
+        ("own", "{ tool: ask_human }"),
+        ("own-pattern", r#"{ tool: "ask_*" }"#),
+        ("either", r#"{ tool: "{mcp,ext}_x" }"#),
+        ("dots", "{ named: a.b }"),
+        ("flag", "{ named: a }, when: has(args.force) && args.force"),
+        ("proven", r#"{ named: "admin.*" }, examples: { match: [{ tool: admin.x }] }"#),
+        (
+            "proven-flag",
+            "{ named: a }, when: args.force, examples: { match: [{ tool: a, arguments: { force: true } }] }",
+        ),
+    ];
+    let rules =
+        doubtful.iter().map(|(id, body, _)| rule(id, body)).chain(meant.iter().map(|(id, body)| rule(id, body)));
+    desk.write("p.yaml", &format!("name: p\ndefault: allow\nrules:\n{}", rules.collect::<String>()));
+    let json = json_of(&desk.toolgate(&["policy", "check", "p.yaml", "--json"]).expect(0).out);
+    let warnings = json["policies"][0]["warnings"].as_array().expect("warnings").clone();
+    let warned: Vec<&str> = warnings.iter().map(|warning| warning["rule"].as_str().unwrap()).collect();
+    assert_eq!(warned, doubtful.map(|(id, ..)| id), "{warnings:?}");
+    let told = desk.toolgate(&["policy", "check", "p.yaml"]).expect(0).err;
+    for (id, _, remedy) in doubtful {
+        let line = told.lines().find(|line| line.contains(&format!("p.yaml: rule `{id}`: "))).expect(id);
+        assert!(line.starts_with("warning:") && line.contains(remedy), "{line}");
+    }
+}
+
+#[test]
+fn no_preset_is_warned_of() {
+    let told = Desk::empty().toolgate(&["policy", "check"]).expect(0);
+    assert!(!told.err.contains("warning"), "{}", told.err);
 }
 
 #[tokio::test]
@@ -176,6 +254,28 @@ fn what_one_agent_was_refused_is_suggested_for_no_other() {
 }
 
 #[test]
+fn what_is_left_out_of_a_suggestion_is_named_and_an_empty_file_says_why_it_is_empty() {
+    let desk = Desk::playing(TURNS);
+    let nothing = desk.toolgate(&["approvals", "suggest"]).expect(0);
+    assert!(nothing.err.contains("nothing to suggest from 0 approvals"), "{}", nothing.err);
+    desk.toolgate(&["run", "note it"]).expect(10);
+    desk.toolgate(&["approvals", "approve", "last", "--all"]).expect(0);
+    let seldom = desk.toolgate(&["approvals", "suggest"]).expect(0);
+    let why = "not suggested: mcp_shop_add_note, agent desk, approved 1 time: less than 2 times (`--at-least`)";
+    assert!(seldom.err.contains(why), "{}", seldom.err);
+    desk.toolgate(&["run", "note it"]).expect(10);
+    desk.toolgate(&["approvals", "deny", "last", "--all", "--by", "ann"]).expect(0);
+    let refused = desk.toolgate(&["approvals", "suggest", "--at-least", "1"]).expect(0);
+    assert!(refused.err.contains("approved 1 time: refused by ann in run run_"), "{}", refused.err);
+    assert_eq!(refused.out, "# nothing to suggest from 1 approval: no policy\n");
+    desk.write("s.yaml", &refused.out);
+    let check = desk.toolgate(&["policy", "check", "s.yaml"]).expect(2);
+    assert!(check.out.contains("✗ s.yaml: 1 fault"), "{}", check.out);
+    assert!(check.err.contains("s.yaml: the file is empty"), "{}", check.err);
+    assert!(check.err.contains("a policy has `name`, `default` and `rules`"), "{}", check.err);
+}
+
+#[test]
 fn policy_explain_looks_at_what_the_servers_offer_now() {
     let desk = Desk::playing("turns: []");
     let told = desk.toolgate(&["policy", "explain", "mcp_shop_find_customer"]).expect(0).out;
@@ -201,7 +301,10 @@ fn policy_backtest_says_which_past_calls_would_get_another_verdict() {
 
     let table = desk.toolgate(&["policy", "backtest", "paying.yaml", "--since", "1h"]).expect(0).out;
     assert!(table.contains("policy paying: 2 calls of 1 run, 2 would be another verdict"), "{table}");
-    let none = desk.toolgate(&["policy", "backtest", "paying.yaml", "--agent", "nobody"]).expect(0).out;
-    assert!(none.contains("0 calls of 0 runs"), "{none}");
+    let none = desk.toolgate(&["policy", "backtest", "paying.yaml", "--agent", "nobody"]).expect(0);
+    assert!(none.out.contains("0 calls of 0 runs"), "{}", none.out);
+    assert!(none.err.contains("there is no agent `nobody`, and no run of one; there are: desk"), "{}", none.err);
+    let known = desk.toolgate(&["policy", "backtest", "paying.yaml", "--agent", "desk"]).expect(0);
+    assert!(!known.err.contains("there is no agent"), "{}", known.err);
     desk.toolgate(&["policy", "backtest", "paying.yaml", "--since", "yesterday"]).expect(2);
 }
