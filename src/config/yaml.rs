@@ -24,18 +24,18 @@ const MAX_BYTES: u64 = 8 * 1024 * 1024;
 pub(super) fn read(path: &Path) -> Result<Source, Fault> {
     let name = path.display().to_string();
     let failed = |reason: String| Fault::new(format!("`{name}` cannot be read: {reason}"));
-    let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Fault::new(format!("there is no file `{name}`")).with_remedy("check the path"),
-        other => failed(other.to_string()).with_remedy("check the path, and who may read it"),
-    })?;
+    let unreadable = |error: std::io::Error| match error.kind() == ErrorKind::NotFound {
+        true => Fault::new(format!("there is no file `{name}`")).with_remedy("check the path"),
+        false => failed(error.kind().to_string()).with_remedy("check the path, and who may read it"),
+    };
+    let metadata = std::fs::metadata(path).map_err(unreadable)?;
     if metadata.is_dir() {
         return Err(failed("it is a folder".to_owned()).with_remedy("name a file in it"));
     }
     if metadata.len() > MAX_BYTES {
         return Err(failed(format!("it is larger than {} MiB", MAX_BYTES / 1024 / 1024)));
     }
-    let bytes = std::fs::read(path)
-        .map_err(|error| failed(error.kind().to_string()).with_remedy("check who may read the file"))?;
+    let bytes = std::fs::read(path).map_err(unreadable)?;
     let text = String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8 text".into()))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     Ok(Source::new(name, text))

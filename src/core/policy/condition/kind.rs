@@ -74,8 +74,6 @@ fn of_call(call: &CallExpr) -> Result<Kind, ConditionError> {
 
 /// What a macro gathers is what it begins with, unless it says something about it in the end.
 fn of_macro(walk: &ComprehensionExpr) -> Result<Kind, ConditionError> {
-    match &walk.result.expr {
-        Expr::Ident(name) if *name == walk.accu_var => kind(&walk.accu_init),
-        _ => kind(&walk.result),
-    }
+    let gathers = matches!(&walk.result.expr, Expr::Ident(name) if *name == walk.accu_var);
+    kind(if gathers { &walk.accu_init } else { &walk.result })
 }

@@ -178,6 +178,9 @@ fn what_no_condition_could_say_is_not_suggested_at_all() {
     }
 }
 
+/// A tool of `shop`, on whose behalf it is called, and the arguments.
+type Call = (String, Option<String>, Map<String, Value>);
+
 /// Any arguments: those that people approve, and those that nobody could write a condition for.
 fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
@@ -214,7 +217,7 @@ proptest! {
         ),
         approved_ones in 0..8usize,
     ) {
-        let approval = |(n, (tool, principal, arguments)): (usize, &(String, Option<String>, Map<String, Value>))| {
+        let approval = |(n, (tool, principal, arguments)): (usize, &Call)| {
             let (key, approval) = approved(&n.to_string(), tool, &json!(arguments));
             (key, Approval { principal: principal.as_deref().map(Principal::from), ..approval })
         };
@@ -238,10 +241,7 @@ proptest! {
 }
 
 /// As conditions compare: numbers by value.
-fn is_same(
-    one: &(String, Option<String>, Map<String, Value>),
-    other: &(String, Option<String>, Map<String, Value>),
-) -> bool {
+fn is_same(one: &Call, other: &Call) -> bool {
     one.0 == other.0 && one.1 == other.1 && equal(&json!(one.2), &json!(other.2))
 }
 
