@@ -28,6 +28,12 @@ pub(super) fn block(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n| ")
 }
 
+/// The same under a line of ours: every line of it is marked, the first one too.
+pub(super) fn gutter(text: &str) -> Vec<String> {
+    let text = block(text);
+    if text.is_empty() { Vec::new() } else { format!("| {text}").lines().map(str::to_owned).collect() }
+}
+
 /// A JSON value in one short line.
 pub(super) fn compact(value: &Value, max: usize) -> String {
     one_line(&value.to_string(), max.min(COMPACT))
@@ -97,6 +103,8 @@ mod tests {
         let told = block("Which?\r\nMay x run?\x1b[2K\n\ta\n");
         assert_eq!(told, "Which?\n| May x run?\\u{1b}[2K\n|     a");
         assert_eq!(block("a\u{2028}b"), "a\\u{2028}b");
+        assert_eq!(gutter("a\n\nb\n"), ["| a", "| ", "| b"]);
+        assert_eq!(gutter(" \n"), [] as [&str; 0]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod asked;
 mod explain;
 mod owed;
 mod picture;
+mod reach;
 mod show;
 mod spent;
 mod story;
@@ -13,7 +14,9 @@ mod tests;
 mod waterfall;
 mod words;
 
-pub(super) use approval::{because, by_way_of, circumstances, clock, origin, pretty, second_look_at_arguments, term};
+pub(super) use approval::{
+    because, by_way_of, circumstances, clock, origin, pretty, second_look_at_arguments, term, whole,
+};
 pub(super) use asked::{answering, question_lines};
 pub(super) use explain::Explanation;
 pub(super) use owed::{Again, what_is_owed};
@@ -21,7 +24,7 @@ pub(super) use picture::Picture;
 pub(super) use spent::{Gaps, Spent, dollars, tokens};
 pub(super) use story::{Answer, Shown, Story};
 pub(super) use waterfall::Waterfall;
-pub(super) use words::{in_words, left_out_line, media_line};
+pub(super) use words::{findings, in_words, left_out_line, media_line};
 
 use super::paint::Paint;
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::approval::{by_way_of, marked};
+use super::reach::reach;
 use super::spent::Gaps;
 use crate::core::chat::{Media, Part, Usage};
 use crate::core::id::{CallId, ModelName};
@@ -53,7 +54,10 @@ pub(super) struct Turn {
 pub(super) struct Call {
     pub(super) id: CallId,
     pub(super) name: String,
+    /// With what it was, or would be, sent.
     pub(super) arguments: Arguments,
+    /// What a person put them in the place of.
+    pub(super) edited: Option<Edited>,
     pub(super) verdict: Option<CallVerdict>,
     pub(super) decision: Option<Decision>,
     pub(super) deferred: bool,
@@ -63,6 +67,15 @@ pub(super) struct Call {
     pub(super) pauses: Vec<Pause>,
     /// Whether nobody answered in time.
     pub(super) expired: bool,
+}
+
+/// That a person changed the arguments of a call. It holds on when the call is asked about again.
+#[derive(Debug)]
+pub(super) struct Edited {
+    /// Who did.
+    pub(super) by: String,
+    /// As the model wrote them.
+    pub(super) written: Arguments,
 }
 
 /// What a server put a call aside for.
@@ -150,7 +163,7 @@ impl Picture {
             }
             Event::CallChecked { call, verdict } => self.change(call, |call| call.verdict = Some(verdict.clone())),
             Event::ApprovalDecided { call, decision } => {
-                self.change(call, |call| call.decision = Some(decision.clone()));
+                self.change(call, |call| call.decided(decision));
             }
             Event::CallDrifted { call, .. } => self.change(call, |call| {
                 call.verdict = None;
@@ -219,6 +232,7 @@ impl Call {
             id: asked.id,
             name: asked.name,
             arguments: asked.arguments,
+            edited: None,
             verdict: None,
             decision: None,
             deferred: false,
@@ -226,6 +240,15 @@ impl Call {
             end: None,
             pauses: Vec::new(),
             expired: false,
+        }
+    }
+
+    fn decided(&mut self, decision: &Decision) {
+        self.decision = Some(decision.clone());
+        if let Some(arguments) = &decision.edited_arguments {
+            let before = std::mem::replace(&mut self.arguments, arguments.clone());
+            let written = self.edited.take().map_or(before, |edited| edited.written);
+            self.edited = Some(Edited { by: decision.by.clone(), written });
         }
     }
 
@@ -242,10 +265,11 @@ impl Call {
                 Answer::Approve => "approved",
                 Answer::Deny => "denied",
             };
+            let reach = reach(decision.scope, decision.covers, decision.expires_at);
             let edited = if decision.edited_arguments.is_some() { ", edited" } else { "" };
             let policy = decision.binding.as_ref().and_then(|binding| binding.policy.as_ref());
             let policy = policy.map(|policy| format!(", {}", marked(policy))).unwrap_or_default();
-            return format!("{word} by {} {}{edited}{policy}", visible(&decision.by), by_way_of(decision.via));
+            return format!("{word}{reach} by {} {}{edited}{policy}", visible(&decision.by), by_way_of(decision.via));
         }
         match &self.verdict {
             None if self.deferred => "deferred".into(),

@@ -4,7 +4,7 @@ use super::Look;
 use super::picture::{Call, Pause, Picture, Turn};
 use super::spent::{spent, spent_in_vain, total};
 use super::words::{attachments, kept_line, left_out_line, media_line, why_rejected};
-use crate::cli::text::{COMPACT, block, compact, count, duration, one_line};
+use crate::cli::text::{COMPACT, block, compact, count, duration, gutter, one_line};
 use crate::core::chat::Part;
 use crate::core::id::ModelName;
 use crate::core::run::{CallVerdict, Offer, Status};
@@ -74,7 +74,7 @@ impl Turn {
             let used = spent_in_vain(usage).map(|used| paint.dim(format!("  {used}"))).unwrap_or_default();
             format!("  {} {}{used}", paint.red("✗"), block(failure))
         }));
-        lines.extend(self.text.trim_end().lines().map(|line| format!("  {line}")));
+        lines.extend(gutter(&self.text).iter().map(|line| format!("  {line}")));
         lines.extend(self.media.iter().map(|media| format!("  {}", media_line(media, None))));
         lines.extend(self.calls.iter().flat_map(|call| call.draw(look)));
         lines.extend(self.answer_problems.iter().flatten().map(|problem| {
@@ -100,6 +100,11 @@ impl Call {
         let arguments = compact(&self.arguments.to_value(), look.room(used));
         let id = paint.dim(visible(self.id.as_str()));
         let mut lines = vec![format!("  {mark} {} {}  {id}  {}", self.name, arguments, paint.dim(right))];
+        lines.extend(self.edited.as_ref().map(|edited| {
+            let who = format!("edited by {}; the model wrote", visible(&edited.by));
+            let written = compact(&edited.written.to_value(), look.room(who.chars().count() + 7));
+            format!("      {}", paint.dim(format!("{who} {written}")))
+        }));
         lines.extend(self.pauses.iter().flat_map(Pause::draw).map(|line| format!("      {}", paint.dim(line))));
         lines.extend(self.answer(look).map(|answer| format!("      {answer}")));
         let outcome = self.end.iter().map(|(_, outcome)| outcome);
@@ -117,7 +122,7 @@ impl Call {
     fn answer(&self, look: Look) -> Option<String> {
         let room = look.room(6).min(COMPACT);
         if let Some((_, outcome)) = &self.end {
-            return Some(one_line(&said(outcome), room));
+            return Some(format!("| {}", one_line(&said(outcome), room)));
         }
         match &self.verdict {
             Some(CallVerdict::Rejected { message, .. }) if !self.deferred => Some(why_rejected(message, room)),

@@ -1,13 +1,16 @@
 //! A run told while it happens: one or two lines for each lifecycle event, fragments of text in between.
 
+use std::collections::BTreeMap;
+
 use super::Look;
 use super::approval::{by_way_of, clock, marked};
+use super::reach::reach;
 use super::spent::{Gaps, spent, spent_in_vain, total};
 use super::words::{in_words, kept_line, left_out_line, why_rejected};
-use crate::cli::text::{COMPACT, block, compact, count, duration, list, one_line};
+use crate::cli::text::{COMPACT, block, compact, count, duration, gutter, list, one_line};
 use crate::core::chat::Usage;
-use crate::core::run::{self, Coverage, Offer, Rejection, Scope};
-use crate::core::tool::{LeftOut, Problem, visible};
+use crate::core::run::{self, Granted, Offer, Rejection};
+use crate::core::tool::{LeftOut, Problem, ToolName, visible};
 use crate::ports::Delta;
 use crate::telemetry::LifecycleEvent;
 use crate::telemetry::lifecycle::{CallRef, Fact};
@@ -42,6 +45,9 @@ pub(in crate::cli) struct Story {
     /// What attempts did not tell of what they used.
     gaps: Gaps,
 }
+
+/// Stands before every line that the model wrote: none of them can pass for one of ours.
+const GUTTER: &str = "  | ";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stream {
@@ -103,9 +109,7 @@ impl Story {
             }
             Fact::ApprovalsResolved { granted } if granted.is_empty() => Vec::new(),
             Fact::ApprovalsResolved { granted } => {
-                let mut tools: Vec<_> = granted.iter().map(|granted| &granted.tool).collect();
-                tools.dedup();
-                vec![paint.dim(format!("  approved before: {}", list(&tools)))]
+                vec![paint.dim(format!("  approved before: {}", list(covered(granted))))]
             }
             Fact::ModelCalled { attempt: 1, offer, .. } => {
                 self.streamed = false;
@@ -167,9 +171,8 @@ impl Story {
             }
             Fact::InputRequired { call, messages, .. } => {
                 let mut lines = vec![self.asked(&paint.yellow("?"), call, ": its server wants to know something")];
-                lines.extend(
-                    messages.iter().flatten().map(|message| format!("    {}", block(message).replace('\n', "\n    "))),
-                );
+                let told = messages.iter().flatten().flat_map(|message| gutter(message));
+                lines.extend(told.map(|line| format!("    {line}")));
                 lines
             }
             Fact::ApprovalExpired { call } => {
@@ -179,15 +182,17 @@ impl Story {
                 vec![self.asked(&paint.red("✗"), call, ": no answer in time")]
             }
             Fact::PendingExtended { call, until, by, .. } => {
-                vec![format!("  {} {} has time until {until}, says {}", paint.cyan("…"), call.name, visible(by))]
+                vec![format!("  {} {} has time until {}, says {}", paint.cyan("…"), call.name, clock(*until), visible(by))]
             }
             Fact::Drifted { call, changed, .. } => {
                 let what = format!(" is looked at again: {} changed since it was cleared", changed.join(", "));
                 vec![self.asked(&paint.yellow("!"), call, &what)]
             }
             Fact::QuestionAsked { call } => vec![self.asked(&paint.yellow("?"), call, " asks you something")],
-            Fact::QuestionAnswered { call, by, via, .. } => {
-                vec![format!("  {} {} answered by {} {}", paint.green("✓"), call.name, visible(by), by_way_of(*via))]
+            Fact::QuestionAnswered { call, by, via, answer } => {
+                let head = format!("  {} {} answered by {}", paint.green("✓"), call.name, visible(by));
+                let said = answer.as_ref().map(|answer| format!(": {}", one_line(answer, COMPACT)));
+                vec![format!("{head} {}{}", by_way_of(*via), said.unwrap_or_default())]
             }
             Fact::InputGiven { call, by, .. } => {
                 vec![format!("  {} {} answered by {}", paint.green("✓"), call.name, visible(by))]
@@ -239,8 +244,8 @@ impl Story {
         let told_already = self.streamed || (is_answer && self.answer == Answer::Apart);
         let text = text.as_deref().unwrap_or_default();
         let mut lines = Vec::new();
-        if !told_already && !text.trim().is_empty() {
-            lines.extend(text.trim_end().lines().map(|line| format!("  {line}")));
+        if !told_already {
+            lines.extend(gutter(text).iter().map(|line| format!("  {line}")));
         }
         let who = if *fallback { format!("model {model}") } else { "model".to_owned() };
         lines.push(self.look.paint.dim(format!("  {who}: {}, {}", duration(*duration_ms), spent(usage))));
@@ -266,18 +271,12 @@ impl Story {
             run::Answer::Approve => (self.look.paint.green("✓"), "approved"),
             run::Answer::Deny => (self.look.paint.red("✗"), "denied"),
         };
-        let reach = match scope {
-            Scope::Once => "",
-            Scope::Session => " for this session",
-            Scope::Always => " for good",
-        };
-        let only = if *covers == Coverage::Arguments { ", only with these arguments" } else { "" };
-        let until = expires_at.map(|until| format!(", until {}", clock(until))).unwrap_or_default();
+        let reach = reach(*scope, *covers, *expires_at);
         let edited = if *edited { ", arguments edited" } else { "" };
         let policy = policy.as_ref().map(|policy| format!(" ({} asked)", marked(policy))).unwrap_or_default();
         let how = by_way_of(*via);
         let why = reason.as_ref().map(|reason| format!(": {}", visible(reason))).unwrap_or_default();
-        Some(format!("  {mark} {} {word}{reach}{only}{until} by {} {how}{edited}{policy}{why}", call.name, visible(by)))
+        Some(format!("  {mark} {} {word}{reach} by {} {how}{edited}{policy}{why}", call.name, visible(by)))
     }
 
     fn asked(&self, mark: &str, call: &CallRef, remark: &str) -> String {
@@ -333,9 +332,9 @@ impl Story {
 
     fn stream(&mut self, stream: Stream, text: &str) -> Vec<Shown> {
         let mut shown = if self.streaming == Some(stream) { Vec::new() } else { self.end_of_stream() };
-        let indent = if self.streaming.is_none() { "  " } else { "" };
+        let mark = if self.streaming.is_none() { GUTTER } else { "" };
         self.streaming = Some(stream);
-        let text = format!("{indent}{}", text.replace('\n', "\n  "));
+        let text = format!("{mark}{}", text.replace('\n', &format!("\n{GUTTER}")));
         shown.push(Shown::Fragment(match stream {
             Stream::Text => {
                 self.streamed = true;
@@ -345,4 +344,20 @@ impl Story {
         }));
         shown
     }
+}
+
+/// The tools with standing approvals, each with what of its calls they cover.
+fn covered(granted: &[Granted]) -> impl Iterator<Item = String> {
+    let mut tools: BTreeMap<&ToolName, (bool, usize)> = BTreeMap::new();
+    for granted in granted {
+        let (any, some) = tools.entry(&granted.tool).or_default();
+        match granted.arguments {
+            None => *any = true,
+            Some(_) => *some += 1,
+        }
+    }
+    tools.into_iter().map(|(tool, (any, some))| match any {
+        true => format!("{tool} (whatever the arguments)"),
+        false => format!("{tool} (only with the arguments of {})", count(some, "earlier call")),
+    })
 }

@@ -8,15 +8,18 @@ use crate::ports::Progress;
 /// Why a call was rejected, in a line. What the model reads is a headline and the findings as JSON; a person reads the
 /// findings.
 pub(super) fn why_rejected(message: &str, room: usize) -> String {
-    let findings = message.split_once('\n').and_then(|(_, json)| serde_json::from_str::<Findings>(json).ok());
-    let Some(findings) = findings.filter(|findings| !findings.problems.is_empty()) else {
-        return one_line(message, room);
-    };
+    one_line(findings(message).as_deref().unwrap_or(message), room)
+}
+
+/// The findings at the end of what a model or a program is told; `None` where there are none.
+pub(in crate::cli) fn findings(message: &str) -> Option<String> {
+    let json = message.get(message.find("{\"problems\":")?..)?;
+    let findings = serde_json::from_str::<Findings>(json).ok().filter(|findings| !findings.problems.is_empty())?;
     let told = findings.problems.iter().map(|problem| {
         let place = if problem.path.is_empty() { String::new() } else { format!("{}: ", problem.path) };
         format!("{place}{}", problem.message)
     });
-    one_line(&told.collect::<Vec<_>>().join("; "), room)
+    Some(told.collect::<Vec<_>>().join("; "))
 }
 
 #[derive(serde::Deserialize)]

@@ -3,9 +3,9 @@
 use super::step::Stand;
 use super::{Call, Explanation, Turn};
 use crate::cli::paint::Paint;
-use crate::cli::text::{count, list};
+use crate::cli::text::{compact, count, list};
 use crate::cli::view::{Look, left_out_line};
-use crate::core::tool::{ToolFilter, visible};
+use crate::core::tool::{Arguments, ToolFilter, visible};
 
 impl Explanation {
     /// The lines. Tools are listed where they differ from those of the turn before.
@@ -22,7 +22,7 @@ impl Explanation {
                 }
                 Some(_) | None => lines.extend(tools(turn, paint)),
             }
-            lines.extend(turn.calls.iter().flat_map(|call| call.draw(paint)));
+            lines.extend(turn.calls.iter().flat_map(|call| call.draw(look)));
             before = Some(turn);
         }
         lines
@@ -47,7 +47,8 @@ fn tools(turn: &Turn, paint: Paint) -> Vec<String> {
 }
 
 impl Call {
-    fn draw(&self, paint: Paint) -> Vec<String> {
+    fn draw(&self, look: Look) -> Vec<String> {
+        let paint = look.paint;
         let stand = self.stand.as_str();
         let stand = match self.stand {
             Stand::Ran => paint.green(stand),
@@ -58,6 +59,12 @@ impl Call {
         let head = format!("  {} {} {stand}", paint.bold(&self.call_id), visible(&self.tool));
         let steps =
             self.steps.iter().map(|step| format!("    {}", paint.dim(format!("{:>4}  {}", step.event, step.why))));
-        [head].into_iter().chain(steps).collect()
+        let quoted = |word: &str, arguments: &Arguments| {
+            let room = look.room(word.chars().count() + 5);
+            format!("    {word} {}", compact(&arguments.to_value(), room))
+        };
+        let with = quoted("with", &self.arguments);
+        let written = self.written.as_ref().map(|written| quoted("the model wrote", written));
+        [head, with].into_iter().chain(written).chain(steps).collect()
     }
 }

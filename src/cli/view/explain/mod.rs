@@ -4,7 +4,7 @@
 mod draw;
 mod step;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::core::id::{AgentName, CallId, GrantId, RunId};
 use crate::core::policy::Verdict;
 use crate::core::run::{Event, Granted, Offer, Recorded, Status};
-use crate::core::tool::{LeftOut, Tool, ToolFilter, ToolName, Toolset};
+use crate::core::tool::{Arguments, LeftOut, Tool, ToolCall, ToolFilter, ToolName, Toolset};
 use crate::ports::Grant;
 use crate::runner::Report;
 use step::{Stand, Step};
@@ -64,9 +64,17 @@ struct Shown {
 struct Call {
     call_id: CallId,
     tool: String,
+    /// With what it was, or would be, sent.
+    arguments: Arguments,
+    /// As the model wrote them, when a person put others in their place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    written: Option<Arguments>,
     stand: Stand,
     steps: Vec<Step>,
 }
+
+/// Why a call of a tool may wait.
+const ASKS: &str = "the policy puts its calls to a person";
 
 /// What is known while a journal is read.
 #[derive(Default)]
@@ -82,6 +90,7 @@ impl Explanation {
         let Event::Started(started) = &journal.first()?.event else { return None };
         let mut reading = Reading::default();
         journal.iter().for_each(|recorded| reading.add(recorded, grants));
+        reading.look_back();
         for debt in &report.pending {
             reading.calls().filter(|call| call.call_id == *debt.call_id()).for_each(|call| call.stand = Stand::Pending);
         }
@@ -113,12 +122,28 @@ impl Reading {
         {
             turn.is_answered = true;
             let made = reply.calls();
-            turn.calls = made.map(|call| Call::new(call.id, call.name)).collect();
+            turn.calls = made.map(Call::new).collect();
+        }
+        if let Event::ApprovalDecided { call, decision } = event
+            && let Some(edited) = &decision.edited_arguments
+        {
+            self.calls().filter(|found| found.call_id == *call).for_each(|found| found.edited(edited));
         }
         for (call, stand, step) in step::of(recorded, grants) {
             for found in self.calls().filter(|found| found.call_id == call) {
                 found.stand = stand;
                 found.steps.push(step.clone());
+            }
+        }
+    }
+
+    /// What the policy says before a call is known is that it asks, also where it depends on the arguments. Calls that it
+    /// let run show that it does.
+    fn look_back(&mut self) {
+        let spared: BTreeSet<String> = self.calls().filter(|call| call.is_spared()).map(|call| call.tool.clone()).collect();
+        for tool in self.turns.iter_mut().flat_map(|turn| turn.tools.iter_mut()) {
+            if tool.verdict == Verdict::Ask && spared.contains(tool.tool.as_str()) {
+                tool.why = tool.why.replacen(ASKS, "it depends on the arguments whether the policy asks", 1);
             }
         }
     }
@@ -139,8 +164,19 @@ impl Reading {
 }
 
 impl Call {
-    fn new(call_id: CallId, tool: String) -> Self {
-        Self { call_id, tool, stand: Stand::Open, steps: Vec::new() }
+    fn new(made: ToolCall) -> Self {
+        let ToolCall { id, name, arguments } = made;
+        Self { call_id: id, tool: name, arguments, written: None, stand: Stand::Open, steps: Vec::new() }
+    }
+
+    /// Whether the policy itself let it run.
+    fn is_spared(&self) -> bool {
+        self.steps.iter().any(|step| step.is_spared)
+    }
+
+    fn edited(&mut self, arguments: &Arguments) {
+        let before = std::mem::replace(&mut self.arguments, arguments.clone());
+        self.written.get_or_insert(before);
     }
 }
 
@@ -151,10 +187,14 @@ fn shown(tool: &Tool, offer: Offer, granted: &[Granted], grants: &Grants) -> Sho
         (Offer::LastWord, _) => "a hard limit was reached, and the model had the last word".to_owned(),
         (Offer::Tools, Verdict::Allow) => "the policy lets it run".to_owned(),
         (Offer::Tools, Verdict::Deny) => "the policy refuses its calls".to_owned(),
-        (Offer::Tools, Verdict::Ask) if covering.is_empty() => "the policy puts its calls to a person".to_owned(),
+        (Offer::Tools, Verdict::Ask) if covering.is_empty() => ASKS.to_owned(),
         (Offer::Tools, Verdict::Ask) => {
             let covered = covering.iter().map(|granted| step::grant(&granted.grant, grants));
-            format!("the policy asks, and it was approved before: {}", covered.collect::<Vec<_>>().join("; "))
+            let covered = covered.collect::<Vec<_>>().join("; ");
+            match covering.iter().any(|granted| granted.arguments.is_none()) {
+                true => format!("the policy asks, and it was approved before: {covered}"),
+                false => format!("{ASKS}, but for what was approved before: {covered}"),
+            }
         }
     };
     if tool.changed {

@@ -6,9 +6,10 @@ use serde::Serialize;
 use super::Grants;
 use crate::cli::text::{list, one_line};
 use crate::cli::view::approval::{because, by_way_of, clock, marked};
+use crate::cli::view::reach::reach;
 use crate::core::id::{CallId, GrantId};
 use crate::core::run::{
-    Answer, CallVerdict, Channel, Coverage, Decision, Event, PolicyMark, Recorded, Rejection, Right, Scope,
+    Answer, CallVerdict, Channel, Decision, Event, PolicyMark, Recorded, Rejection, Right,
 };
 use crate::core::tool::visible;
 
@@ -72,6 +73,9 @@ pub(super) struct Step {
     via: Option<Channel>,
     /// The same in words.
     pub(super) why: String,
+    /// Whether the policy itself let the call run.
+    #[serde(skip)]
+    pub(super) is_spared: bool,
 }
 
 /// What a fact did to which calls.
@@ -86,6 +90,7 @@ pub(super) fn of(recorded: &Recorded, grants: &Grants) -> Vec<(CallId, Stand, St
         by: None,
         via: None,
         why,
+        is_spared: false,
     };
     let one = |call: &CallId, stand, step| vec![(call.clone(), stand, step)];
     match &recorded.event {
@@ -124,7 +129,8 @@ pub(super) fn of(recorded: &Recorded, grants: &Grants) -> Vec<(CallId, Stand, St
         }
         Event::Expired { call } => one(call, Stand::Expired, step("nobody answered in time".into())),
         Event::QuestionAnswered { call, answer } => {
-            let why = format!("answered by {} {}", visible(&answer.by), by_way_of(answer.via));
+            let said = one_line(&answer.choice.to_words(), QUOTED);
+            let why = format!("answered by {} {}: {said}", visible(&answer.by), by_way_of(answer.via));
             one(call, Stand::Ran, Step { by: Some(answer.by.clone()), via: Some(answer.via), ..step(why) })
         }
         Event::CallsStarted { calls } => {
@@ -165,7 +171,7 @@ fn checked(verdict: &CallVerdict, step: Step, grants: &Grants) -> (Stand, Step) 
                 true => "may run: nothing asks about it".to_owned(),
                 false => format!("may run: {}", source.join(", ")),
             };
-            (Stand::Cleared, Step { rule: rule.clone(), policy: policy.clone(), why, ..step })
+            (Stand::Cleared, Step { rule: rule.clone(), policy: policy.clone(), why, is_spared: true, ..step })
         }
         CallVerdict::Run { by: Right::Grant { grant: id } } => {
             let why = format!("may run: approved before, {}", grant(id, grants));
@@ -198,19 +204,16 @@ fn decided(decision: &Decision) -> String {
         Answer::Approve => "approved",
         Answer::Deny => "denied",
     };
-    let reach = match decision.scope {
-        Scope::Once => "",
-        Scope::Session => " for this session",
-        Scope::Always => " for good",
-    };
-    let only = if decision.covers == Coverage::Arguments { ", only with these arguments" } else { "" };
-    let until = decision.expires_at.map(|until| format!(", until {}", clock(until))).unwrap_or_default();
-    let edited = if decision.edited_arguments.is_some() { ", with other arguments" } else { "" };
+    let reach = reach(decision.scope, decision.covers, decision.expires_at);
+    let edited = decision.edited_arguments.as_ref().map(|arguments| {
+        format!(", with other arguments: {}", one_line(&arguments.to_value().to_string(), QUOTED))
+    });
+    let edited = edited.unwrap_or_default();
     let policy = decision.binding.as_ref().and_then(|binding| binding.policy.as_ref());
     let policy = policy.map(|policy| format!(", under {}", marked(policy))).unwrap_or_default();
     let reason = decision.reason.as_ref().map(|reason| format!(": {}", visible(reason))).unwrap_or_default();
     let by = format!("{} {}", visible(&decision.by), by_way_of(decision.via));
-    format!("{word}{reach}{only}{until} by {by}{edited}{policy}{reason}")
+    format!("{word}{reach} by {by}{policy}{reason}{edited}")
 }
 
 /// A standing approval, with who gave it if that is still known.
@@ -220,8 +223,12 @@ pub(super) fn grant(id: &GrantId, grants: &Grants) -> String {
         Some(grant) => {
             let until = grant.expires_at.map(|until| format!(", until {}", clock(until))).unwrap_or_default();
             let revoked = grant.revoked.as_ref().map(|revoked| format!(", revoked {}", clock(revoked.at)));
+            let covers = match grant.arguments {
+                None => "whatever the arguments".to_owned(),
+                Some(_) => format!("only {}", grant.summary),
+            };
             let by = format!("{} {}", visible(&grant.by), by_way_of(grant.via));
-            format!("{id} by {by} {}{until}{}", clock(grant.created_at), revoked.unwrap_or_default())
+            format!("{id}, {covers}, by {by} {}{until}{}", clock(grant.created_at), revoked.unwrap_or_default())
         }
     }
 }

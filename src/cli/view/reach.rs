@@ -1,0 +1,38 @@
+//! How far a yes reaches, in words: the same words wherever a decision is told.
+
+use jiff::Timestamp;
+
+use super::approval::clock;
+use crate::core::run::{Coverage, Scope};
+
+/// What stands behind `approved`; nothing for a yes to this call alone.
+pub(super) fn reach(scope: Scope, covers: Coverage, until: Option<Timestamp>) -> String {
+    let whose = match scope {
+        Scope::Once => return String::new(),
+        Scope::Session => " for this session",
+        // What ends is not for good.
+        Scope::Always if until.is_some() => " for every session",
+        Scope::Always => " for good",
+    };
+    let which = match covers {
+        Coverage::Tool => "whatever the arguments",
+        Coverage::Arguments => "only with these arguments",
+    };
+    let until = until.map(|until| format!(", until {}", clock(until))).unwrap_or_default();
+    format!("{whose}, {which}{until},")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wider_yes_says_what_it_covers_and_until_when() {
+        assert_eq!(reach(Scope::Once, Coverage::Tool, None), "");
+        assert_eq!(reach(Scope::Session, Coverage::Tool, None), " for this session, whatever the arguments,");
+        assert_eq!(reach(Scope::Always, Coverage::Arguments, None), " for good, only with these arguments,");
+        let until = Some(Timestamp::UNIX_EPOCH);
+        let told = reach(Scope::Always, Coverage::Tool, until);
+        assert_eq!(told, " for every session, whatever the arguments, until 1970-01-01 00:00:00 UTC,");
+    }
+}
