@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::error::CliError;
 use crate::core::id::CallId;
-use crate::core::run::{Answer, Channel, Decision, Resume, Scope};
+use crate::core::run::{Answer, Channel, Coverage, Decision, Resume, Scope};
 use crate::core::tool::Arguments;
 pub(super) use file::read;
 pub(super) use inputs::{inputs, reactions};
@@ -65,16 +65,25 @@ pub(super) fn approval(scope: Scope, edited_arguments: Option<Arguments>) -> Dec
     Decision { scope, edited_arguments, via: Channel::CommandLine, ..Decision::new(Answer::Approve, who()) }
 }
 
+/// What a yes covers besides its call. One that reaches further covers the same arguments, unless it says that it covers
+/// any: the widest choice is not to be the one that is made by saying nothing.
+pub(super) fn coverage(scope: Scope, said: Option<Coverage>) -> Coverage {
+    said.unwrap_or(match scope {
+        Scope::Once => Coverage::Tool,
+        Scope::Session | Scope::Always => Coverage::Arguments,
+    })
+}
+
 /// A no, by whoever is at the terminal.
 pub(super) fn denial(reason: Option<String>) -> Decision {
     let reason = reason.filter(|reason| !reason.trim().is_empty());
     Decision { reason, via: Channel::CommandLine, ..Decision::new(Answer::Deny, who()) }
 }
 
-/// Whoever is at the terminal.
+/// Whoever is at the terminal, as far as its environment says.
 pub(super) fn who() -> String {
     let name = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|variable| std::env::var(variable).ok());
-    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "cli".into())
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "somebody".into())
 }
 
 /// Several lists of answers as one. A call that is answered in two of them is left for the runner to refuse; one that a

@@ -13,12 +13,14 @@ use super::exit::Exit;
 use super::find::find;
 use super::follow::Display;
 use super::output::Output;
+use super::refusal;
+use super::seen::{self, SeenAt};
 use super::settle::{ResultLine, Tasks, settle};
 use super::setup::{self, Changes, ConfigFlag};
 use crate::app::App;
 use crate::core::chat::Message;
 use crate::core::id::RunId;
-use crate::core::run::{Input, Recorded, Resume, Scope};
+use crate::core::run::{Input, Recorded, Resume, Run, Scope};
 use crate::runner::envelope::Envelope;
 use crate::runner::{Execution, ResultFor, RunnerError};
 
@@ -119,11 +121,11 @@ struct Answers {
     #[arg(long, value_name = "CALL_ID")]
     approve: Vec<String>,
 
-    /// A call may run, and so may every further call of its tool in this session
+    /// A call may run, and so may every further call of its tool in this session, whatever the arguments
     #[arg(long, value_name = "CALL_ID")]
     approve_session: Vec<String>,
 
-    /// A call may run, and so may every further call of its tool by this agent, whatever the session
+    /// A call may run, and so may every further call of its tool by this agent, whatever the arguments and the session
     #[arg(long, value_name = "CALL_ID")]
     approve_always: Vec<String>,
 
@@ -144,6 +146,11 @@ struct Answers {
     /// What a call's server wants to know is not told
     #[arg(long, value_name = "CALL_ID")]
     decline: Vec<String>,
+
+    /// The digest of what was shown of a call, as what is pending is listed with it; if something else waits at the call
+    /// by now, nothing is taken
+    #[arg(long, value_name = "CALL_ID=DIGEST", value_parser = seen::at_call)]
+    seen: Vec<SeenAt>,
 
     /// Answers from a JSON file; `-` reads standard input
     #[arg(long, value_name = "FILE")]
@@ -188,22 +195,31 @@ impl ResumeRun {
             // A yes is to what is shown now, also where the same yes was given to something before it.
             answers.expected_version.get_or_insert(seen);
         }
+        let decided = refusal::decided(&answers);
+        if !answers.seen.is_empty() {
+            seen::complete(&mut answers, &run, &app.runner.load(&run).await?.debts());
+        }
         match self.take_up(app, &run, Input::Resume(answers), out).await {
-            Ok(execution) => self.settle(app, execution, &known, out).await,
+            Ok(execution) => {
+                let exit = self.settle(app, execution, &known, out).await?;
+                refusal::exit_after(app, &run, exit, &decided).await
+            }
             Err(error) => self.refused(app, &run, error, out).await,
         }
     }
 
     /// Refused answers do a run no harm: with JSON the last line says how it stands, where there is one.
-    async fn refused(&self, app: &App, run: &RunId, error: CliError, out: &mut Output) -> Result<Exit, CliError> {
-        match app.runner.report(run).await {
-            Ok(report) if self.json => {
-                super::report::error(&error, out);
-                out.json(&ResultLine::refused(&report, &error));
-                Ok(Exit::Code(error.code().exit_code()))
-            }
-            Ok(_) | Err(_) => Err(error),
+    async fn refused(&self, app: &App, run: &RunId, error: RunnerError, out: &mut Output) -> Result<Exit, CliError> {
+        let (Ok(journal), Ok(report)) = (app.runner.journal(run).await, app.runner.report(run).await) else {
+            return Err(error.into());
+        };
+        let exit = refusal::exit(&error);
+        let error = refusal::told(error, &journal);
+        super::report::error(&error, out);
+        if self.json {
+            out.json(&ResultLine::refused(&report, &error));
         }
+        Ok(exit)
     }
 
     /// Answers to questions are read in view of what was asked.
@@ -224,14 +240,25 @@ impl ResumeRun {
     ) -> Result<Exit, CliError> {
         let known = app.runner.journal_in(envelope)?;
         self.add_answers(&mut answers, &known)?;
+        let (run, decided) = (&envelope.run_id, refusal::decided(&answers));
+        if let Some(waiting) = Run::replay_recorded(&known).ok().flatten() {
+            seen::complete(&mut answers, run, &waiting.debts());
+        }
+        let here = app.runner.journal(run).await.map_or(0, |journal| journal.len());
         match app.runner.take_up_from(envelope, answers, None).await {
-            Ok(execution) => self.settle(app, execution, &known, out).await,
-            Err(error) => self.refused(app, &envelope.run_id, error.into(), out).await,
+            Ok(execution) => {
+                if here > known.len() && !self.json && !self.quiet {
+                    out.note(format!("{run} was resumed with these answers already; this is what happened:"));
+                }
+                let exit = self.settle(app, execution, &known, out).await?;
+                refusal::exit_after(app, run, exit, &decided).await
+            }
+            Err(error) => self.refused(app, run, error, out).await,
         }
     }
 
     /// Takes the run up. One that belongs to another process is waited for as long as the lease of a dead one lasts.
-    async fn take_up(&self, app: &App, run: &RunId, input: Input, out: &mut Output) -> Result<Execution, CliError> {
+    async fn take_up(&self, app: &App, run: &RunId, input: Input, out: &mut Output) -> Result<Execution, RunnerError> {
         let patience = app.settings.lease + LEASE_MARGIN;
         let began = Instant::now();
         loop {
@@ -245,7 +272,7 @@ impl ResumeRun {
                     }
                     tokio::time::sleep(LOOK_AGAIN).await;
                 }
-                other => return Ok(other?),
+                other => return other,
             }
         }
     }
@@ -280,6 +307,7 @@ impl Answers {
                 &self.deny,
                 &self.edit,
             )?,
+            seen: self.seen.iter().map(|at| (at.call.clone(), at.seen.clone().into_digest())).collect(),
             partial: self.partial,
             ..Resume::default()
         };

@@ -13,6 +13,7 @@ use super::exit::Exit;
 use super::follow::{Display, Follow};
 use super::output::Output;
 use super::prompt;
+use super::refusal;
 use super::text::block;
 use super::view::{Again, Look, Spent, what_is_owed};
 use crate::app::App;
@@ -62,6 +63,7 @@ pub(super) async fn settle(
                 Ok(execution) => follow.until_rest(execution, out).await?,
                 Err(error) => {
                     // What does not fit can be typed again, in view of how the run stands now.
+                    let error = refusal::told(error, &app.runner.journal(&run).await?);
                     out.note(format!("error: {}", block(&error.to_string())));
                     match is_too_late(&error) {
                         // Nobody else drives it, and nothing more is taken for what is overdue.
@@ -232,6 +234,14 @@ impl<'a> ResultLine<'a> {
             error: report.error.clone(),
             usage: Some(report.budget.usage.into()),
         }
+    }
+
+    /// How a run stands that was given something and not driven on. What waits besides is told although others may drive
+    /// it on with what it has.
+    pub(super) fn stored(report: &'a Report, owed: &'a [Debt]) -> Self {
+        let waits = report.status == Status::Running && owed.iter().any(Debt::wants_answer);
+        let status = if waits { Status::Pending } else { report.status };
+        Self { status, pending: owed, ..Self::of(report) }
     }
 
     /// How a run stands that did not take what it was given.

@@ -4,8 +4,9 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::who;
+use super::{coverage, who};
 use crate::cli::error::CliError;
+use crate::cli::seen;
 use crate::core::id::CallId;
 use crate::core::run::{Answer, Channel, Coverage, Decision, HumanAnswer, InputGiven, Resume, Scope};
 use crate::core::tool::{Arguments, Choice, Outcome, Reactions};
@@ -41,9 +42,8 @@ struct WrittenDecision {
     decision: Answer,
     #[serde(default)]
     scope: Scope,
-    /// Which later calls a wider scope covers: any of the tool, or those with the same arguments.
-    #[serde(default)]
-    covers: Coverage,
+    /// Which later calls a wider scope covers: those with the same arguments, or any of the tool.
+    covers: Option<Coverage>,
     expires_at: Option<Timestamp>,
     reason: Option<String>,
     edited_arguments: Option<serde_json::Map<String, Value>>,
@@ -85,7 +85,7 @@ pub(in crate::cli) fn read(text: &str, name: &str) -> Result<Resume, CliError> {
         )
     })?;
     let results = file.results.into_iter().map(WrittenResult::outcome).collect::<Result<_, _>>()?;
-    let seen = file.decisions.iter().filter_map(|given| Some((given.call_id.clone(), given.seen.clone()?))).collect();
+    let seen = file.decisions.iter().filter_map(WrittenDecision::seen).collect::<Result<_, _>>()?;
     let decisions = file.decisions.into_iter().map(WrittenDecision::decision).collect();
     Ok(Resume {
         results,
@@ -113,12 +113,19 @@ impl WrittenResult {
 }
 
 impl WrittenDecision {
+    fn seen(&self) -> Option<Result<(CallId, String), CliError>> {
+        let call = &self.call_id;
+        let digest = seen::digest(self.seen.as_ref()?);
+        let digest = digest.map(|seen| (call.clone(), seen.into_digest()));
+        Some(digest.map_err(|why| CliError::usage(format!("`seen` of call `{call}`: {why}"))))
+    }
+
     fn decision(self) -> (CallId, Decision) {
         let decision = Decision {
             via: Channel::CommandLine,
             reason: self.reason,
             scope: self.scope,
-            covers: self.covers,
+            covers: coverage(self.scope, self.covers),
             expires_at: self.expires_at,
             edited_arguments: self.edited_arguments.map(Arguments::Object),
             ..Decision::new(self.decision, self.by.unwrap_or_else(who))
@@ -165,6 +172,22 @@ mod tests {
         let error = read(r#"{"results": [{"call_id": "a", "output": 1, "error": "x"}]}"#, "f").unwrap_err();
         assert!(error.to_string().contains("exactly one of"), "{error}");
         assert!(read(r#"{"result": []}"#, "f").unwrap_err().to_string().contains("unknown field"));
+    }
+
+    #[test]
+    fn a_yes_that_reaches_further_covers_these_arguments_unless_it_says_otherwise() {
+        let covers = |more: &str| {
+            let text = format!(r#"{{"decisions": [{{"call_id": "a", "decision": "approve"{more}}}]}}"#);
+            read(&text, "f").map(|resume| resume.decisions[0].1.covers)
+        };
+        for (more, expected) in [
+            ("", Coverage::Tool),
+            (r#", "scope": "session""#, Coverage::Arguments),
+            (r#", "scope": "always", "covers": "tool""#, Coverage::Tool),
+        ] {
+            assert_eq!(covers(more).unwrap(), expected, "{more}");
+        }
+        assert!(covers(r#", "seen": "sha256:""#).unwrap_err().to_string().contains("call `a`"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use super::calls::Calls;
 use super::going_on::GoingOn;
 use crate::app::App;
-use crate::cli::answers::{approval, edited_arguments};
+use crate::cli::answers::{approval, coverage, edited_arguments};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::find::find;
@@ -18,9 +18,10 @@ use crate::core::tool::Arguments;
 const EXAMPLES: &str = "\
 Examples:
   toolgate approvals approve last call_2
-  toolgate approvals approve last call_2 --seen sha256:9f86…
+  toolgate approvals approve last call_2 --seen 9f86d081884c
   toolgate approvals approve last --all
-  toolgate approvals approve last call_2 --scope always --covers arguments --expires 30d
+  toolgate approvals approve last call_2 --scope always --expires 30d
+  toolgate approvals approve last call_2 --scope session --covers tool
   toolgate approvals approve last call_2 --edit '{\"city\": \"Oslo\"}'
 
 A yes with the scope `session` or `always` leaves a grant: `toolgate approvals grants` lists them,
@@ -38,7 +39,7 @@ pub(super) struct Approve {
     #[arg(long, value_enum, default_value_t = Reach::Once)]
     scope: Reach,
 
-    /// Which later calls it covers: any of the tool, or those with the very same arguments [default: tool]
+    /// Which later calls it covers: those with the very same arguments, or any of the tool [default: arguments]
     #[arg(long, value_enum)]
     covers: Option<Covers>,
 
@@ -67,8 +68,8 @@ enum Reach {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Covers {
-    Tool,
     Arguments,
+    Tool,
 }
 
 impl Approve {
@@ -100,10 +101,10 @@ impl Approve {
             Reach::Session => Scope::Session,
             Reach::Always => Scope::Always,
         };
-        let covers = match self.covers {
-            Some(Covers::Arguments) => Coverage::Arguments,
-            Some(Covers::Tool) | None => Coverage::Tool,
-        };
+        let covers = self.covers.map(|covers| match covers {
+            Covers::Arguments => Coverage::Arguments,
+            Covers::Tool => Coverage::Tool,
+        });
         if scope == Scope::Once && (self.covers.is_some() || self.expires.is_some()) {
             let message = "an approval of one call covers nothing else and does not expire";
             return Err(CliError::usage(message)
@@ -114,7 +115,7 @@ impl Approve {
         Ok(Decision {
             by: self.on.by(),
             reason: self.reason.clone(),
-            covers,
+            covers: coverage(scope, covers),
             expires_at,
             ..approval(scope, self.edited()?)
         })

@@ -6,6 +6,7 @@ use super::show::nothing_waits;
 use super::waiting::{Waiting, of_run};
 use crate::app::App;
 use crate::cli::error::CliError;
+use crate::cli::seen::{self, Seen};
 use crate::cli::text::list;
 use crate::core::id::{CallId, RunId};
 use crate::core::run::Debt;
@@ -28,10 +29,10 @@ pub(super) struct Calls {
     #[arg(long, value_name = "EVENT", conflicts_with = "calls")]
     up_to: Option<u64>,
 
-    /// The digest of what was shown, as `approvals show` and `list --json` give it: if something else waits by now,
-    /// nothing is decided
-    #[arg(long, value_name = "DIGEST", conflicts_with_all = ["all", "up_to"])]
-    seen: Option<String>,
+    /// The digest of what was shown, as `approvals show` and `list --json` give it, or its first 12 digits or more: if
+    /// something else waits by now, nothing is decided
+    #[arg(long, value_name = "DIGEST", value_parser = seen::digest, conflicts_with_all = ["all", "up_to"])]
+    seen: Option<Seen>,
 }
 
 /// Calls with what a decision about each is to be bound to.
@@ -79,7 +80,7 @@ impl Calls {
         }
         let calls: Vec<CallId> = self.calls.iter().map(|call| CallId::from(call.as_str())).collect();
         let seen = match (&self.seen, calls.first()) {
-            (Some(seen), Some(call)) => vec![(call.clone(), seen.clone())],
+            (Some(seen), Some(call)) => vec![(call.clone(), seen.clone().into_digest())],
             _ => waiting.iter().filter(|waiting| calls.contains(waiting.call())).filter_map(digest).collect(),
         };
         Ok(Chosen { calls, seen })

@@ -13,10 +13,11 @@ use crate::cli::follow::Display;
 use crate::cli::output::Output;
 use crate::cli::settle::{ResultLine, Tasks, settle};
 use crate::cli::setup::{self, Changes, ConfigFlag};
-use crate::cli::{close_after, report};
-use crate::core::id::{CallId, RunId};
-use crate::core::run::{Debt, Input, Refusal, Resume};
-use crate::runner::RunnerError;
+use crate::cli::text::list;
+use crate::cli::{close_after, refusal, report, seen};
+use crate::core::id::RunId;
+use crate::core::run::{Input, Refusal, Resume, Status};
+use crate::runner::{Report, RunnerError};
 
 /// How the run goes on, and who says so.
 #[derive(Args, Debug)]
@@ -72,20 +73,17 @@ impl GoingOn {
         &self,
         app: &App,
         run: &RunId,
-        resume: Resume,
+        mut resume: Resume,
         out: &mut Output,
     ) -> Result<Exit, CliError> {
-        let decided: Vec<CallId> = resume.decisions.iter().map(|(call, _)| call.clone()).collect();
+        if !resume.seen.is_empty() {
+            seen::complete(&mut resume, run, &app.runner.load(run).await?.debts());
+        }
+        let decided = refusal::decided(&resume);
         let known = app.runner.journal(run).await?;
         if self.no_wait {
             return match app.runner.record(run, resume).await {
-                Ok(report) => {
-                    match self.json {
-                        true => out.json(&ResultLine::of(&report)),
-                        false => out.line(format!("{run} {}", report.status.as_str())),
-                    }
-                    Ok(Exit::Done)
-                }
+                Ok(report) => self.stored(app, &report, out).await,
                 Err(error) => self.refused(app, run, error, out).await,
             };
         }
@@ -96,27 +94,38 @@ impl GoingOn {
         let display = Display::choose(self.json, self.quiet, out);
         let again = setup::again(&self.config, &self.changes);
         let exit = settle(app, execution, &known, display, Tasks::waited_for(self.wait), &again, out).await?;
-        let has_drifted = exit == Exit::Pending && self.has_drifted(app, run, &decided).await?;
-        Ok(if has_drifted { Exit::Drifted } else { exit })
+        refusal::exit_after(app, run, exit, &decided).await
     }
 
-    /// Whether a call that was decided about just now is asked about again, because something became different.
-    async fn has_drifted(&self, app: &App, run: &RunId, decided: &[CallId]) -> Result<bool, CliError> {
-        let waiting = of_run(app, run).await?;
-        Ok(waiting.iter().any(|waiting| match &waiting.debt {
-            Debt::Approval { call_id, differences, .. } => decided.contains(call_id) && !differences.is_empty(),
-            Debt::ExternalResult { .. } | Debt::Question { .. } | Debt::Input { .. } | Debt::Task { .. } => false,
-        }))
+    /// Says what was only stored, and what waits besides: nobody may be driving the run.
+    async fn stored(&self, app: &App, report: &Report, out: &mut Output) -> Result<Exit, CliError> {
+        let (run, owed) = (&report.run_id, app.runner.load(&report.run_id).await?.debts());
+        if self.json {
+            out.json(&ResultLine::stored(report, &owed));
+            return Ok(Exit::Done);
+        }
+        out.line(match report.status {
+            Status::Running => format!("{run} stored; it goes on where it is driven, or with `toolgate runs recover`"),
+            Status::Pending
+            | Status::Completed
+            | Status::Failed
+            | Status::Cancelled
+            | Status::TurnLimit
+            | Status::Expired => format!("{run} {}", report.status.as_str()),
+        });
+        if !owed.is_empty() {
+            out.line(format!("{run} still waits for {}", list(owed.iter().map(|debt| debt.call_id().to_string()))));
+        }
+        Ok(Exit::Done)
     }
 
     /// Refused answers do a run no harm. What waits instead of what was decided about is shown at once; with JSON the last
     /// line says how the run stands.
     async fn refused(&self, app: &App, run: &RunId, error: RunnerError, out: &mut Output) -> Result<Exit, CliError> {
-        let drifted = drifted(&error);
-        let exit = if drifted.is_empty() { Exit::Code(error.code().exit_code()) } else { Exit::Drifted };
+        let (drifted, exit) = (refusal::drifted(&error), refusal::exit(&error));
         let is_unknown = matches!(&error, RunnerError::Refused(refusals)
             if refusals.iter().any(|refusal| matches!(refusal, Refusal::UnknownCall { .. })));
-        let mut error = CliError::from(error);
+        let mut error = refusal::told(error, &app.runner.journal(run).await?);
         if is_unknown {
             error = error.with_remedy(format!("calls of this run that wait: {}", that_wait(app, run).await?));
         }
@@ -131,27 +140,4 @@ impl GoingOn {
         }
         Ok(exit)
     }
-}
-
-/// The calls at which something else waits than what was decided about.
-fn drifted(error: &RunnerError) -> Vec<CallId> {
-    let RunnerError::Refused(refusals) = error else { return Vec::new() };
-    let drifted = refusals.iter().filter_map(|refusal| match refusal {
-        Refusal::Drifted { call_id } => Some(call_id.clone()),
-        Refusal::UnknownCall { .. }
-        | Refusal::AlreadySettled { .. }
-        | Refusal::WrongKind { .. }
-        | Refusal::Twice { .. }
-        | Refusal::TooLate { .. }
-        | Refusal::NotLater { .. }
-        | Refusal::NoDeadline { .. }
-        | Refusal::Past { .. }
-        | Refusal::Incomplete { .. }
-        | Refusal::Invalid { .. }
-        | Refusal::Stale { .. }
-        | Refusal::Over { .. }
-        | Refusal::Oversized { .. }
-        | Refusal::EmptyMessage => None,
-    });
-    drifted.collect()
 }

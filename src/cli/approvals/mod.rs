@@ -16,6 +16,8 @@ mod waiting;
 
 use clap::{Args, Subcommand};
 
+pub(super) use waiting::asked_again;
+
 use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;
@@ -25,7 +27,7 @@ Examples:
   toolgate approvals list
   toolgate approvals show last call_2
   toolgate approvals approve last call_2
-  toolgate approvals approve last --all --scope session
+  toolgate approvals approve last --all
   toolgate approvals deny last call_2 --reason 'not before Friday'
   toolgate approvals answer last call_4 'the blue one'
   toolgate approvals grants

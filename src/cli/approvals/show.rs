@@ -12,7 +12,7 @@ use crate::cli::find::find;
 use crate::cli::guard;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, Changes, ConfigFlag};
-use crate::cli::text::{block, list};
+use crate::cli::text::{block, gutter, list};
 use crate::cli::view::{self, Again};
 use crate::core::id::RunId;
 use crate::core::run::Debt;
@@ -94,7 +94,11 @@ pub(super) fn whole(waiting: &Waiting, again: &Again, out: &Output) -> Vec<Strin
         Debt::Approval { origin, name, arguments, summary, .. } => {
             lines.push(summary.clone());
             lines.push(format!("{}, which the model knows as {name}", view::origin(origin)));
+            lines.extend(waiting.context.description.iter().flat_map(|words| quoted("it says of itself", words)));
             lines.push(view::pretty(arguments));
+            lines.extend(waiting.context.written.iter().map(|written| {
+                format!("! a person put these arguments in the place of the model's: {}", view::whole(written))
+            }));
         }
         Debt::Question { ask, .. } => {
             lines.push(block(&ask.question));
@@ -116,10 +120,19 @@ pub(super) fn whole(waiting: &Waiting, again: &Again, out: &Output) -> Vec<Strin
         Debt::Approval { event, .. } | Debt::Question { event, .. } => format!(", event {event}"),
         Debt::Input { .. } | Debt::ExternalResult { .. } | Debt::Task { .. } => String::new(),
     };
+    lines.extend(quoted("the task", &waiting.context.task));
+    lines.extend(quoted("the model says", &waiting.context.said));
     lines.push(format!("asked by agent {}, session {}{event}", waiting.agent, visible(waiting.session_id.as_str())));
     lines.extend(waiting.seen.iter().map(|seen| format!("digest {seen}")));
     lines.extend(how(waiting, again));
     lines
+}
+
+/// Words of somebody else under what they are; nothing for none.
+fn quoted(what: &str, words: &str) -> Vec<String> {
+    let words = gutter(words);
+    let head = (!words.is_empty()).then(|| format!("{what}:"));
+    head.into_iter().chain(words.into_iter().map(|line| format!("  {line}"))).collect()
 }
 
 fn how(waiting: &Waiting, again: &Again) -> Vec<String> {

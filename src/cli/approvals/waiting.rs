@@ -4,9 +4,11 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::cli::error::CliError;
+use crate::core::chat::Role;
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::{AgentName, CallId, RunId, SessionId};
-use crate::core::run::{Debt, Status};
+use crate::core::run::{Debt, Run, Status};
+use crate::core::tool::Arguments;
 use crate::ports::{RunFilter, RunRow};
 
 /// How many rows of the index are read at a time.
@@ -26,9 +28,42 @@ pub(super) struct Waiting {
     /// What a decision would be about; sent back with `--seen`, it is refused once something else waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) seen: Option<String>,
+    /// What it came out of.
+    #[serde(flatten)]
+    pub(super) context: Context,
     /// What it is.
     #[serde(flatten)]
     pub(super) debt: Debt,
+}
+
+/// What led to a call: without it nobody can tell whether the call is what was wanted.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Context {
+    /// What the run was told to do.
+    pub(super) task: String,
+    /// What the model said beside the calls of its turn.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) said: String,
+    /// What the tool does, in the words of whoever offers it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) description: Option<String>,
+    /// The arguments as the model wrote them, when a person put others in their place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) written: Option<Arguments>,
+}
+
+impl Context {
+    fn of(run: &Run, call: &CallId) -> Self {
+        let call = run.call(call);
+        let messages = run.messages();
+        let said = messages.iter().rfind(|message| message.role == Role::Assistant);
+        Self {
+            task: run.started().input.text(),
+            said: said.map(|message| message.text()).unwrap_or_default(),
+            description: call.and_then(|call| call.tool.as_ref()).map(|tool| tool.description.clone()),
+            written: call.filter(|call| call.edited.is_some()).map(|call| call.asked.arguments.clone()),
+        }
+    }
 }
 
 /// Which of it is wanted.
@@ -102,9 +137,18 @@ pub(super) async fn of_run(app: &App, id: &RunId) -> Result<Vec<Waiting>, CliErr
         session_id: started.session.clone(),
         version: run.length(),
         seen: debt.binding().map(|binding| binding.digest(id, debt.call_id())),
+        context: Context::of(&run, debt.call_id()),
         debt,
     });
     Ok(waiting.collect())
+}
+
+/// Whether one of these calls waits for a decision again, because something became different.
+pub(in crate::cli) async fn asked_again(app: &App, run: &RunId, calls: &[CallId]) -> Result<bool, CliError> {
+    Ok(of_run(app, run).await?.iter().any(|waiting| match &waiting.debt {
+        Debt::Approval { call_id, differences, .. } => calls.contains(call_id) && !differences.is_empty(),
+        Debt::ExternalResult { .. } | Debt::Question { .. } | Debt::Input { .. } | Debt::Task { .. } => false,
+    }))
 }
 
 fn is_for_people(debt: &Debt) -> bool {

@@ -10,6 +10,13 @@ use crate::cli::form::Field;
 use crate::cli::text::block;
 use crate::core::tool::{Question, Reaction, Reactions, visible};
 
+/// What the keys do.
+const KEYS: &str = "\
+    a, y  the server is told: what you type, or that you were there
+    d     the server is told that you decline
+    c     the server is told that you do not want to go on
+    q     it is told nothing now, and the run waits";
+
 /// How one question was taken.
 enum Taken {
     Reaction(Reaction),
@@ -61,7 +68,10 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
                 },
                 Some("d" | "decline" | "n" | "no") => Reaction::decline(),
                 Some("c" | "cancel") => Reaction::cancel(),
-                Some(_) => continue,
+                Some(_) => {
+                    self.say(KEYS)?;
+                    continue;
+                }
             }));
         }
     }
@@ -112,7 +122,10 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
                 Some("y" | "yes" | "done") => Reaction::done(),
                 Some("d" | "decline" | "n" | "no") => Reaction::decline(),
                 Some("c" | "cancel") => Reaction::cancel(),
-                Some(_) => continue,
+                Some(_) => {
+                    self.say(KEYS)?;
+                    continue;
+                }
             }));
         }
     }

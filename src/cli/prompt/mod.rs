@@ -17,8 +17,18 @@ use crate::core::tool::{Arguments, Ask, Choice, Outcome, visible};
 use crate::runner::ResultFor;
 
 /// What may be said to a call that waits for a decision.
-const CHOICES: &str = "  [a]pprove once, from now on: in this [s]ession, al[w]ays, [o]nly with these arguments; [d]eny, [e]dit, \
-                       [q] leave it pending: ";
+const CHOICES: &str = "  [a]pprove once, [o]nly these arguments from now on, any arguments: in this [s]ession, al[w]ays; \
+                       [d]eny, [e]dit, [?], [q] leave it pending: ";
+
+/// What each key does.
+const KEYS: &str = "\
+    a  this call runs, once
+    o  so does the same call from now on, with these very arguments
+    s  so does every further call of this tool in this session, whatever the arguments
+    w  so does every further call of this tool by this agent, whatever the arguments and the session
+    d  it does not run; the model reads why
+    e  it runs with other arguments, which you type
+    q  it is left as it is, and asked about by the next `toolgate resume`; so does Ctrl-C";
 
 /// A person to be asked.
 pub(super) struct Prompt<R, W> {
@@ -105,7 +115,10 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
                     Some(edited) => approval(Scope::Once, Some(edited)),
                     None => continue,
                 },
-                Some(_) => continue,
+                Some(_) => {
+                    self.say(KEYS)?;
+                    continue;
+                }
             };
             let decision = Decision { via: Channel::Terminal, ..decision };
             return Ok(Said::Decision(call_id.clone(), decision));
@@ -314,6 +327,17 @@ mod tests {
             [("1", Scope::Always, Coverage::Tool), ("2", Scope::Session, only), ("3", Scope::Always, only)]
         );
         assert!(questions.contains("because: it writes"), "{questions}");
+    }
+
+    #[test]
+    fn a_key_that_means_nothing_is_answered_with_what_each_key_does() {
+        for key in ["?", "yikes", ""] {
+            let (resume, questions) = ask(&[approval_debt("1")], &format!("{key}\na\n"));
+            assert!(questions.contains("w  so does every further call of this tool by this agent"), "{key}: {questions}");
+            assert_eq!(resume.decisions.len(), 1, "{key}");
+        }
+        let (_, questions) = ask(&[approval_debt("1")], "a\n");
+        assert!(!questions.contains("w  so does"), "{questions}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::Look;
 use super::approval::{circumstances, term, whole};
 use super::asked::{answering, question_lines};
 use crate::cli::guard;
+use crate::cli::seen;
 use crate::cli::text::{block, compact, count, duration, one_line, shell_word};
 use crate::core::id::RunId;
 use crate::core::run::Debt;
@@ -53,7 +54,7 @@ pub(in crate::cli) fn what_is_owed(run: &RunId, debts: &[Debt], again: &Again, l
     let mut lines = vec![paint.yellow(format!("pending: the run waits for {}", how_many(debts)))];
     lines.extend(debts.iter().flat_map(|debt| owed(debt, look, now)));
     let resume = ["resume", run.as_str()];
-    let given: Vec<String> = debts.iter().flat_map(settling).collect();
+    let given: Vec<String> = debts.iter().flat_map(|debt| settling(run, debt)).collect();
     if given.is_empty() {
         let words: Vec<&str> = resume.into_iter().chain(["--wait"]).collect();
         lines.push(format!("nobody has to answer; wait for it with:\n  {}", again.command(&words)));
@@ -61,7 +62,7 @@ pub(in crate::cli) fn what_is_owed(run: &RunId, debts: &[Debt], again: &Again, l
     }
     let words: Vec<&str> = resume.into_iter().chain(given.iter().map(String::as_str)).collect();
     lines.push(format!("answer with:\n  {}", again.command(&words)));
-    lines.extend(otherwise(debts).map(|hint| paint.dim(format!("  ({hint})"))));
+    lines.extend(otherwise(run, debts, again).map(|hint| paint.dim(format!("  ({hint})"))));
     lines
 }
 
@@ -75,17 +76,20 @@ fn how_many(debts: &[Debt]) -> String {
 }
 
 /// The other answers there are, one hint for each kind of debt.
-fn otherwise(debts: &[Debt]) -> impl Iterator<Item = String> {
+fn otherwise(run: &RunId, debts: &[Debt], again: &Again) -> impl Iterator<Item = String> {
     let asked = debts.iter().find(|debt| matches!(debt, Debt::Approval { .. }));
-    let denial = asked.map(|debt| {
-        let denial = format!("{}=REASON", debt.call_id());
-        format!("or --deny {}; --approve-session asks no more", shell_word(&denial))
+    let denial = asked.map(|debt| format!("or --deny {}", shell_word(&format!("{}=REASON", debt.call_id()))));
+    let session = asked.map(|debt| {
+        let seen = seen::short(run, debt).unwrap_or_default();
+        let words = ["approvals", "approve", run.as_str(), debt.call_id().as_str(), "--scope", "session"];
+        let words: Vec<&str> = words.into_iter().chain(["--seen", seen.as_str()]).collect();
+        format!("the same arguments are not asked about again in this session after: {}", again.command(&words))
     });
     let wanted = debts.iter().find(|debt| matches!(debt, Debt::Input { .. }));
     let refusal = wanted.map(|debt| format!("or --decline {}", shell_word(debt.call_id().as_str())));
     let task = debts.iter().find(|debt| matches!(debt, Debt::Task { .. }));
     let wait = task.map(|_| "tasks are asked about each time; --wait waits for them".to_owned());
-    denial.into_iter().chain(refusal).chain(wait)
+    denial.into_iter().chain(session).chain(refusal).chain(wait)
 }
 
 fn owed(debt: &Debt, look: Look, now: Timestamp) -> Vec<String> {
@@ -137,10 +141,14 @@ fn told(task: &TaskHandle) -> String {
     format!("goes on at its server as {}{every}{message}", visible(&task.id))
 }
 
-/// The flag and the value that settle a debt.
-fn settling(debt: &Debt) -> Vec<String> {
+/// The flags and the values that settle a debt.
+fn settling(run: &RunId, debt: &Debt) -> Vec<String> {
     match debt {
-        Debt::Approval { call_id, .. } => vec!["--approve".into(), call_id.to_string()],
+        Debt::Approval { call_id, .. } => {
+            // A yes is to what stands above it, and to nothing that comes in its place.
+            let seen = seen::short(run, debt).map(|seen| ["--seen".into(), format!("{call_id}={seen}")]);
+            ["--approve".into(), call_id.to_string()].into_iter().chain(seen.into_iter().flatten()).collect()
+        }
         Debt::ExternalResult { call_id, result_schema, .. } => {
             let result = result_schema.as_ref().map(|schema| guard::json_word(&example(schema)));
             let result = result.unwrap_or_else(|| "RESULT".to_owned());

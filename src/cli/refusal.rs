@@ -1,0 +1,144 @@
+//! Why a run did not take what it was given, for people: by what its journal tells, and in words where the machine's
+//! answer is JSON.
+
+use super::approvals::asked_again;
+use super::error::CliError;
+use super::exit::Exit;
+use super::text::one_line;
+use super::view::{by_way_of, clock, findings};
+use crate::app::App;
+use crate::core::id::{CallId, RunId};
+use crate::core::run::{Answer, CallVerdict, Event, Recorded, Refusal, Resume, Right};
+use crate::core::tool::visible;
+use crate::runner::RunnerError;
+
+/// The longest that why a call was refused gets.
+const QUOTED: usize = 200;
+
+/// The error, in view of the journal of the run.
+pub(super) fn told(error: RunnerError, journal: &[Recorded]) -> CliError {
+    let RunnerError::Refused(refusals) = &error else { return error.into() };
+    let told: Vec<String> = refusals.iter().map(|refusal| in_words(refusal, journal)).collect();
+    CliError::told(error.code(), told.join("; "))
+}
+
+/// The calls at which something else waits than what was decided about.
+pub(super) fn drifted(error: &RunnerError) -> Vec<CallId> {
+    let RunnerError::Refused(refusals) = error else { return Vec::new() };
+    let drifted = refusals.iter().filter_map(|refusal| match refusal {
+        Refusal::Drifted { call_id } => Some(call_id.clone()),
+        Refusal::UnknownCall { .. }
+        | Refusal::AlreadySettled { .. }
+        | Refusal::WrongKind { .. }
+        | Refusal::Twice { .. }
+        | Refusal::TooLate { .. }
+        | Refusal::NotLater { .. }
+        | Refusal::NoDeadline { .. }
+        | Refusal::Past { .. }
+        | Refusal::Incomplete { .. }
+        | Refusal::Invalid { .. }
+        | Refusal::Stale { .. }
+        | Refusal::Over { .. }
+        | Refusal::Oversized { .. }
+        | Refusal::EmptyMessage => None,
+    });
+    drifted.collect()
+}
+
+/// How a refusal ends the program.
+pub(super) fn exit(error: &RunnerError) -> Exit {
+    if drifted(error).is_empty() { Exit::Code(error.code().exit_code()) } else { Exit::Drifted }
+}
+
+/// The calls that are decided about.
+pub(super) fn decided(resume: &Resume) -> Vec<CallId> {
+    resume.decisions.iter().map(|(call, _)| call.clone()).collect()
+}
+
+/// How a run ends the program that rests so after decisions: one of them may have come to nothing, because something
+/// became different.
+pub(super) async fn exit_after(app: &App, run: &RunId, rests: Exit, decided: &[CallId]) -> Result<Exit, CliError> {
+    let is_again = rests == Exit::Pending && asked_again(app, run, decided).await?;
+    Ok(if is_again { Exit::Drifted } else { rests })
+}
+
+fn in_words(refusal: &Refusal, journal: &[Recorded]) -> String {
+    match refusal {
+        Refusal::AlreadySettled { call_id } => settled(call_id, journal).unwrap_or_else(|| refusal.to_string()),
+        Refusal::Invalid { call_id, what, problems } => match findings(problems) {
+            Some(findings) => format!("{what} of call `{call_id}` cannot be used: {findings}"),
+            None => refusal.to_string(),
+        },
+        Refusal::NotLater { call_id, until } => {
+            format!("call `{call_id}` has time until {} already; give a later time", clock(*until))
+        }
+        Refusal::Past { call_id, until } => {
+            let until = clock(*until);
+            format!("{until}, until when call `{call_id}` is to have time, has passed; give a time that is to come")
+        }
+        Refusal::UnknownCall { .. }
+        | Refusal::WrongKind { .. }
+        | Refusal::Twice { .. }
+        | Refusal::Drifted { .. }
+        | Refusal::TooLate { .. }
+        | Refusal::NoDeadline { .. }
+        | Refusal::Incomplete { .. }
+        | Refusal::Stale { .. }
+        | Refusal::Over { .. }
+        | Refusal::Oversized { .. }
+        | Refusal::EmptyMessage => refusal.to_string(),
+    }
+}
+
+/// Who or what settled a call. `None` where it was the caller, with a result.
+fn settled(call: &CallId, journal: &[Recorded]) -> Option<String> {
+    let was_sent = |event: &Event| matches!(event, Event::CallsStarted { calls } if calls.contains(call));
+    let has_ended = |event: &Event| matches!(event, Event::CallCompleted { call: ended, .. } if ended == call);
+    let mut events = journal.iter().map(|recorded| &recorded.event);
+    if events.clone().any(has_ended) && !events.clone().any(was_sent) {
+        return None;
+    }
+    let by = |by: &str, via| format!("by {} {}", visible(by), by_way_of(via));
+    let nobody = |why: String| format!("nobody was asked about call `{call}`: {why}");
+    let mut told = None;
+    for event in &mut events {
+        if let Event::ApprovalDecided { call: decided, decision } = event
+            && decided == call
+        {
+            let word = match decision.answer {
+                Answer::Approve => "approved",
+                Answer::Deny => "denied",
+            };
+            let by = by(&decision.by, decision.via);
+            told = Some(format!("call `{call}` was {word} {by} already; another answer changes nothing"));
+        }
+        if let Event::QuestionAnswered { call: answered, answer } = event
+            && answered == call
+        {
+            let by = by(&answer.by, answer.via);
+            told = Some(format!("call `{call}` was answered {by} already; another answer changes nothing"));
+        }
+        if let Event::CallChecked { call: checked, verdict } = event
+            && checked == call
+        {
+            told = match verdict {
+                CallVerdict::Run { by: Right::Policy { rule: Some(rule), .. } } => {
+                    Some(nobody(format!("rule `{}` lets it run", visible(rule))))
+                }
+                CallVerdict::Run { by: Right::Policy { rule: None, .. } } => {
+                    Some(nobody("the policy lets it run".to_owned()))
+                }
+                CallVerdict::Run { by: Right::Grant { grant } } => {
+                    Some(nobody(format!("it was approved before, {grant}")))
+                }
+                CallVerdict::Rejected { reason, message } => {
+                    let word = reason.as_str().replace('_', " ");
+                    Some(nobody(format!("it was refused, {word}: {}", one_line(message, QUOTED))))
+                }
+                // Somebody was, and what they said is told.
+                CallVerdict::Run { by: Right::Person } | CallVerdict::Ask { .. } => told,
+            };
+        }
+    }
+    told
+}
