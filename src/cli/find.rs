@@ -14,6 +14,10 @@ const NAMED: usize = 5;
 
 /// The run that is meant.
 pub(super) async fn find(app: &App, named: &str) -> Result<RunId, CliError> {
+    if named.is_empty() {
+        return Err(CliError::usage("which run? the name is empty")
+            .with_remedy("give an id, a unique beginning or end of one, or `last`"));
+    }
     if named == "last" {
         let newest = app.runner.list(&RunFilter { limit: 1, ..RunFilter::default() }).await?;
         let run = newest.into_iter().next().map(|row| row.id);

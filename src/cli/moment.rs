@@ -4,6 +4,8 @@ use std::str::FromStr;
 
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 
+use super::view::clock;
+
 /// A moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moment {
@@ -44,7 +46,7 @@ impl Moment {
             Self::At(at) => at,
             Self::Away(duration) => now.checked_add(duration).map_err(|_| "that is too far away".to_owned())?,
         };
-        if at > now { Ok(at) } else { Err(format!("{at} is over; write a time to come")) }
+        if at > now { Ok(at) } else { Err(format!("{} is over; write a time to come", clock(at))) }
     }
 }
 

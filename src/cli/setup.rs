@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::error::CliError;
+use super::output::Output;
 use super::text::list;
 use super::view::Again;
 use crate::app::App;
 use crate::config::{self, AgentSettings, Settings, TransportSettings};
 use crate::core::error::ErrorCode;
 use crate::core::id::{AgentName, ModelName, ServerId};
+use crate::core::tool::visible;
 use crate::telemetry::logging;
 
 /// Which configuration.
@@ -55,12 +57,13 @@ pub(super) fn meaning_this_program(transport: &mut TransportSettings) {
     }
 }
 
+/// What is logged where nobody says what. A target is silenced with all that begin like it: the runner is not the run.
+const USUAL_LOG: &str = "warn,toolgate::run=off,toolgate::runner=warn,rmcp=off,opentelemetry=off";
+
 /// Opens the program: its log first, on standard error, then everything the settings name.
 pub(super) async fn open(settings: Settings) -> Result<App, CliError> {
     // By default the story and the result line say it; the log only says what they do not.
-    let level =
-        if settings.log == "warn" { "warn,toolgate::run=off,rmcp=off,opentelemetry=off" } else { &settings.log };
-    log(level)?;
+    log(if settings.log == "warn" { USUAL_LOG } else { &settings.log })?;
     Ok(App::open(settings, Vec::new()).await?)
 }
 
@@ -132,6 +135,16 @@ pub(super) fn servers_of(files: &[PathBuf]) -> Result<Vec<(ServerId, config::Ser
 pub(super) fn model(settings: &Settings, name: &str) -> Result<ModelName, CliError> {
     let known = settings.models.keys().find(|known| known.as_str() == name);
     known.cloned().ok_or_else(|| unknown("model", name, settings.models.keys().map(ModelName::as_str)))
+}
+
+/// Warns of a filter by an agent that is not configured: what it leaves may be nothing because of a slip of the keys. An
+/// agent of former days is no error.
+pub(super) fn warn_of_unknown(agent: Option<&str>, settings: &Settings, out: &mut Output) {
+    let names = || settings.agents.keys().map(AgentName::as_str);
+    if let Some(name) = agent.filter(|name| names().all(|known| known != *name)) {
+        let paint = out.note_paint();
+        out.note(format!("{} {}", paint.yellow("warning:"), visible(&unknown("agent", name, names()).to_string())));
+    }
 }
 
 /// Refuses an agent whose model nobody has named, before a run is begun.

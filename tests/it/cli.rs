@@ -1,6 +1,7 @@
 //! The program as people and scripts use it: the real binary, a real MCP server over stdio, a played model.
 
 mod approvals;
+mod approvals_told;
 mod at_a_terminal;
 mod costs;
 mod desk;

@@ -10,6 +10,7 @@ use crate::cli::exit::Exit;
 use crate::cli::find::find;
 use crate::cli::moment::Moment;
 use crate::cli::output::Output;
+use crate::cli::refusal;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::view::clock;
 use crate::core::id::CallId;
@@ -25,7 +26,7 @@ pub(super) struct Extend {
     call: String,
 
     /// Until when: a time, or how long from now
-    #[arg(long, value_name = "WHEN", required_unless_present = "for", conflicts_with = "for")]
+    #[arg(long, value_name = "WHEN", conflicts_with = "for")]
     until: Option<Moment>,
 
     /// How long from now (30m, 8h, 2d)
@@ -46,7 +47,11 @@ pub(super) struct Extend {
 
 impl Extend {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
-        let until = self.until.or(self.r#for).ok_or_else(|| CliError::usage("until when?"))?;
+        let until = self.until.or(self.r#for);
+        let until = until.ok_or_else(|| {
+            CliError::usage("until when?")
+                .with_remedy("say how long with --for 8h, or when with --until 2027-01-01T09:00:00Z")
+        })?;
         let until = until.after(Timestamp::now()).map_err(CliError::usage)?;
         let app = setup::open(setup::settings(&self.config)?).await?;
         let extended = self.extend(&app, until).await;
@@ -67,7 +72,10 @@ impl Extend {
         let run = find(app, &self.run).await?;
         let by = self.by.clone().unwrap_or_else(who);
         let call = CallId::from(self.call.as_str());
-        let report = app.runner.extend(&run, call.clone(), until, by, Channel::CommandLine).await?;
+        let report = match app.runner.extend(&run, call.clone(), until, by, Channel::CommandLine).await {
+            Ok(report) => report,
+            Err(error) => return Err(refusal::told(error, &app.runner.journal(&run).await?)),
+        };
         Ok(report.pending.into_iter().find(|debt| *debt.call_id() == call))
     }
 }

@@ -48,6 +48,7 @@ struct Row<'a> {
 impl Grants {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
+        setup::warn_of_unknown(self.agent.as_deref(), &app.settings, out);
         let filter = GrantFilter {
             agent: self.agent.as_deref().map(Into::into),
             session: self.session.as_deref().map(Into::into),
@@ -75,19 +76,12 @@ impl Grants {
 }
 
 fn lines(grant: &Grant, now: Timestamp, paint: Paint) -> Vec<String> {
-    let reach = match &grant.session {
-        Some(session) => format!("in session {}", visible(session.as_str())),
-        None => "in every session".to_owned(),
-    };
     let principal = grant
         .principal
         .as_ref()
         .map(|principal| format!(" for {}", visible(&principal.to_string())))
         .unwrap_or_default();
-    let covers = match grant.arguments {
-        Some(_) => format!("only {}", grant.summary),
-        None => format!("whatever the arguments; approved was {}", grant.summary),
-    };
+    let (reach, covers) = (reach(grant), covers(grant));
     let reason = grant.reason.as_ref().map(|reason| format!(": {}", visible(reason))).unwrap_or_default();
     vec![
         format!("{}  {}{}", paint.bold(&grant.id), paint.bold(&grant.tool), state(grant, now, paint)),
@@ -102,6 +96,22 @@ fn lines(grant: &Grant, now: Timestamp, paint: Paint) -> Vec<String> {
             grant.run
         ),
     ]
+}
+
+/// In which conversations it holds.
+pub(super) fn reach(grant: &Grant) -> String {
+    match &grant.session {
+        Some(session) => format!("in session {}", visible(session.as_str())),
+        None => "in every session".to_owned(),
+    }
+}
+
+/// Which calls it covers.
+pub(super) fn covers(grant: &Grant) -> String {
+    match grant.arguments {
+        Some(_) => format!("only {}", grant.summary),
+        None => format!("whatever the arguments; approved was {}", grant.summary),
+    }
 }
 
 fn state(grant: &Grant, now: Timestamp, paint: Paint) -> String {

@@ -44,6 +44,7 @@ pub(super) struct List {
 impl List {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
+        setup::warn_of_unknown(self.agent.as_deref(), &app.settings, out);
         let found = self.found(&app).await;
         crate::cli::close(app, out).await;
         let Found { waiting, unreadable } = found?;

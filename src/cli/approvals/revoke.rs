@@ -1,7 +1,10 @@
 //! `toolgate approvals revoke`: a standing approval is taken back.
 
 use clap::Args;
+use jiff::Timestamp;
+use serde::Serialize;
 
+use super::grants::{covers, reach};
 use crate::app::App;
 use crate::cli::answers::who;
 use crate::cli::error::CliError;
@@ -14,7 +17,7 @@ use crate::core::id::GrantId;
 use crate::core::tool::visible;
 use crate::ports::{Grant, GrantFilter};
 
-/// Take standing approvals back: calls they covered are asked about again
+/// Take standing approvals back: calls that nothing else covers are asked about again
 #[derive(Args, Debug)]
 pub(super) struct Revoke {
     /// The grants, by their ids or a unique beginning of each
@@ -37,15 +40,23 @@ impl Revoke {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
         let revoked = self.revoke(&app).await;
+        let standing = app.runner.grants(&GrantFilter::default()).await;
         crate::cli::close(app, out).await;
-        for grant in revoked? {
-            match (self.json, &grant.revoked) {
-                (true, _) => out.json(&grant),
-                (false, Some(revoked)) => {
-                    let (by, at) = (visible(&revoked.by), clock(revoked.at));
-                    out.line(format!("{} {} revoked by {by} {at}", grant.id, grant.tool));
-                }
-                (false, None) => {}
+        let (revoked, standing, now) = (revoked?, standing?, Timestamp::now());
+        for grant in &revoked {
+            let others: Vec<&Grant> = standing.iter().filter(|other| overlaps(other, grant)).collect();
+            if self.json {
+                let still_covered_by = others.iter().map(|other| &other.id).collect();
+                out.json(&Taken { grant, holds: grant.holds(now), still_covered_by });
+                continue;
+            }
+            if let Some(revoked) = &grant.revoked {
+                let (by, at) = (visible(&revoked.by), clock(revoked.at));
+                out.line(format!("{} {} revoked by {by} {at}", grant.id, grant.tool));
+            }
+            for other in others {
+                let (reach, covers) = (reach(other), covers(other));
+                out.line(format!("    ! still covered by {}, {reach}: {covers}", other.id));
             }
         }
         Ok(Exit::Done)
@@ -62,6 +73,29 @@ impl Revoke {
         }
         Ok(revoked)
     }
+}
+
+/// A grant that was taken back.
+#[derive(Serialize)]
+struct Taken<'a> {
+    #[serde(flatten)]
+    grant: &'a Grant,
+    holds: bool,
+    /// The grants that still cover some or all of its calls.
+    still_covered_by: Vec<&'a GrantId>,
+}
+
+/// Whether there are calls that both cover.
+fn overlaps(other: &Grant, grant: &Grant) -> bool {
+    fn meet<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
+        one.as_ref().zip(other.as_ref()).is_none_or(|(one, other)| one == other)
+    }
+    let whose = |grant: &Grant| (grant.agent.clone(), grant.principal.clone(), grant.definition.clone());
+    other.id != grant.id
+        && other.tool == grant.tool
+        && whose(other) == whose(grant)
+        && meet(&other.session, &grant.session)
+        && meet(&other.arguments, &grant.arguments)
 }
 
 fn choose(named: &str, known: &[Grant]) -> Result<GrantId, CliError> {

@@ -333,7 +333,10 @@ mod tests {
     fn a_key_that_means_nothing_is_answered_with_what_each_key_does() {
         for key in ["?", "yikes", ""] {
             let (resume, questions) = ask(&[approval_debt("1")], &format!("{key}\na\n"));
-            assert!(questions.contains("w  so does every further call of this tool by this agent"), "{key}: {questions}");
+            assert!(
+                questions.contains("w  so does every further call of this tool by this agent"),
+                "{key}: {questions}"
+            );
             assert_eq!(resume.decisions.len(), 1, "{key}");
         }
         let (_, questions) = ask(&[approval_debt("1")], "a\n");

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use comfy_table::presets::NOTHING;
-use comfy_table::{ColumnConstraint, ContentArrangement, Table};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
 
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
@@ -47,6 +47,7 @@ fn status(word: &str) -> Result<Status, String> {
 impl List {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
+        setup::warn_of_unknown(self.agent.as_deref(), &app.settings, out);
         let filter = RunFilter {
             status: self.status,
             agent: self.agent.as_deref().map(Into::into),
@@ -68,6 +69,10 @@ impl List {
     }
 }
 
+const HEADINGS: [&str; 5] = ["RUN", "STATUS", "AGE", "AGENT", "MESSAGE"];
+/// The blanks on both sides of a cell.
+const PADDING: u16 = 2;
+
 fn table(rows: &[RunRow], out: &mut Output) {
     let now = jiff::Timestamp::now();
     let mut table = Table::new();
@@ -76,7 +81,12 @@ fn table(rows: &[RunRow], out: &mut Output) {
         table.set_content_arrangement(ContentArrangement::Dynamic);
         table.set_width(u16::try_from(out.width()).unwrap_or(u16::MAX));
     }
-    table.set_header(["RUN", "STATUS", "AGE", "AGENT", "MESSAGE"]);
+    table.set_header(HEADINGS);
+    // What is narrower than its heading breaks the heading in the middle of the word.
+    for (column, heading) in table.column_iter_mut().zip(HEADINGS) {
+        let heading = u16::try_from(heading.len()).unwrap_or(u16::MAX);
+        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(heading + PADDING)));
+    }
     // An id in two lines cannot be copied.
     for column in table.column_iter_mut().take(2) {
         column.set_constraint(ColumnConstraint::ContentWidth);

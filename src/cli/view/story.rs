@@ -182,7 +182,13 @@ impl Story {
                 vec![self.asked(&paint.red("✗"), call, ": no answer in time")]
             }
             Fact::PendingExtended { call, until, by, .. } => {
-                vec![format!("  {} {} has time until {}, says {}", paint.cyan("…"), call.name, clock(*until), visible(by))]
+                vec![format!(
+                    "  {} {} has time until {}, says {}",
+                    paint.cyan("…"),
+                    call.name,
+                    clock(*until),
+                    visible(by)
+                )]
             }
             Fact::Drifted { call, changed, .. } => {
                 let what = format!(" is looked at again: {} changed since it was cleared", changed.join(", "));

@@ -226,7 +226,7 @@ fn a_call_that_became_something_else_after_the_approval_is_asked_about_again_wit
 fn what_was_only_stored_runs_with_the_next_process_that_drives_runs() {
     let desk = pending(NOTE);
     let stored = approvals(&desk, &["approve", "last", "note", "--no-wait"]).expect(0);
-    assert!(stored.out.contains(" running"), "{}", stored.out);
+    assert!(stored.out.contains(" stored; it goes on where it is driven"), "{}", stored.out);
     assert!(facts(&desk, "tool.started").is_empty());
     let recovered = desk.toolgate(&["runs", "recover"]).expect(0);
     assert!(recovered.out.contains("completed"), "{}", recovered.out);
@@ -235,7 +235,8 @@ fn what_was_only_stored_runs_with_the_next_process_that_drives_runs() {
 #[test]
 fn a_yes_for_the_session_or_for_good_leaves_a_grant_that_can_be_taken_back() {
     let desk = pending(NOTE_AFTER_NOTE);
-    let scope = ["approve", "last", "one", "--scope", "always", "--expires", "8h", "--reason", "harmless"];
+    let scope =
+        ["approve", "last", "one", "--scope", "always", "--covers", "tool", "--expires", "8h", "--reason", "harmless"];
     approvals(&desk, &scope).expect(0);
     let listed = approvals(&desk, &["grants"]).expect(0);
     for told in
@@ -262,7 +263,7 @@ fn a_yes_for_the_session_or_for_good_leaves_a_grant_that_can_be_taken_back() {
 #[test]
 fn a_yes_to_the_arguments_does_not_cover_others() {
     let desk = pending(NOTE_AFTER_NOTE);
-    let ended = approvals(&desk, &["approve", "last", "one", "--scope", "session", "--covers", "arguments"]).expect(10);
+    let ended = approvals(&desk, &["approve", "last", "one", "--scope", "session"]).expect(10);
     assert!(ended.err.contains("decision on two"), "{}", ended.err);
     let listed = approvals(&desk, &["grants"]).expect(0);
     assert!(listed.out.contains("covers only shop: add_note("), "{}", listed.out);
@@ -277,9 +278,10 @@ fn flags_that_make_no_sense_are_refused_before_anything_is_opened() {
         (&["approve", "last", "a", "--covers", "arguments"], "--covers and --expires go with --scope session"),
         (&["approve", "last", "a", "--scope", "always", "--expires", "soon"], "write how long (90s, 30m, 8h, 2d)"),
         (&["approve", "last", "a", "--scope", "always", "--expires", "2020-01-01T00:00:00Z"], "write a time to come"),
-        (&["approve", "last", "a", "b", "--seen", "sha256:0"], "decide about one call at a time"),
+        (&["approve", "last", "a", "b", "--seen", "sha256:0123456789ab"], "decide about one call at a time"),
         (&["approve", "last", "--all", "--edit", "{}"], "name that one call"),
-        (&["extend", "last", "a"], "--until"),
+        (&["extend", "last", "a"], "with --for 8h, or when with --until"),
+        (&["approve", "last", "a", "--seen", "9f86"], "at least the first 12 hexadecimal digits"),
     ] {
         let refused = approvals(&desk, words).expect(2);
         assert!(refused.err.contains(told), "{words:?}: {}", refused.err);
@@ -376,7 +378,7 @@ fn past_approvals_suggest_the_narrowest_rule_that_covers_them() {
 #[test]
 fn a_run_is_explained_turn_by_turn_with_who_said_yes_and_by_what_right_the_next_call_ran() {
     let desk = pending(NOTE_AFTER_NOTE);
-    approvals(&desk, &["approve", "last", "one", "--scope", "session", "--by", "ann"]).expect(0);
+    approvals(&desk, &["approve", "last", "one", "--scope", "session", "--covers", "tool", "--by", "ann"]).expect(0);
     let told = desk.toolgate(&["runs", "explain", "last"]).expect(0).out;
     for line in [
         "turn 1  1 call",
@@ -384,7 +386,7 @@ fn a_run_is_explained_turn_by_turn_with_who_said_yes_and_by_what_right_the_next_
         "mcp_shop_add_note       offered: the policy puts its calls to a person",
         "offered: the policy asks, and it was approved before: grant_",
         "put to a person, because: no rule of policy `accept-edits` matches this call (policy accept-edits@",
-        "approved for this session by ann on the command line, under policy accept-edits@",
+        "approved for this session, whatever the arguments, by ann on the command line, under policy accept-edits@",
         "may run: approved before, grant_",
     ] {
         assert!(told.contains(line), "{line}: {told}");

@@ -160,7 +160,17 @@ pub(crate) fn steady(text: &str) -> String {
             word
         });
     }
-    without_versions(&told.replace("N s", "N ms").replace("N min", "N ms"))
+    without_digests(&without_versions(&told.replace("N s", "N ms").replace("N min", "N ms")))
+}
+
+/// The text with the digests behind `--seen` replaced: they are of the run they were asked in.
+fn without_digests(text: &str) -> String {
+    let is_digest = |word: &str| word.len() >= 12 && word.chars().all(|c| c.is_ascii_hexdigit());
+    let words = text.split_inclusive([' ', '\n', '=', ')']).map(|word| {
+        let bare = word.trim_end_matches([' ', '\n', '=', ')']);
+        if is_digest(bare) { word.replace(bare, "DIGEST") } else { word.to_owned() }
+    });
+    words.collect()
 }
 
 /// The text with the versions of policies replaced: they change with every word in their files.

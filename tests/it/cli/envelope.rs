@@ -139,5 +139,22 @@ fn nobody_else_reads_the_file_and_no_other_file_is_lost_to_it() {
     let mode = std::fs::metadata(desk.path().join("run.json")).unwrap().permissions().mode();
 
     assert_eq!(mode & 0o777, 0o600);
-    desk.toolgate(&["runs", "export", "last", "--signed", "-o", "run.json"]).expect(2);
+    let refused = desk.toolgate(&["runs", "export", "last", "--signed", "-o", "run.json"]).expect(2);
+    assert!(
+        refused.err.contains("`run.json` is there already") && refused.err.contains("another name"),
+        "{}",
+        refused.err
+    );
+}
+
+#[test]
+fn the_same_answers_once_more_tell_that_it_was_done_already() {
+    let envelope = handed_out();
+    let elsewhere = machine();
+    elsewhere.write("run.json", &envelope);
+    let approve = ["resume", "--envelope", "run.json", "--approve", "note"];
+    let first = elsewhere.toolgate(&approve).expect(0);
+    assert!(!first.err.contains("already"), "{}", first.err);
+    let again = elsewhere.toolgate(&approve).expect(0);
+    assert!(again.err.contains("was resumed with these answers already; this is what happened:"), "{}", again.err);
 }

@@ -124,7 +124,7 @@ fn backtest_tells_what_was_granted_refused_and_changed_from_what_was_never_answe
     let desk = ruled_by(ASKED, &turns);
     // Granted: the second of a session in which the first was approved for all.
     desk.toolgate(&["run", "--session", "s", "Go"]).expect(10);
-    desk.toolgate(&["approvals", "approve", "last", "first", "--scope", "session"]).expect(0);
+    desk.toolgate(&["approvals", "approve", "last", "first", "--scope", "session", "--covers", "tool"]).expect(0);
     // Refused: the first of another session. The second waits.
     desk.toolgate(&["run", "Go"]).expect(10);
     desk.toolgate(&["approvals", "deny", "last", "first"]).expect(10);

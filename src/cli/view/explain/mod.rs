@@ -140,7 +140,8 @@ impl Reading {
     /// What the policy says before a call is known is that it asks, also where it depends on the arguments. Calls that it
     /// let run show that it does.
     fn look_back(&mut self) {
-        let spared: BTreeSet<String> = self.calls().filter(|call| call.is_spared()).map(|call| call.tool.clone()).collect();
+        let spared: BTreeSet<String> =
+            self.calls().filter(|call| call.is_spared()).map(|call| call.tool.clone()).collect();
         for tool in self.turns.iter_mut().flat_map(|turn| turn.tools.iter_mut()) {
             if tool.verdict == Verdict::Ask && spared.contains(tool.tool.as_str()) {
                 tool.why = tool.why.replacen(ASKS, "it depends on the arguments whether the policy asks", 1);

@@ -8,9 +8,7 @@ use crate::cli::text::{list, one_line};
 use crate::cli::view::approval::{because, by_way_of, clock, marked};
 use crate::cli::view::reach::reach;
 use crate::core::id::{CallId, GrantId};
-use crate::core::run::{
-    Answer, CallVerdict, Channel, Decision, Event, PolicyMark, Recorded, Rejection, Right,
-};
+use crate::core::run::{Answer, CallVerdict, Channel, Decision, Event, PolicyMark, Recorded, Rejection, Right};
 use crate::core::tool::visible;
 
 /// How much of what a call was told is quoted.
@@ -205,9 +203,10 @@ fn decided(decision: &Decision) -> String {
         Answer::Deny => "denied",
     };
     let reach = reach(decision.scope, decision.covers, decision.expires_at);
-    let edited = decision.edited_arguments.as_ref().map(|arguments| {
-        format!(", with other arguments: {}", one_line(&arguments.to_value().to_string(), QUOTED))
-    });
+    let edited = decision
+        .edited_arguments
+        .as_ref()
+        .map(|arguments| format!(", with other arguments: {}", one_line(&arguments.to_value().to_string(), QUOTED)));
     let edited = edited.unwrap_or_default();
     let policy = decision.binding.as_ref().and_then(|binding| binding.policy.as_ref());
     let policy = policy.map(|policy| format!(", under {}", marked(policy))).unwrap_or_default();
