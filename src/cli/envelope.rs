@@ -31,10 +31,10 @@ pub(super) fn write(path: &Path, envelope: &Envelope, out: &mut Output) -> Resul
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let written = options.open(path).and_then(|mut file| file.write_all(&text));
-    written.map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => CliError::usage(format!("`{}` is there already", path.display()))
+    written.map_err(|error| match error.kind() == ErrorKind::AlreadyExists {
+        true => CliError::usage(format!("`{}` is there already", path.display()))
             .with_remedy("an envelope is written over no file: give another name, or move that file away"),
-        _ => CliError::file("cannot write", path, &error),
+        false => CliError::file("cannot write", path, &error),
     })?;
     let until = clock(envelope.expires_at);
     out.note(format!("run {}, good until {until}, as {}", envelope.run_id, path.display()));

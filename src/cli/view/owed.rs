@@ -62,7 +62,8 @@ pub(in crate::cli) fn what_is_owed(run: &RunId, debts: &[Debt], again: &Again, l
     }
     let words: Vec<&str> = resume.into_iter().chain(given.iter().map(String::as_str)).collect();
     lines.push(format!("answer with:\n  {}", again.command(&words)));
-    lines.extend(otherwise(run, debts, again).map(|hint| paint.dim(format!("  ({hint})"))));
+    lines.extend(otherwise(debts).map(|hint| paint.dim(format!("  ({hint})"))));
+    lines.extend(debts.iter().find_map(|debt| for_longer(run, debt, again)).map(|hint| paint.dim(hint)));
     lines
 }
 
@@ -76,20 +77,21 @@ fn how_many(debts: &[Debt]) -> String {
 }
 
 /// The other answers there are, one hint for each kind of debt.
-fn otherwise(run: &RunId, debts: &[Debt], again: &Again) -> impl Iterator<Item = String> {
+fn otherwise(debts: &[Debt]) -> impl Iterator<Item = String> {
     let asked = debts.iter().find(|debt| matches!(debt, Debt::Approval { .. }));
     let denial = asked.map(|debt| format!("or --deny {}", shell_word(&format!("{}=REASON", debt.call_id()))));
-    let session = asked.map(|debt| {
-        let seen = seen::short(run, debt).unwrap_or_default();
-        let words = ["approvals", "approve", run.as_str(), debt.call_id().as_str(), "--scope", "session"];
-        let words: Vec<&str> = words.into_iter().chain(["--seen", seen.as_str()]).collect();
-        format!("the same arguments are not asked about again in this session after: {}", again.command(&words))
-    });
     let wanted = debts.iter().find(|debt| matches!(debt, Debt::Input { .. }));
     let refusal = wanted.map(|debt| format!("or --decline {}", shell_word(debt.call_id().as_str())));
     let task = debts.iter().find(|debt| matches!(debt, Debt::Task { .. }));
     let wait = task.map(|_| "tasks are asked about each time; --wait waits for them".to_owned());
-    denial.into_iter().chain(session).chain(refusal).chain(wait)
+    denial.into_iter().chain(refusal).chain(wait)
+}
+
+/// The narrowest yes that spares the next question.
+fn for_longer(run: &RunId, debt: &Debt, again: &Again) -> Option<String> {
+    let seen = seen::short(run, debt)?;
+    let words = ["approvals", "approve", run.as_str(), debt.call_id().as_str(), "--seen", &seen, "--scope", "session"];
+    Some(format!("or approve it, and the same call for the rest of the session:\n  {}", again.command(&words)))
 }
 
 fn owed(debt: &Debt, look: Look, now: Timestamp) -> Vec<String> {

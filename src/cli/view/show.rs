@@ -8,7 +8,7 @@ use crate::cli::text::{COMPACT, block, compact, count, duration, gutter, one_lin
 use crate::core::chat::Part;
 use crate::core::id::ModelName;
 use crate::core::run::{CallVerdict, Offer, Status};
-use crate::core::tool::{Outcome, visible};
+use crate::core::tool::{Arguments, Outcome, visible};
 use crate::runner::Report;
 
 impl Picture {
@@ -100,11 +100,7 @@ impl Call {
         let arguments = compact(&self.arguments.to_value(), look.room(used));
         let id = paint.dim(visible(self.id.as_str()));
         let mut lines = vec![format!("  {mark} {} {}  {id}  {}", self.name, arguments, paint.dim(right))];
-        lines.extend(self.edited.as_ref().map(|edited| {
-            let who = format!("edited by {}; the model wrote", visible(&edited.by));
-            let written = compact(&edited.written.to_value(), look.room(who.chars().count() + 7));
-            format!("      {}", paint.dim(format!("{who} {written}")))
-        }));
+        lines.extend(self.edit(look).into_iter().map(|line| format!("      {}", paint.dim(line))));
         lines.extend(self.pauses.iter().flat_map(Pause::draw).map(|line| format!("      {}", paint.dim(line))));
         lines.extend(self.answer(look).map(|answer| format!("      {answer}")));
         let outcome = self.end.iter().map(|(_, outcome)| outcome);
@@ -116,6 +112,17 @@ impl Call {
             format!("      {} the structured result does not fit: {told}", paint.yellow("!"))
         }));
         lines
+    }
+
+    /// What a person made of the arguments, and what they were before: in lines of their own, where there is room.
+    fn edit(&self, look: Look) -> Vec<String> {
+        let Some(edited) = &self.edited else { return Vec::new() };
+        let quoted = |head: String, arguments: &Arguments| {
+            let room = look.room(head.chars().count() + 7);
+            format!("{head} {}", compact(&arguments.to_value(), room))
+        };
+        let now = quoted(format!("edited by {}:", visible(&edited.by)), &self.arguments);
+        vec![now, quoted("the model wrote:".to_owned(), &edited.written)]
     }
 
     /// What the model read, in a line.

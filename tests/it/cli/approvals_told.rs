@@ -43,8 +43,9 @@ fn a_run_is_shown_and_explained_with_the_arguments_that_were_sent() {
     approvals(&desk, &["approve", "last", "note", "--edit", EDIT, "--by", "ann"]).expect(0);
 
     let shown = desk.toolgate(&["runs", "show", "last"]).expect(0).out;
-    assert!(shown.contains(r#"✓ mcp_shop_add_note {"customer_id":"C-1002","text":"soon"}"#), "{shown}");
-    assert!(shown.contains(r#"edited by ann; the model wrote {"customer_id":"C-1001","text":"late"}"#), "{shown}");
+    assert!(shown.contains(r#"✓ mcp_shop_add_note {"customer_id":"C-1002"…"#), "{shown}");
+    assert!(shown.contains(r#"edited by ann: {"customer_id":"C-1002","text":"soon"}"#), "{shown}");
+    assert!(shown.contains(r#"the model wrote: {"customer_id":"C-1001","text":"late"}"#), "{shown}");
     let explained = desk.toolgate(&["runs", "explain", "last"]).expect(0).out;
     for told in [
         r#"    with {"customer_id":"C-1002","text":"soon"}"#,
@@ -66,7 +67,7 @@ fn an_edited_call_that_is_asked_about_again_says_that_a_person_edited_it() {
     approvals(&desk, &["approve", "last", "note", "--edit", EDIT]).expect(8);
 
     let shown = desk.toolgate(&["runs", "show", "last"]).expect(0).out;
-    assert!(shown.contains("edited by kim; the model wrote"), "{shown}");
+    assert!(shown.contains("edited by kim: {"), "{shown}");
     assert!(!shown.contains(r#"mcp_shop_add_note {"customer_id":"C-1001""#), "{shown}");
     let waiting = approvals(&desk, &["show", "last"]).expect(0).out;
     let told = r#"! a person put these arguments in the place of the model's: {"customer_id":"C-1001","text":"late"}"#;
