@@ -167,7 +167,7 @@ fn a_person_at_a_terminal_reads_the_answer_in_the_story() {
 fn where_the_answer_goes_elsewhere_the_story_leaves_it_out() {
     let story = told(Answer::Apart, busy_turn());
     assert!(!story.contains("Sorry."), "{story}");
-    assert!(story.contains("  I look it up.\n  Now.\n"), "{story}");
+    assert!(story.contains("  | I look it up.\n  | Now.\n"), "{story}");
 }
 
 #[test]
