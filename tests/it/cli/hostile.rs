@@ -94,10 +94,10 @@ fn no_command_prints_what_a_terminal_would_obey() {
         &["approvals", "list", "--json"],
         &["approvals", "show", "last"],
         &["approvals", "show", "last", "--json"],
+        &["approvals", "extend", "last", "note", "--for", "8h", "--by", WORD],
     ] {
         run(words, 0);
     }
-    run(&["approvals", "extend", "last", "note", "--for", "8h", "--by", WORD], 1);
     run(&["resume", "last"], 10);
     run(&["resume", "last", "--json"], 10);
     for words in [
