@@ -63,9 +63,10 @@ pub(super) async fn settle(
                 Ok(execution) => follow.until_rest(execution, out).await?,
                 Err(error) => {
                     // What does not fit can be typed again, in view of how the run stands now.
+                    let came_too_late = is_too_late(&error);
                     let error = refusal::told(error, &app.runner.journal(&run).await?);
                     out.note(format!("error: {}", block(&error.to_string())));
-                    match is_too_late(&error) {
+                    match came_too_late {
                         // Nobody else drives it, and nothing more is taken for what is overdue.
                         true => follow.until_rest(go_on(app, &run).await?, out).await?,
                         false => app.runner.report(&run).await?,
