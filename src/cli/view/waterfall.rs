@@ -15,6 +15,9 @@ const TOOK: usize = 12;
 /// Columns for what else there is to say, where the terminal is wide enough.
 const REMARK: usize = 22;
 
+/// Columns for the time axis that names never take.
+const LEAST_BAR: usize = 24;
+
 /// The spans of a run, by execution.
 #[derive(Debug)]
 pub(in crate::cli) struct Waterfall(Vec<Execution>);
@@ -73,11 +76,13 @@ impl Waterfall {
     }
 
     fn columns(&self, width: usize) -> Columns {
-        let spans = self.0.iter().flat_map(|execution| std::iter::once(&execution.root).chain(&execution.below));
-        let longest = spans.map(|span| span.name.chars().count() + 2).max().unwrap_or_default();
-        let label = longest.clamp(12, (width / 3).max(12));
-        let remark = if width >= 80 { REMARK } else { 0 };
-        Columns { label, bar: width.saturating_sub(label + 1 + TOOK + remark).max(8), remark }
+        let spans = || self.0.iter().flat_map(|execution| std::iter::once(&execution.root).chain(&execution.below));
+        let has_remarks = spans().any(|span| remark(span, Paint::Plain).is_some());
+        let remark = if has_remarks && width >= 80 { REMARK } else { 0 };
+        let room = width.saturating_sub(1 + TOOK + remark);
+        let longest = spans().map(|span| span.name.chars().count() + 2).max().unwrap_or_default();
+        let label = longest.clamp(12, room.saturating_sub(LEAST_BAR).max(12));
+        Columns { label, bar: room.saturating_sub(label).max(8), remark }
     }
 }
 
