@@ -9,6 +9,7 @@ mod sampler;
 mod settings;
 mod sink;
 mod split;
+mod switches;
 
 pub use sampler::Sampler;
 pub use settings::{Export, ExportSettings, SettingsError};

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
+use super::switches;
 use crate::telemetry::spans::SpanContent;
 
 /// How spans are to be exported, as the configuration says it.
@@ -51,6 +52,17 @@ pub enum SettingsError {
          alone or after `parentbased_`"
     )]
     Sampler(String),
+    /// A switch that is neither on nor off.
+    #[error("{name} is `{value}`: set it to `true` or `false`")]
+    Switch {
+        /// The variable.
+        name: String,
+        /// What it is set to.
+        value: String,
+    },
+    /// A length that is none.
+    #[error("OPENINFERENCE_BASE64_IMAGE_MAX_LENGTH is `{0}`: give a number of characters")]
+    ImageLength(String),
     /// A ratio that is none.
     #[error("OTEL_TRACES_SAMPLER_ARG is `{0}`: give a number from 0 to 1")]
     SamplerArgument(String),
@@ -87,7 +99,7 @@ impl ExportSettings {
             service_name: (!named_by_env).then_some(service_name),
             headers: self.headers,
             timeout: Duration::from_millis(timeout),
-            content: self.content,
+            content: switches::hidden(self.content, &env)?,
         }))
     }
 }

@@ -1,5 +1,7 @@
 //! How much of what was said a span repeats.
 
+use super::Mask;
+
 /// What spans may carry. By default everything that OpenInference has a name for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpanContent {
@@ -9,6 +11,8 @@ pub struct SpanContent {
     pub hide_outputs: bool,
     /// Repeat messages, arguments and results under their GenAI names too.
     pub gen_ai_content: bool,
+    /// What is hidden besides.
+    pub mask: Mask,
 }
 
 impl SpanContent {

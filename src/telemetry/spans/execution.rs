@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::Value;
 use super::attributes::Attributes;
 use super::span::{Kind, Link, Parent, Span, SpanEvent, Status};
+use super::{Mask, Value};
 use crate::core::chat::Usage;
 use crate::core::error::Failure;
 use crate::core::id::ModelName;
@@ -35,6 +35,7 @@ pub(super) struct Execution {
     /// Whether another driver tells what happens in it.
     pub(super) is_anothers: bool,
     common: Vec<(String, Value)>,
+    mask: Mask,
     events: Vec<SpanEvent>,
 }
 
@@ -73,13 +74,14 @@ pub(super) struct Child {
 }
 
 impl Execution {
-    /// Begins at the fact at `seq`; `common` goes onto every span.
+    /// Begins at the fact at `seq`; `common` goes onto every span, and `mask` has the last word on each attribute.
     pub(super) fn begin(
         seq: u64,
         at: Timestamp,
         trace: Trace,
         link: Option<Link>,
         common: Vec<(String, Value)>,
+        mask: Mask,
     ) -> Self {
         let root = trace.span(&labels::execution(seq));
         Self {
@@ -94,6 +96,7 @@ impl Execution {
             owed: None,
             is_anothers: false,
             common,
+            mask,
             events: Vec::new(),
         }
     }
@@ -176,6 +179,6 @@ impl Execution {
         let mut attributes = Attributes::default();
         attributes.extend(&self.common);
         build(&mut attributes);
-        attributes.into_vec()
+        self.mask.apply(attributes.into_vec())
     }
 }

@@ -107,7 +107,7 @@ impl ModelCall<'_> {
 
     fn outputs(&self, to: &mut Attributes) {
         let Some(reply) = self.reply else { return };
-        let said = Said::assistant(&reply.content);
+        let said = Said::assistant(&reply.content, self.content.mask.image_chars);
         let text = match reply.calls().next() {
             None => answer_text(&Output::of(&reply.content)),
             Some(_) => json!({ "messages": [said.chat()] }).to_string(),
@@ -133,7 +133,11 @@ impl ModelCall<'_> {
         }
         let names = tool_names(self.messages);
         let tool_of = |call: &CallId| names.get(call).map(|name| (*name).to_owned());
-        all.extend(self.messages.iter().flat_map(|message| Said::from_message(message, &tool_of)));
+        all.extend(
+            self.messages
+                .iter()
+                .flat_map(|message| Said::from_message(message, &tool_of, self.content.mask.image_chars)),
+        );
         all
     }
 

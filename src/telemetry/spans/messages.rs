@@ -12,9 +12,6 @@ use crate::core::id::CallId;
 use crate::core::run::Output;
 use crate::core::tool::Arguments;
 
-/// The longest inline image that is shown, in characters of base64 (OpenInference's default).
-const MAX_IMAGE_CHARS: usize = 32_000;
-
 /// One message of a trace.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Said {
@@ -41,29 +38,33 @@ impl Said {
     }
 
     /// What the assistant says in one turn.
-    pub(super) fn assistant(parts: &[Part]) -> Self {
+    pub(super) fn assistant(parts: &[Part], image_chars: usize) -> Self {
         let mut said = Self { role: "assistant", ..Self::default() };
-        parts.iter().for_each(|part| said.push(part));
+        parts.iter().for_each(|part| said.push(part, image_chars));
         said.never_empty()
     }
 
     /// A message of ours, as the one or more that it is to a reader; results carry the name of the tool they came from.
-    pub(super) fn from_message(message: &Message, tool_of: &dyn Fn(&CallId) -> Option<String>) -> Vec<Self> {
+    pub(super) fn from_message(
+        message: &Message,
+        tool_of: &dyn Fn(&CallId) -> Option<String>,
+        image_chars: usize,
+    ) -> Vec<Self> {
         let role = match message.role {
             Role::User => "user",
-            Role::Assistant => return vec![Self::assistant(&message.content)],
+            Role::Assistant => return vec![Self::assistant(&message.content, image_chars)],
         };
         let mut all: Vec<Self> = Vec::new();
         for part in &message.content {
             if let Part::ToolResult { tool_use_id, content, is_error } = part {
-                all.push(Self::result(tool_use_id, tool_of(tool_use_id), content, *is_error));
+                all.push(Self::result(tool_use_id, tool_of(tool_use_id), (content, *is_error), image_chars));
                 continue;
             }
             match all.last_mut().filter(|said| said.role == role) {
-                Some(said) => said.push(part),
+                Some(said) => said.push(part, image_chars),
                 None => {
                     let mut said = Self { role, ..Self::default() };
-                    said.push(part);
+                    said.push(part, image_chars);
                     all.push(said);
                 }
             }
@@ -72,13 +73,13 @@ impl Said {
     }
 
     /// The result of a call. There is no error flag in this form, so an error is said in the text.
-    fn result(call: &CallId, name: Option<String>, content: &[Part], is_error: bool) -> Self {
+    fn result(call: &CallId, name: Option<String>, (content, is_error): (&[Part], bool), image_chars: usize) -> Self {
         let mut result = Self { role: "tool", answers: Some(call.clone()), name, ..Self::default() };
         for part in content {
             if let Some(text) = result.text.as_mut().filter(|_| part_text(part).is_some()) {
                 text.push('\n');
             }
-            result.push(part);
+            result.push(part, image_chars);
         }
         let mut result = result.never_empty();
         if let Some(text) = result.text.as_mut().filter(|text| is_error && !says_error(text)) {
@@ -155,12 +156,12 @@ impl Said {
         json!({ "role": self.role, "parts": parts })
     }
 
-    fn push(&mut self, part: &Part) {
+    fn push(&mut self, part: &Part, image_chars: usize) {
         match part {
             Part::Text { .. } | Part::Resource { .. } => self.say(part_text(part).unwrap_or_default()),
-            Part::Image(media) => self.other.push(Shown::Image(url(media))),
+            Part::Image(media) => self.other.push(Shown::Image(url(media, image_chars))),
             Part::Audio(media) => {
-                self.other.push(Shown::Audio { url: url(media), media_type: media.media_type.clone() });
+                self.other.push(Shown::Audio { url: url(media, image_chars), media_type: media.media_type.clone() });
             }
             Part::Reasoning { text } => self.other.push(Shown::Reasoning(text.clone())),
             Part::ToolUse { id, name, input } => {
@@ -243,10 +244,11 @@ fn says_error(text: &str) -> bool {
     text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("error"))
 }
 
-fn url(media: &Media) -> String {
+/// Where it is, or itself if it is not too long.
+fn url(media: &Media, chars: usize) -> String {
     match (&media.url, &media.data) {
         (Some(url), _) => url.clone(),
-        (None, Some(data)) if data.len() <= MAX_IMAGE_CHARS => format!("data:{};base64,{data}", media.media_type),
+        (None, Some(data)) if data.len() <= chars => format!("data:{};base64,{data}", media.media_type),
         (None, Some(_)) => REDACTED.to_owned(),
         (None, None) => String::new(),
     }

@@ -14,6 +14,7 @@ mod content;
 mod execution;
 mod guardrail;
 mod llm;
+mod mask;
 mod messages;
 pub(crate) mod names;
 mod projector;
@@ -22,5 +23,6 @@ mod tool;
 
 pub use attributes::Value;
 pub use content::SpanContent;
+pub use mask::Mask;
 pub use projector::{IdentityOf, Projector, project};
 pub use span::{Kind, Link, Parent, Span, SpanEvent, Status};

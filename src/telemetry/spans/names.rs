@@ -49,6 +49,7 @@ pub(crate) const TOOL_CALL_NAME: &str = "tool_call.function.name";
 pub(crate) const TOOL_CALL_ARGUMENTS: &str = "tool_call.function.arguments";
 pub(crate) const CONTENT_TYPE: &str = "message_content.type";
 pub(crate) const CONTENT_TEXT: &str = "message_content.text";
+pub(crate) const CONTENT_IMAGE: &str = "message_content.image";
 pub(crate) const CONTENT_IMAGE_URL: &str = "message_content.image.image.url";
 pub(crate) const CONTENT_AUDIO_URL: &str = "message_content.audio.audio.url";
 pub(crate) const CONTENT_AUDIO_MIME: &str = "message_content.audio.audio.mime_type";

@@ -58,7 +58,7 @@ fn with_gen_ai_content_on_the_messages_are_told_in_parts() {
 
 #[test]
 fn hidden_content_is_nowhere() {
-    let content = SpanContent { hide_inputs: true, hide_outputs: true, gen_ai_content: true };
+    let content = SpanContent { hide_inputs: true, hide_outputs: true, gen_ai_content: true, ..SpanContent::default() };
     for journal in journals::all(START) {
         let told = serde_json::to_string(&spans(&journal, content)).unwrap();
         for said in

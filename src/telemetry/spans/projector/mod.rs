@@ -204,7 +204,7 @@ impl Projector {
 
     fn begin(&mut self, seq: u64, at: Timestamp, trace: &Trace, started: &Started) {
         let common = common(&self.run, started, self.previous.is_some());
-        let mut execution = Execution::begin(seq, at, trace.clone(), self.previous, common);
+        let mut execution = Execution::begin(seq, at, trace.clone(), self.previous, common, self.content.mask);
         execution.is_anothers = self.is_catching_up;
         self.previous = Some(Link { trace: trace.id, span: execution.root });
         self.execution = Some(execution);

@@ -1,0 +1,92 @@
+//! The switches by which OpenInference hides content, read from the environment. What the configuration hides stays
+//! hidden: a switch only hides more. One that is neither `true` nor `false` is refused, for whoever set it means to hide.
+
+use super::SettingsError;
+use crate::telemetry::spans::SpanContent;
+
+/// The content that spans carry by the configuration, less what the environment hides; `env` looks a variable up.
+pub(super) fn hidden(content: SpanContent, env: impl Fn(&str) -> Option<String>) -> Result<SpanContent, SettingsError> {
+    let set = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+    let hides = |what: &str| {
+        let name = format!("OPENINFERENCE_HIDE_{what}");
+        match set(&name) {
+            None => Ok(false),
+            Some(value) if value.eq_ignore_ascii_case("true") => Ok(true),
+            Some(value) if value.eq_ignore_ascii_case("false") => Ok(false),
+            Some(value) => Err(SettingsError::Switch { name, value }),
+        }
+    };
+    let mut mask = content.mask;
+    if let Some(chars) = set("OPENINFERENCE_BASE64_IMAGE_MAX_LENGTH") {
+        mask.image_chars = chars.parse().map_err(|_| SettingsError::ImageLength(chars))?;
+    }
+    mask.input_messages |= hides("INPUT_MESSAGES")?;
+    mask.output_messages |= hides("OUTPUT_MESSAGES")?;
+    mask.input_text |= hides("INPUT_TEXT")?;
+    mask.output_text |= hides("OUTPUT_TEXT")?;
+    mask.input_images |= hides("INPUT_IMAGES")?;
+    mask.invocation_parameters |= hides("LLM_INVOCATION_PARAMETERS")?;
+    mask.tools |= hides("LLM_TOOLS")?;
+    // Toolgate has no such attributes; a mistake in the value is told all the same.
+    for without_effect in ["PROMPTS", "CHOICES", "EMBEDDINGS_VECTORS", "EMBEDDINGS_TEXT"] {
+        hides(without_effect)?;
+    }
+    Ok(SpanContent {
+        hide_inputs: content.hide_inputs || hides("INPUTS")?,
+        hide_outputs: content.hide_outputs || hides("OUTPUTS")?,
+        mask,
+        ..content
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::telemetry::spans::Mask;
+
+    fn with(variables: &[(&str, &str)]) -> Result<SpanContent, SettingsError> {
+        let env = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        hidden(SpanContent::default(), env)
+    }
+
+    #[test]
+    fn each_switch_hides_one_thing() {
+        let content = SpanContent::default();
+        let mask = |mask: Mask| SpanContent { mask, ..content };
+        let none = Mask::default();
+        for (name, expected) in [
+            ("INPUTS", SpanContent { hide_inputs: true, ..content }),
+            ("OUTPUTS", SpanContent { hide_outputs: true, ..content }),
+            ("INPUT_MESSAGES", mask(Mask { input_messages: true, ..none })),
+            ("OUTPUT_MESSAGES", mask(Mask { output_messages: true, ..none })),
+            ("INPUT_TEXT", mask(Mask { input_text: true, ..none })),
+            ("OUTPUT_TEXT", mask(Mask { output_text: true, ..none })),
+            ("INPUT_IMAGES", mask(Mask { input_images: true, ..none })),
+            ("LLM_INVOCATION_PARAMETERS", mask(Mask { invocation_parameters: true, ..none })),
+            ("LLM_TOOLS", mask(Mask { tools: true, ..none })),
+            ("PROMPTS", content),
+        ] {
+            let name = format!("OPENINFERENCE_HIDE_{name}");
+            assert_eq!(with(&[(&name, "True")]), Ok(expected), "{name}");
+            assert_eq!(with(&[(&name, "false")]), Ok(content), "{name}");
+        }
+        let longer = with(&[("OPENINFERENCE_BASE64_IMAGE_MAX_LENGTH", "64000")]);
+        assert_eq!(longer, Ok(mask(Mask { image_chars: 64_000, ..none })));
+    }
+
+    #[test]
+    fn a_switch_that_says_neither_is_refused_by_name() {
+        for value in ["1", "yes"] {
+            let error = with(&[("OPENINFERENCE_HIDE_INPUTS", value)]).expect_err("refused").to_string();
+            assert!(error.contains("OPENINFERENCE_HIDE_INPUTS") && error.contains("`true` or `false`"), "{error}");
+        }
+        assert!(with(&[("OPENINFERENCE_BASE64_IMAGE_MAX_LENGTH", "much")]).is_err());
+    }
+
+    #[test]
+    fn what_the_configuration_hides_no_switch_shows() {
+        let hidden_already = SpanContent { hide_inputs: true, ..SpanContent::default() };
+        let shown = hidden(hidden_already, |name| (name == "OPENINFERENCE_HIDE_INPUTS").then(|| "false".to_owned()));
+        assert_eq!(shown, Ok(hidden_already));
+    }
+}

@@ -1,0 +1,170 @@
+//! What the switches of OpenInference hide, attribute by attribute, as its reference implementation does it
+//! (`TraceConfig.mask` of openinference-instrumentation 0.1.45): some attributes lose their text, others are left out.
+//!
+//! This is the last word on an attribute, whatever built it. Where a GenAI name repeats what is hidden, it is left out,
+//! too. That inputs and outputs are hidden altogether is [`SpanContent`](super::SpanContent)'s matter, for then events and
+//! descriptions of errors must not quote them either. As in the reference, `input.value` and `output.value` are hidden by
+//! those two switches and by no other.
+
+use super::attributes::{REDACTED, Value};
+use super::names;
+
+/// The longest inline image that is shown, in characters of base64.
+pub(super) const IMAGE_CHARS: usize = 32_000;
+
+/// What is hidden besides inputs and outputs as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mask {
+    /// Leave out the messages that go to a model.
+    pub input_messages: bool,
+    /// Leave out the messages that come from a model.
+    pub output_messages: bool,
+    /// Redact the text of the messages that go to a model.
+    pub input_text: bool,
+    /// Redact the text of the messages that come from a model.
+    pub output_text: bool,
+    /// Leave out the images of the messages that go to a model.
+    pub input_images: bool,
+    /// Leave out the settings that a model is asked with.
+    pub invocation_parameters: bool,
+    /// Leave out the tools that a model is offered.
+    pub tools: bool,
+    /// The longest inline image that is shown, in characters of base64.
+    pub image_chars: usize,
+}
+
+impl Default for Mask {
+    fn default() -> Self {
+        Self {
+            input_messages: false,
+            output_messages: false,
+            input_text: false,
+            output_text: false,
+            input_images: false,
+            invocation_parameters: false,
+            tools: false,
+            image_chars: IMAGE_CHARS,
+        }
+    }
+}
+
+/// What becomes of an attribute.
+enum Fate {
+    Kept,
+    Redacted,
+    LeftOut,
+}
+
+impl Mask {
+    /// The attributes that remain.
+    pub(super) fn apply(&self, attributes: Vec<(String, Value)>) -> Vec<(String, Value)> {
+        if *self == (Self { image_chars: self.image_chars, ..Self::default() }) {
+            return attributes;
+        }
+        let masked = attributes.into_iter().filter_map(|(name, value)| match self.fate(&name) {
+            Fate::Kept => Some((name, value)),
+            Fate::Redacted => Some((name, Value::Text(REDACTED.to_owned()))),
+            Fate::LeftOut => None,
+        });
+        masked.collect()
+    }
+
+    fn fate(&self, name: &str) -> Fate {
+        let leave_out = |hidden: bool| if hidden { Fate::LeftOut } else { Fate::Kept };
+        match name {
+            names::LLM_PARAMETERS => return leave_out(self.invocation_parameters),
+            names::TOOL_DEFINITIONS => return leave_out(self.tools),
+            names::INPUT_MESSAGES => return leave_out(self.input_messages || self.input_text || self.input_images),
+            names::SYSTEM_INSTRUCTIONS => return leave_out(self.input_messages || self.input_text),
+            names::OUTPUT_MESSAGES => return leave_out(self.output_messages || self.output_text),
+            _ => {}
+        }
+        if below(name, names::LLM_TOOLS) {
+            return leave_out(self.tools);
+        }
+        if below(name, names::LLM_INPUT_MESSAGES) {
+            return of_message(name, self.input_messages, self.input_text, self.input_images);
+        }
+        if below(name, names::LLM_OUTPUT_MESSAGES) {
+            return of_message(name, self.output_messages, self.output_text, false);
+        }
+        Fate::Kept
+    }
+}
+
+fn of_message(name: &str, all: bool, text: bool, images: bool) -> Fate {
+    if all || (images && name.contains(names::CONTENT_IMAGE)) {
+        return Fate::LeftOut;
+    }
+    let is_text = name.ends_with(names::MESSAGE_CONTENT) || name.ends_with(names::CONTENT_TEXT);
+    if text && is_text { Fate::Redacted } else { Fate::Kept }
+}
+
+fn below(name: &str, list: &str) -> bool {
+    name.strip_prefix(list).is_some_and(|rest| rest.starts_with('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVERYTHING: [&str; 14] = [
+        "llm.invocation_parameters",
+        "llm.tools.0.tool.json_schema",
+        "llm.input_messages.0.message.role",
+        "llm.input_messages.0.message.content",
+        "llm.input_messages.1.message.contents.0.message_content.text",
+        "llm.input_messages.1.message.contents.1.message_content.image.image.url",
+        "llm.input_messages.1.message.tool_calls.0.tool_call.function.name",
+        "llm.output_messages.0.message.role",
+        "llm.output_messages.0.message.content",
+        "llm.output_messages.0.message.contents.0.message_content.text",
+        "gen_ai.input.messages",
+        "gen_ai.output.messages",
+        "input.value",
+        "output.value",
+    ];
+
+    /// What is left, with a star at what is redacted.
+    fn left(mask: Mask) -> Vec<String> {
+        let attributes = EVERYTHING.iter().map(|name| ((*name).to_owned(), Value::Text("said".into()))).collect();
+        let redacted = Value::Text(REDACTED.into());
+        let starred = |(name, value): (String, Value)| if value == redacted { format!("{name}*") } else { name };
+        mask.apply(attributes).into_iter().map(starred).collect()
+    }
+
+    /// What the reference implementation makes of the same attributes; of the GenAI names it knows nothing.
+    #[test]
+    fn each_switch_hides_what_it_hides_in_the_reference_implementation() {
+        let none = Mask::default();
+        let cases: [(Mask, &[&str], &[&str]); 7] = [
+            (Mask { invocation_parameters: true, ..none }, &["llm.invocation_parameters"], &[]),
+            (Mask { tools: true, ..none }, &["llm.tools."], &[]),
+            (Mask { input_messages: true, ..none }, &["llm.input_messages.", "gen_ai.input."], &[]),
+            (Mask { output_messages: true, ..none }, &["llm.output_messages.", "gen_ai.output."], &[]),
+            (
+                Mask { input_text: true, ..none },
+                &["gen_ai.input."],
+                &[
+                    "llm.input_messages.0.message.content",
+                    "llm.input_messages.1.message.contents.0.message_content.text",
+                ],
+            ),
+            (
+                Mask { output_text: true, ..none },
+                &["gen_ai.output."],
+                &[
+                    "llm.output_messages.0.message.content",
+                    "llm.output_messages.0.message.contents.0.message_content.text",
+                ],
+            ),
+            (Mask { input_images: true, ..none }, &["llm.input_messages.1.message.contents.1", "gen_ai.input."], &[]),
+        ];
+        for (mask, left_out, redacted) in cases {
+            let kept = EVERYTHING.iter().filter(|name| !left_out.iter().any(|prefix| name.starts_with(prefix)));
+            let star = |name: &&str| if redacted.contains(name) { format!("{name}*") } else { (*name).to_owned() };
+            assert_eq!(left(mask), kept.map(star).collect::<Vec<_>>(), "{mask:?}");
+        }
+        assert_eq!(left(none), EVERYTHING);
+    }
+}
