@@ -328,6 +328,7 @@ fn open_spans(settings: &Settings, models: &Models) -> Result<(Option<Spans>, Sa
     let unusable = |error: String| AppError::Telemetry(error);
     let content = match settings.telemetry.content {
         config::ContentMode::Full => SpanContent::default(),
+        config::ContentMode::LastTurn => SpanContent { last_turn_only: true, ..SpanContent::default() },
         config::ContentMode::None => SpanContent { hide_inputs: true, hide_outputs: true, ..SpanContent::default() },
     };
     let export = ExportSettings {

@@ -347,6 +347,8 @@ pub enum ContentMode {
     /// All of it.
     #[default]
     Full,
+    /// Of conversations only the last turn of each; all of arguments, answers and results.
+    LastTurn,
     /// Nothing but names, counts and sizes.
     None,
 }

@@ -9,6 +9,9 @@ pub struct SpanContent {
     pub hide_inputs: bool,
     /// Redact what comes out: answers, results, and error texts that quote them.
     pub hide_outputs: bool,
+    /// Of a conversation show what a model said last and what came after it, and not how it came to that. The size of a
+    /// trace then grows with its turns and not with their square.
+    pub last_turn_only: bool,
     /// Repeat messages, arguments and results under their GenAI names too.
     pub gen_ai_content: bool,
     /// What is hidden besides.

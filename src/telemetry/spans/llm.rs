@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use super::attributes::{Attributes, Value};
 use super::messages::{Said, answer_text};
 use super::{SpanContent, names};
-use crate::core::chat::{Message, Part, Reply, Stop, Usage};
+use crate::core::chat::{Message, Part, Reply, Role, Stop, Usage};
 use crate::core::id::CallId;
 use crate::core::run::{Offer, Output};
 use crate::core::tool::{Tool, Toolset};
@@ -88,6 +88,7 @@ impl ModelCall<'_> {
         if self.content.hide_inputs {
             return;
         }
+        to.int(names::LEFT_OUT, Some(self.left_out() as u64).filter(|left_out| *left_out > 0));
         for (index, tool) in self.tools().enumerate() {
             let name = format!("{}.{index}.{}", names::LLM_TOOLS, names::TOOL_JSON_SCHEMA);
             to.object(name, &function_schema(tool));
@@ -133,12 +134,16 @@ impl ModelCall<'_> {
         }
         let names = tool_names(self.messages);
         let tool_of = |call: &CallId| names.get(call).map(|name| (*name).to_owned());
-        all.extend(
-            self.messages
-                .iter()
-                .flat_map(|message| Said::from_message(message, &tool_of, self.content.mask.image_chars)),
-        );
+        let image_chars = self.content.mask.image_chars;
+        let shown = self.messages.iter().skip(self.left_out());
+        all.extend(shown.flat_map(|message| Said::from_message(message, &tool_of, image_chars)));
         all
+    }
+
+    /// How many messages, from the beginning, are not shown.
+    fn left_out(&self) -> usize {
+        let last_said = || self.messages.iter().rposition(|message| message.role == Role::Assistant);
+        self.content.last_turn_only.then(last_said).flatten().unwrap_or(0)
     }
 
     fn schemas(&self) -> Vec<Json> {

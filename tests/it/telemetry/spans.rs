@@ -70,6 +70,35 @@ fn hidden_content_is_nowhere() {
 }
 
 #[test]
+fn of_each_conversation_only_the_last_turn_can_be_shown() {
+    let content = SpanContent { last_turn_only: true, ..SpanContent::default() };
+    let mut shortened = 0;
+    for journal in journals::all(START) {
+        let (whole, spans) = (spans(&journal, SpanContent::default()), spans(&journal, content));
+        for (whole, span) in whole.iter().zip(&spans).filter(|(span, _)| text(span, "openinference.span.kind") == "LLM")
+        {
+            let roles = |span: &Span| -> Vec<String> {
+                let named = span.attributes.iter().filter(|(name, _)| name.starts_with("llm.input_messages."));
+                let roles = named.filter(|(name, _)| name.ends_with(".message.role"));
+                roles.map(|(name, _)| text(span, name).to_owned()).collect()
+            };
+            let (all, shown) = (roles(whole), roles(span));
+            let last_turn = all.iter().rposition(|role| role == "assistant").unwrap_or(0);
+            let expected: Vec<_> =
+                all.iter().take(1).filter(|role| *role == "system").chain(&all[last_turn..]).collect();
+            if last_turn > 0 {
+                assert_eq!(shown.iter().collect::<Vec<_>>(), expected, "{}", span.name);
+                assert!(attribute(span, "toolgate.llm.messages_left_out").is_some(), "{}", span.name);
+                shortened += 1;
+            } else {
+                assert_eq!((&shown, attribute(span, "toolgate.llm.messages_left_out")), (&all, None));
+            }
+        }
+    }
+    assert!(shortened > 3, "{shortened}");
+}
+
+#[test]
 fn no_attribute_is_set_twice_and_children_lie_inside_their_root() {
     for journal in journals::all(START) {
         let spans = spans(&journal, SpanContent { gen_ai_content: true, ..SpanContent::default() });

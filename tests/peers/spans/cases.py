@@ -136,6 +136,36 @@ CASES = {
         ],
         outcomes=["completed"],
     ),
+    "content that the switches of OpenInference hide": dict(
+        environment={"OPENINFERENCE_HIDE_INPUTS": "true", "OPENINFERENCE_HIDE_OUTPUTS": "TRUE"},
+        turns=[{"say": "Hush!", "calls": [ORDERS, NO_INVOICE]}, {"say": "It is a secret."}],
+        steps=[(0, "run", "Whisper!")],
+        expect=dict(traces=1, agents=1, llm=2, tool=2, errors=1, spans=5),
+        flags=["--hidden", "inputs,outputs"] + [
+            word for said in ["Whisper!", "Hush!", "secret", "C-1001", "A-9999", "A-1077", "grinder", "the desk"]
+            for word in ("--must-not-contain", said)
+        ],
+        outcomes=["completed"],
+    ),
+    "of each conversation the last turn": dict(
+        telemetry={"content": "last_turn"},
+        turns=[{"say": "I look.", "calls": [CUSTOMER]}, {"calls": [ORDERS]}, {"say": "Two."}],
+        steps=[(0, "run", "How many has Ada?")],
+        expect=dict(traces=1, agents=1, llm=3, tool=2, errors=0, spans=6),
+        flags=["--off", "O3"],  # which wants each message that the model was sent
+        outcomes=["completed"],
+    ),
+    "messages, tools and settings hidden one by one": dict(
+        environment={
+            "OPENINFERENCE_HIDE_INPUT_MESSAGES": "true", "OPENINFERENCE_HIDE_OUTPUT_MESSAGES": "true",
+            "OPENINFERENCE_HIDE_LLM_TOOLS": "true", "OPENINFERENCE_HIDE_LLM_INVOCATION_PARAMETERS": "true",
+        },
+        turns=[{"say": "I look.", "calls": [ORDERS]}, {"say": "Two."}],
+        steps=[(0, "run", "How many?")],
+        expect=dict(traces=1, agents=1, llm=2, tool=1, errors=0, spans=4),
+        flags=["--hidden", "input_messages,output_messages,llm_tools,invocation_parameters"],
+        outcomes=["completed"],
+    ),
     "a process that is killed while a tool is at work": dict(
         delay_ms=1500,
         turns=[{"calls": [POINTS]}, {"say": "She has some."}],

@@ -50,7 +50,7 @@ def run(binary, case, folder):
         if not case.get("demo"):
             command += ["--oracle", log, "--require-traceparent"]
         command += ["--settle", "0.2", "--", "bash", "-eu", script]
-        checked = subprocess.run(command, cwd=folder, env=clean_environment(), capture_output=True, text=True)
+        checked = subprocess.run(command, cwd=folder, env={**clean_environment(), **case.get("environment", {})}, capture_output=True, text=True)
     finally:
         provider.stop()
     said = [line for line in checked.stdout.splitlines() if line]
@@ -110,7 +110,7 @@ def step(binary, case, log, exit_code, *words):
 
 
 def clean_environment():
-    ours = ("TOOLGATE_", "OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "OTEL_", "TRACEPARENT", "TRACESTATE")
+    ours = ("TOOLGATE_", "OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "OTEL_", "OPENINFERENCE_", "TRACEPARENT", "TRACESTATE")
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
 
