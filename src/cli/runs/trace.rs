@@ -24,7 +24,7 @@ pub(super) struct TraceOf {
     #[command(flatten)]
     config: ConfigFlag,
 
-    /// Prints each span as a line of JSON, with everything an export would carry
+    /// Prints each span as a line of JSON, with all that was said, whatever exports hide
     #[arg(long)]
     json: bool,
 }
