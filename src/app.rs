@@ -6,6 +6,7 @@ mod kinds;
 mod models;
 mod prices;
 mod servers;
+mod telemetry;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,9 +22,9 @@ use crate::mcp::{self, Servers};
 pub use crate::mcp::{ServerState, ServerStatus};
 use crate::ports::{ApprovalCache, EventSink, RunStore};
 use crate::runner::envelope::KeyError;
-use crate::runner::{AgentRunner, RunnerError, Sampler};
+use crate::runner::{AgentRunner, RunnerError};
 use crate::stores::{Durability, MemoryStore, SqliteStore};
-use crate::telemetry::{Aside, ExportSettings, LogSink, Sampler as TraceSampler, SpanContent, SpanSink};
+use crate::telemetry::LogSink;
 use crate::validation::SchemaValidator;
 pub use access::{AccessError, Login, login, logout};
 pub use envelopes::check_envelope_keys;
@@ -31,6 +32,7 @@ pub use kinds::{kind_of, model_of_kind};
 pub use models::{Models, identities, open as open_models};
 pub use prices::{IdleCostLimit, Pricing, idle_cost_limits};
 pub use servers::ToolServers;
+use telemetry::Telemetry;
 
 /// How long a grant that was found may be used without asking the store again.
 const GRANT_TTL: Duration = Duration::from_secs(30);
@@ -48,13 +50,7 @@ pub struct App {
     pub models: Models,
     servers: Arc<Servers>,
     store: Store,
-    spans: Option<Spans>,
-}
-
-/// The export of spans, and the thread on which runs are turned into them.
-struct Spans {
-    aside: Arc<Aside>,
-    sink: Arc<SpanSink>,
+    telemetry: Telemetry,
 }
 
 /// Why the program cannot be put together.
@@ -130,7 +126,7 @@ impl App {
     pub async fn open(settings: Settings, sinks: Vec<Arc<dyn EventSink>>) -> Result<Self, AppError> {
         let models = models::open(&settings)?;
         let store = Store::open(&settings.store).await?;
-        let (spans, sampler) = open_spans(&settings, &models)?;
+        let telemetry = Telemetry::open(&settings, &models)?;
         let reached = |id: &ServerId, server| (id.clone(), reached(id, server, &settings.credentials));
         let servers = Arc::new(Servers::new(settings.servers.iter().map(|(id, server)| reached(id, server))));
         let validator = Arc::new(SchemaValidator::default());
@@ -141,13 +137,13 @@ impl App {
             .approvals(Arc::new(approvals))
             .inputs(validator.clone())
             .outputs(validator.clone())
-            .sampler(sampler)
+            .sampler(telemetry.sampler())
             .lease(settings.lease);
         if let Some(envelope) = &settings.envelope {
             builder = builder.envelope_keys(envelopes::keys(envelope)?);
         }
         builder = builder.sink(Arc::new(LogSink::new()));
-        for sink in spans.iter().map(|spans| spans.aside.clone() as Arc<dyn EventSink>).chain(sinks) {
+        for sink in telemetry.sinks().into_iter().chain(sinks) {
             builder = builder.sink(sink);
         }
         for (id, server) in &settings.servers {
@@ -157,7 +153,7 @@ impl App {
         for agent in settings.agents.values() {
             builder = builder.agent(made(agent, &models, &validator)?);
         }
-        Ok(Self { runner: builder.build()?, settings, models, servers, store, spans })
+        Ok(Self { runner: builder.build()?, settings, models, servers, store, telemetry })
     }
 
     /// How the MCP servers are.
@@ -180,29 +176,10 @@ impl App {
     pub async fn close(self) -> Vec<String> {
         self.runner.close().await;
         self.servers.close().await;
-        let mut complaints = Vec::new();
-        if let Some(spans) = self.spans {
-            match tokio::task::spawn_blocking(move || spans.finish()).await {
-                Ok(found) => complaints.extend(found),
-                Err(error) => complaints.push(format!("the last spans may be lost: {error}")),
-            }
-        }
+        let complaints = self.telemetry.close().await;
         if let Store::Sqlite(store) = self.store {
             store.close().await;
         }
-        complaints
-    }
-}
-
-impl Spans {
-    /// Turns the last facts into spans and sends the last spans. Blocks.
-    fn finish(&self) -> Vec<String> {
-        let mut complaints = Vec::new();
-        match self.aside.finish() {
-            0 => {}
-            dropped => complaints.push(format!("{dropped} facts came faster than spans could be made of them")),
-        }
-        complaints.extend(self.sink.shutdown().err().map(|error| error.to_string()));
         complaints
     }
 }
@@ -322,28 +299,4 @@ fn usable_answers(agent: &config::AgentSettings, validator: &SchemaValidator) ->
         reason: error.to_string(),
     };
     validator.accepts_schema(schema).map_err(unusable)
-}
-
-fn open_spans(settings: &Settings, models: &Models) -> Result<(Option<Spans>, Sampler), AppError> {
-    let unusable = |error: String| AppError::Telemetry(error);
-    let content = match settings.telemetry.content {
-        config::ContentMode::Full => SpanContent::default(),
-        config::ContentMode::LastTurn => SpanContent { last_turn_only: true, ..SpanContent::default() },
-        config::ContentMode::None => SpanContent { hide_inputs: true, hide_outputs: true, ..SpanContent::default() },
-    };
-    let export = ExportSettings {
-        endpoint: settings.telemetry.otlp_endpoint.clone(),
-        content,
-        service_name: Some(settings.telemetry.service_name.clone()),
-        headers: settings.telemetry.headers.clone(),
-    };
-    let env = |name: &str| std::env::var(name).ok();
-    let sampler = TraceSampler::from_env(env).map_err(|error| unusable(error.to_string()))?;
-    let sampler: Sampler = Arc::new(move |trace, parent| sampler.sampled(trace, parent));
-    let Some(export) = export.resolve(env).map_err(|error| unusable(error.to_string()))? else {
-        return Ok((None, sampler));
-    };
-    let sink = Arc::new(SpanSink::start(&export, identities(models)).map_err(|error| unusable(error.to_string()))?);
-    let aside = Arc::new(Aside::new(sink.clone()).map_err(|error| unusable(error.to_string()))?);
-    Ok((Some(Spans { aside, sink }), sampler))
 }

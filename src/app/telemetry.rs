@@ -1,0 +1,89 @@
+//! What is told of runs to the outside, as the settings and the environment ask for it.
+
+use std::sync::Arc;
+
+use super::{AppError, Models, identities};
+use crate::config::{self, Settings};
+use crate::ports::EventSink;
+use crate::runner::Sampler;
+use crate::telemetry::{Aside, ExportSettings, Sampler as TraceSampler, SpanContent, SpanSink};
+
+/// Everything that leaves the process about its runs.
+pub(super) struct Telemetry {
+    spans: Option<Spans>,
+    sampler: Sampler,
+}
+
+/// The export of spans, and the thread on which runs are turned into them.
+struct Spans {
+    aside: Arc<Aside>,
+    sink: Arc<SpanSink>,
+}
+
+impl Telemetry {
+    /// Opens what is asked for.
+    pub(super) fn open(settings: &Settings, models: &Models) -> Result<Self, AppError> {
+        let env = |name: &str| std::env::var(name).ok();
+        let sampler = TraceSampler::from_env(env).map_err(|error| unusable(&error))?;
+        let sampler: Sampler = Arc::new(move |trace, parent| sampler.sampled(trace, parent));
+        let export = export_settings(settings).resolve(env).map_err(|error| unusable(&error))?;
+        let spans = export.map(|export| Spans::start(&export, models)).transpose()?;
+        Ok(Self { spans, sampler })
+    }
+
+    /// Whether the spans of a new trace are recorded.
+    pub(super) fn sampler(&self) -> Sampler {
+        Sampler::clone(&self.sampler)
+    }
+
+    /// What is to watch the runs.
+    pub(super) fn sinks(&self) -> Vec<Arc<dyn EventSink>> {
+        self.spans.iter().map(|spans| spans.aside.clone() as Arc<dyn EventSink>).collect()
+    }
+
+    /// Sends what is left. What could not be done is told in sentences.
+    pub(super) async fn close(self) -> Vec<String> {
+        let Some(spans) = self.spans else { return Vec::new() };
+        match tokio::task::spawn_blocking(move || spans.finish()).await {
+            Ok(complaints) => complaints,
+            Err(error) => vec![format!("the last spans may be lost: {error}")],
+        }
+    }
+}
+
+impl Spans {
+    fn start(export: &crate::telemetry::Export, models: &Models) -> Result<Self, AppError> {
+        let sink = Arc::new(SpanSink::start(export, identities(models)).map_err(|error| unusable(&error))?);
+        let aside = Arc::new(Aside::new(sink.clone()).map_err(|error| unusable(&error))?);
+        Ok(Self { aside, sink })
+    }
+
+    /// Turns the last facts into spans and sends the last spans. Blocks.
+    fn finish(&self) -> Vec<String> {
+        let mut complaints = Vec::new();
+        match self.aside.finish() {
+            0 => {}
+            dropped => complaints.push(format!("{dropped} facts came faster than spans could be made of them")),
+        }
+        complaints.extend(self.sink.shutdown().err().map(|error| error.to_string()));
+        complaints
+    }
+}
+
+fn export_settings(settings: &Settings) -> ExportSettings {
+    let content = match settings.telemetry.content {
+        config::ContentMode::Full => SpanContent::default(),
+        config::ContentMode::LastTurn => SpanContent { last_turn_only: true, ..SpanContent::default() },
+        config::ContentMode::None => SpanContent { hide_inputs: true, hide_outputs: true, ..SpanContent::default() },
+    };
+    ExportSettings {
+        endpoint: settings.telemetry.otlp_endpoint.clone(),
+        content,
+        service_name: Some(settings.telemetry.service_name.clone()),
+        headers: settings.telemetry.headers.clone(),
+    }
+}
+
+fn unusable(error: &dyn std::fmt::Display) -> AppError {
+    AppError::Telemetry(error.to_string())
+}
