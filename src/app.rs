@@ -5,6 +5,7 @@ mod envelopes;
 mod kinds;
 mod models;
 mod prices;
+mod secrets;
 mod servers;
 mod telemetry;
 

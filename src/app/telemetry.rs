@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{AppError, Models, identities};
+use super::{AppError, Models, identities, secrets};
 use crate::config::{self, Settings};
 use crate::ports::EventSink;
 use crate::runner::Sampler;
+use crate::telemetry::spans::{Redaction, USUAL_KEYS};
 use crate::telemetry::{Aside, ExportSettings, Sampler as TraceSampler, SpanContent, SpanSink};
 
 /// Everything that leaves the process about its runs.
@@ -26,7 +27,7 @@ impl Telemetry {
         let env = |name: &str| std::env::var(name).ok();
         let sampler = TraceSampler::from_env(env).map_err(|error| unusable(&error))?;
         let sampler: Sampler = Arc::new(move |trace, parent| sampler.sampled(trace, parent));
-        let export = export_settings(settings).resolve(env).map_err(|error| unusable(&error))?;
+        let export = export_settings(settings)?.resolve(env).map_err(|error| unusable(&error))?;
         let spans = export.map(|export| Spans::start(&export, models)).transpose()?;
         Ok(Self { spans, sampler })
     }
@@ -70,18 +71,27 @@ impl Spans {
     }
 }
 
-fn export_settings(settings: &Settings) -> ExportSettings {
+fn export_settings(settings: &Settings) -> Result<ExportSettings, AppError> {
     let content = match settings.telemetry.content {
         config::ContentMode::Full => SpanContent::default(),
         config::ContentMode::LastTurn => SpanContent { last_turn_only: true, ..SpanContent::default() },
         config::ContentMode::None => SpanContent { hide_inputs: true, hide_outputs: true, ..SpanContent::default() },
     };
-    ExportSettings {
+    Ok(ExportSettings {
         endpoint: settings.telemetry.otlp_endpoint.clone(),
         content,
         service_name: Some(settings.telemetry.service_name.clone()),
         headers: settings.telemetry.headers.clone(),
-    }
+        redaction: redaction(settings)?,
+    })
+}
+
+/// What no span may repeat: the secrets of the configuration, and what stands under the name of one.
+fn redaction(settings: &Settings) -> Result<Redaction, AppError> {
+    let redact = &settings.telemetry.redact;
+    let usual = USUAL_KEYS.iter().filter(|_| redact.usual).map(|key| (*key).to_owned());
+    let keys = usual.chain(redact.keys.iter().map(ToString::to_string));
+    Redaction::new(keys, secrets::known(settings)).map_err(|error| unusable(&format!("telemetry.redact.keys: {error}")))
 }
 
 fn unusable(error: &dyn std::fmt::Display) -> AppError {

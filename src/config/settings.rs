@@ -338,6 +338,17 @@ pub struct TelemetrySettings {
     pub service_name: String,
     /// How much content spans carry.
     pub content: ContentMode,
+    /// What is hidden in spans where it stands under a name that fits.
+    pub redact: RedactSettings,
+}
+
+/// Under which names secrets are expected.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RedactSettings {
+    /// Patterns of such names.
+    pub keys: Vec<NamePattern>,
+    /// Whether the usual ones count as well.
+    pub usual: bool,
 }
 
 /// How much of prompts, answers, arguments and results spans carry.

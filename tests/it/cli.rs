@@ -3,6 +3,7 @@
 mod approvals;
 mod approvals_told;
 mod at_a_terminal;
+mod canaries;
 mod costs;
 mod desk;
 mod envelope;

@@ -16,7 +16,7 @@ pub(super) use servers::{http_transport, transport_of_stdio};
 
 use super::error::ConfigError;
 use super::scope::Scope;
-use super::settings::{Settings, StoreSettings, TelemetrySettings};
+use super::settings::{RedactSettings, Settings, StoreSettings, TelemetrySettings};
 use super::written::{Store, Telemetry, Written};
 
 /// Short, because a local store has one machine's processes: whoever takes up the run of a killed one waits so long.
@@ -69,6 +69,7 @@ fn telemetry(written: Option<&Telemetry>, scope: &mut Scope<'_>) -> TelemetrySet
     let written = written.unwrap_or(&unwritten);
     let from_env = |name: &str| (scope.env)(name).filter(|value| !value.is_empty());
     let (endpoint, service) = (from_env("OTEL_EXPORTER_OTLP_ENDPOINT"), from_env("OTEL_SERVICE_NAME"));
+    let redacted = written.redact.iter().flat_map(|redact| &redact.keys).flatten();
     TelemetrySettings {
         otlp_endpoint: written
             .otlp_endpoint
@@ -81,5 +82,9 @@ fn telemetry(written: Option<&Telemetry>, scope: &mut Scope<'_>) -> TelemetrySet
             None => service.unwrap_or_else(|| "toolgate".into()),
         },
         content: written.content.unwrap_or_default(),
+        redact: RedactSettings {
+            keys: redacted.into_iter().map(|key| scope.pattern(key.value(), key.place())).collect(),
+            usual: written.redact.as_ref().and_then(|redact| redact.usual).unwrap_or(true),
+        },
     }
 }

@@ -153,8 +153,21 @@ pub(super) struct Telemetry {
     pub(super) headers: Option<BTreeMap<String, Text>>,
     /// The name of this service. Default: `OTEL_SERVICE_NAME`, or else `toolgate`.
     pub(super) service_name: Option<Text>,
-    /// How much of prompts, answers, arguments and results spans carry: `full` (the default) or `none`.
+    /// How much of prompts, answers, arguments and results spans carry: `full` (the default), `last_turn` or `none`.
     pub(super) content: Option<ContentMode>,
+    /// What is blotted out of spans, whatever quotes it.
+    pub(super) redact: Option<Redact>,
+}
+
+/// What is blotted out of spans besides the secrets of this configuration.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Redact {
+    /// Patterns of names: what stands under a name that fits is hidden, in JSON and in `name: value`. Case, `-` and `_` make
+    /// no difference. They add to the usual ones.
+    pub(super) keys: Option<Vec<Text>>,
+    /// Whether the usual names of secrets count (`password`, `authorization`, `*api_key`, …). Default: true.
+    pub(super) usual: Option<bool>,
 }
 
 fn check_words(_: &mut SchemaGenerator) -> Schema {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 
 use super::switches;
-use crate::telemetry::spans::SpanContent;
+use crate::telemetry::spans::{Redaction, SpanContent};
 
 /// How spans are to be exported, as the configuration says it.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +23,8 @@ pub struct ExportSettings {
     pub headers: BTreeMap<String, SecretString>,
     /// How much of what is said spans repeat.
     pub content: SpanContent,
+    /// What they do not repeat, wherever it is said.
+    pub redaction: Redaction,
 }
 
 /// An export that is wanted: the settings completed by the environment.
@@ -35,6 +37,7 @@ pub struct Export {
     pub(super) headers: BTreeMap<String, SecretString>,
     pub(super) timeout: Duration,
     pub(super) content: SpanContent,
+    pub(super) redaction: Redaction,
 }
 
 /// What is wrong with the settings.
@@ -100,6 +103,7 @@ impl ExportSettings {
             headers: self.headers,
             timeout: Duration::from_millis(timeout),
             content: switches::hidden(self.content, &env)?,
+            redaction: self.redaction,
         }))
     }
 }

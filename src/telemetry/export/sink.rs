@@ -17,7 +17,7 @@ use crate::core::id::RunId;
 use crate::core::run::{Event, Recorded};
 use crate::ports::{EventSink, Update};
 use crate::telemetry::per_run::PerRun;
-use crate::telemetry::spans::{IdentityOf, Projector, Span, SpanContent};
+use crate::telemetry::spans::{IdentityOf, Projector, Redaction, Span, SpanContent};
 
 /// Spans that may wait to be sent. Roots end last, so a short queue loses whole trees when many runs end together.
 const QUEUE: usize = 65_536;
@@ -31,6 +31,7 @@ pub struct SpanSink {
     processor: BatchSpanProcessor,
     scope: InstrumentationScope,
     content: SpanContent,
+    redaction: Redaction,
     identity_of: IdentityOf,
 }
 
@@ -75,6 +76,7 @@ impl SpanSink {
             processor,
             scope: InstrumentationScope::builder("toolgate").with_version(env!("CARGO_PKG_VERSION")).build(),
             content: export.content,
+            redaction: export.redaction.clone(),
             identity_of,
         })
     }
@@ -93,7 +95,8 @@ impl SpanSink {
     }
 
     fn projector(&self, run: &RunId) -> Projector {
-        Projector::new(run.clone(), self.content, IdentityOf::clone(&self.identity_of))
+        let identity_of = IdentityOf::clone(&self.identity_of);
+        Projector::new(run.clone(), self.content, identity_of).redacting(self.redaction.clone())
     }
 }
 

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::attributes::Attributes;
 use super::span::{Kind, Link, Parent, Span, SpanEvent, Status};
-use super::{Mask, Value};
+use super::{Mask, Redaction, Value};
 use crate::core::chat::Usage;
 use crate::core::error::Failure;
 use crate::core::id::ModelName;
@@ -36,6 +36,8 @@ pub(super) struct Execution {
     pub(super) is_anothers: bool,
     common: Vec<(String, Value)>,
     mask: Mask,
+    /// What no text of its spans may repeat.
+    pub(super) redaction: Redaction,
     events: Vec<SpanEvent>,
 }
 
@@ -97,6 +99,7 @@ impl Execution {
             is_anothers: false,
             common,
             mask,
+            redaction: Redaction::default(),
             events: Vec::new(),
         }
     }
@@ -121,7 +124,7 @@ impl Execution {
         for event in &mut events {
             event.at = event.at.clamp(start, end);
         }
-        Some(Span {
+        let mut span = Span {
             trace: self.trace.id,
             id: self.trace.span(&child.label),
             parent: Some(Parent { id: self.root, remote: false }),
@@ -134,7 +137,9 @@ impl Execution {
             status: child.status,
             attributes: self.attributes(build),
             events,
-        })
+        };
+        self.redaction.apply(&mut span);
+        Some(span)
     }
 
     /// The root; `failure` is a word and a sentence. `None` when nothing is recorded.
@@ -159,7 +164,7 @@ impl Execution {
                 Status::error(message)
             }
         };
-        Some(Span {
+        let mut span = Span {
             trace: self.trace.id,
             id: self.root,
             parent: self.trace.parent.map(|id| Parent { id, remote: true }),
@@ -172,7 +177,9 @@ impl Execution {
             status,
             attributes,
             events,
-        })
+        };
+        self.redaction.apply(&mut span);
+        Some(span)
     }
 
     fn attributes(&self, build: impl FnOnce(&mut Attributes)) -> Vec<(String, Value)> {

@@ -18,6 +18,7 @@ mod mask;
 mod messages;
 pub(crate) mod names;
 mod projector;
+mod redact;
 mod span;
 mod tool;
 
@@ -25,4 +26,5 @@ pub use attributes::Value;
 pub use content::SpanContent;
 pub use mask::Mask;
 pub use projector::{IdentityOf, Projector, project};
+pub use redact::{Redaction, USUAL_KEYS};
 pub use span::{Kind, Link, Parent, Span, SpanEvent, Status};

@@ -16,7 +16,7 @@ use super::attributes::Attributes;
 use super::execution::{Execution, OpenCall};
 use super::span::{Link, Span};
 use super::tool::CallResult;
-use super::{SpanContent, Value, names};
+use super::{Redaction, SpanContent, Value, names};
 use crate::core::id::{ModelName, RunId};
 use crate::core::run::{Debt, Event, Recorded, Run, Started, Trigger, labels};
 use crate::core::trace::Trace;
@@ -31,6 +31,7 @@ pub type IdentityOf = Arc<dyn Fn(&ModelName) -> Option<ModelIdentity> + Send + S
 pub struct Projector {
     run: RunId,
     content: SpanContent,
+    redaction: Redaction,
     identity_of: IdentityOf,
     /// The run's preferred model.
     identity: ModelIdentity,
@@ -61,6 +62,7 @@ impl Projector {
             lifecycle: Lifecycle::new(run.clone(), Content::Omit),
             run,
             content,
+            redaction: Redaction::default(),
             identity_of,
             identity: unknown_model(&ModelName::new("unknown")),
             execution: None,
@@ -69,6 +71,12 @@ impl Projector {
             next_seq: 0,
             is_catching_up: false,
         }
+    }
+
+    /// Keeps these secrets out of every span.
+    pub fn redacting(mut self, redaction: Redaction) -> Self {
+        self.redaction = redaction;
+        self
     }
 
     /// The spans that a fact finishes. Facts come in journal order; one that was seen before changes nothing.
@@ -82,6 +90,10 @@ impl Projector {
             false => self.tell(recorded),
         };
         self.lifecycle.take_in(recorded);
+        if matches!(recorded.event, Event::ToolsListed { .. }) {
+            let redaction = self.redaction_of_run();
+            self.execution.iter_mut().for_each(|execution| execution.redaction = redaction.clone());
+        }
         spans
     }
 
@@ -206,6 +218,7 @@ impl Projector {
         let common = common(&self.run, started, self.previous.is_some());
         let mut execution = Execution::begin(seq, at, trace.clone(), self.previous, common, self.content.mask);
         execution.is_anothers = self.is_catching_up;
+        execution.redaction = self.redaction_of_run();
         self.previous = Some(Link { trace: trace.id, span: execution.root });
         self.execution = Some(execution);
     }
@@ -288,6 +301,12 @@ impl Projector {
         };
         self.previous = Some(Link { trace: trace.id, span: trace.span(&labels::execution(recorded.seq)) });
         Vec::new()
+    }
+
+    /// What a server marks as secret in the schema of a tool is kept out, too, from when the tool is listed.
+    fn redaction_of_run(&self) -> Redaction {
+        let tools = self.lifecycle.run().and_then(Run::tools);
+        tools.map_or_else(|| self.redaction.clone(), |tools| self.redaction.with_secrets_of(tools))
     }
 
     fn identify(&mut self, started: &Started) {

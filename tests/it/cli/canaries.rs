@@ -1,0 +1,115 @@
+//! Secrets are laid out wherever a deployment has some, and whatever leaves the process is searched for them.
+
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::Bytes;
+
+use super::desk::Desk;
+
+const CONFIG: &str = "
+models:
+  played: { scripted: { file: conversation.yaml } }
+  away:
+    openai_chat: { base_url: 'http://127.0.0.1:9', model: m, api_key: '${MODEL_KEY}', headers: { X-Team-Token: '${TEAM_TOKEN}' } }
+servers:
+  shop:
+    stdio:
+      command: sh
+      args: [-c, 'echo \"started with $SHOP_TOKEN\" >&2; exec toolgate demo-server']
+      env: { SHOP_TOKEN: '${SHOP_TOKEN}', SHOP_REGION: canary-region-is-no-secret }
+    trusted: true
+agents:
+  desk:
+    model: played
+    servers: [shop]
+    policy: bypass
+    external_tools:
+      - name: log_in
+        description: Log in.
+        input_schema:
+          type: object
+          properties: { user: { type: string }, pin: { type: string, writeOnly: true }, word: { type: string, format: password } }
+telemetry:
+  headers: { authorization: 'Bearer ${COLLECTOR_TOKEN}' }
+  redact: { keys: [iban] }
+";
+
+const SAID: &str = "
+turns:
+  - say: I log in and note what I was told.
+    calls:
+      - { id: in, name: ext_log_in, arguments: { user: ada, pin: canary-marked-pin, word: canary-marked-word, password: canary-by-name, IBAN: canary-configured } }
+      - { id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: 'SHOP_TOKEN is canary-of-the-server, api-key: canary-in-prose' } }
+      - { id: wrong, name: mcp_shop_fly, arguments: { password: canary-in-a-mistake } }
+  - { say: 'The keys are canary-of-the-model, canary-of-the-team and canary-of-the-collector.' }
+";
+
+const VARIABLES: [(&str, &str); 4] = [
+    ("MODEL_KEY", "canary-of-the-model"),
+    ("TEAM_TOKEN", "canary-of-the-team"),
+    ("SHOP_TOKEN", "canary-of-the-server"),
+    ("COLLECTOR_TOKEN", "canary-of-the-collector"),
+];
+
+/// Everything that is sent to a collector.
+#[derive(Clone, Default)]
+struct Collected(Arc<Mutex<Vec<u8>>>);
+
+impl Collected {
+    async fn listen(&self) -> String {
+        let all = self.0.clone();
+        let take = move |body: Bytes| async move { all.lock().unwrap().extend_from_slice(&body) };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move { axum::serve(listener, Router::new().fallback(take)).await });
+        format!("http://{address}")
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
+    }
+}
+
+/// Where a canary is found, with what stands around it.
+fn found<'a>(text: &'a str, but_for: &str) -> Vec<&'a str> {
+    let around = |at: usize| {
+        let start = (0..=at).rev().find(|start| at - start >= 40 && text.is_char_boundary(*start)).unwrap_or(0);
+        let end = (at..=text.len()).find(|end| end - at >= 40 && text.is_char_boundary(*end)).unwrap_or(text.len());
+        &text[start..end]
+    };
+    text.match_indices("canary-")
+        .filter(|(at, _)| !text[*at..].starts_with(but_for))
+        .map(|(at, _)| around(at))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_secret_of_the_configuration_and_none_that_is_marked_leaves_in_a_span_or_stands_in_a_log() {
+    let collected = Collected::default();
+    let endpoint = collected.listen().await;
+    let ran = tokio::task::spawn_blocking(move || {
+        let desk = Desk::empty();
+        desk.write("toolgate.yaml", CONFIG);
+        desk.write("conversation.yaml", SAID);
+        let toolgate = |arguments: &[&str], code: i32| {
+            let mut command = desk.command(arguments);
+            command.envs(VARIABLES).env("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint).env("RUST_LOG", "trace");
+            let output = command.output().unwrap();
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(code), "{told}");
+            told
+        };
+        let begun = toolgate(&["run", "--json", "Log in"], 10);
+        begun + &toolgate(&["resume", "last", "--json", "--result", "in={\"cookie\": \"canary-in-a-result\"}"], 0)
+    });
+    let log = ran.await.unwrap();
+
+    let spans = collected.text();
+    for shown in ["execute_tool ext_log_in", "execute_tool mcp_shop_add_note", "__REDACTED__", "ada"] {
+        assert!(spans.contains(shown), "the spans were sent: {shown}");
+    }
+    assert_eq!(found(&spans, "nothing"), [""; 0], "in spans");
+    assert!(log.contains("DEBUG") || log.contains("TRACE"), "the log is loud: {log}");
+    assert_eq!(found(&log, "canary-region"), [""; 0], "in logs");
+}
