@@ -6,7 +6,7 @@ use super::{AppError, Models, identities};
 use crate::config::{self, Settings};
 use crate::ports::EventSink;
 use crate::runner::Sampler;
-use crate::telemetry::{Aside, ExportSettings, Sampler as TraceSampler, SpanContent, SpanSink};
+use crate::telemetry::{Aside, Destination, ExportSettings, Protocol, Sampler as TraceSampler, SpanContent, SpanSink};
 
 /// Everything that leaves the process about its runs.
 pub(super) struct Telemetry {
@@ -77,11 +77,21 @@ fn export_settings(settings: &Settings) -> ExportSettings {
         config::ContentMode::None => SpanContent { hide_inputs: true, hide_outputs: true, ..SpanContent::default() },
     };
     ExportSettings {
-        endpoint: settings.telemetry.otlp_endpoint.clone(),
+        destination: destination(settings),
         content,
         service_name: Some(settings.telemetry.service_name.clone()),
-        headers: settings.telemetry.headers.clone(),
+        queue_bytes: settings.telemetry.queue_bytes,
     }
+}
+
+fn destination(settings: &Settings) -> Destination {
+    let protocol = settings.telemetry.protocol.map(|protocol| match protocol {
+        config::OtlpProtocol::HttpProtobuf => Protocol::HttpProtobuf,
+        config::OtlpProtocol::HttpJson => Protocol::HttpJson,
+        config::OtlpProtocol::Grpc => Protocol::Grpc,
+    });
+    let (endpoint, headers) = (settings.telemetry.otlp_endpoint.clone(), settings.telemetry.headers.clone());
+    Destination { endpoint, protocol, headers }
 }
 
 fn unusable(error: &dyn std::fmt::Display) -> AppError {
