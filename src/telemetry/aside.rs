@@ -1,5 +1,5 @@
-//! A watcher on a thread of its own. Projecting a long run into spans costs milliseconds a turn; that is not the driver's
-//! time to spend (law 9). Facts go into a bounded queue and are told in order on the other side of it.
+//! A watcher on a thread of its own. Projecting a long run into spans costs milliseconds a turn; that is not the
+//! driver's time to spend (law 9). Facts go into a bounded queue and are told in order on the other side of it.
 //!
 //! Fragments are not passed on: whoever wants them live cannot wait for a queue.
 
@@ -15,8 +15,8 @@ use crate::core::id::RunId;
 use crate::core::run::Recorded;
 use crate::ports::{EventSink, Update};
 
-/// Facts that may wait. They are small: what is large in them is shared with the run. Thousands of runs that end together
-/// tell a hundred facts each before the first of them is projected.
+/// Facts that may wait. They are small: what is large in them is shared with the run. Thousands of runs that end
+/// together tell a hundred facts each before the first of them is projected.
 const QUEUE: usize = 262_144;
 
 /// Passes the facts of runs on to another watcher, on its own thread.

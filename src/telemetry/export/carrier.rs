@@ -1,7 +1,7 @@
 //! Who carries spans from the gate to a receiver, on the export's own thread.
 //!
-//! While the process lives, a batch is tried for as long as an export may take. Once it is to end, whatever waits is sent
-//! for as long as the receiver takes anything; a receiver that takes nothing is given up after a few seconds.
+//! While the process lives, a batch is tried for as long as an export may take. Once it is to end, whatever waits is
+//! sent for as long as the receiver takes anything; a receiver that takes nothing is given up after a few seconds.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,8 @@ use super::batching::Batching;
 use super::gate::{Batch, Delivery, Gate, Tally};
 use super::runtime::ExportRuntime;
 
-/// How long a receiver that takes nothing is waited for at the end: one that is being restarted comes back in that time.
+/// How long a receiver that takes nothing is waited for at the end: one that is being restarted comes back in that
+/// time.
 const PATIENCE: Duration = Duration::from_secs(7);
 
 /// How long the last spans may take to leave.

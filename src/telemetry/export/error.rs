@@ -25,7 +25,8 @@ pub enum SettingsError {
     },
     /// A header that cannot be sent. Its value is a secret, so it is not repeated.
     #[error(
-        "{0} is no header that can be sent: give NAME=VALUE pairs in the variable, separated by commas, or `NAME: VALUE` in the file"
+        "{0} is no header that can be sent: give NAME=VALUE pairs in the variable, separated by commas, \
+         or `NAME: VALUE` in the file"
     )]
     Header(String),
     /// A compression that is not built in.

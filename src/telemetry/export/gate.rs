@@ -1,7 +1,8 @@
 //! Where spans wait to be sent, and where every one of them is accounted for.
 //!
-//! The queue is bounded by spans and by bytes. A span counts as waiting until it has left or was given up, so what is being
-//! sent again and again holds its place. Whoever brings a span never waits: one that finds no place is dropped and counted.
+//! The queue is bounded by spans and by bytes. A span counts as waiting until it has left or was given up, so what is
+//! being sent again and again holds its place. Whoever brings a span never waits: one that finds no place is dropped
+//! and counted.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,8 +1,8 @@
 //! The limits of OpenTelemetry on what a span holds, applied before it leaves. Pure.
 //!
 //! Nothing is limited unless somebody sets it: 128 attributes, which the specification proposes, cut off a conversation
-//! after a dozen messages. What is left out is counted on the span. The first attributes survive, and ours come with the
-//! essential ones first.
+//! after a dozen messages. What is left out is counted on the span. The first attributes survive, and ours come with
+//! the essential ones first.
 
 use super::SettingsError;
 use super::variables::Variables;

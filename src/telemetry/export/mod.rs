@@ -1,7 +1,8 @@
 //! The way out: spans, and whatever else is told of runs, over OTLP.
 //!
-//! The sink folds runs into spans and puts them into a bounded queue, which costs microseconds; a thread of its own sends
-//! them. A full queue drops spans, a dead collector loses them; a run notices neither (law 9), and each loss is counted.
+//! The sink folds runs into spans and puts them into a bounded queue, which costs microseconds; a thread of its own
+//! sends them. A full queue drops spans, a dead collector loses them; a run notices neither (law 9), and each loss is
+//! counted.
 
 mod batching;
 mod carrier;

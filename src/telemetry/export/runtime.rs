@@ -1,5 +1,5 @@
-//! A runtime for export alone. The process's own may have a single thread, may be busy with runs, and ends before the last
-//! spans have left; a gRPC channel made in it would die with it.
+//! A runtime for export alone. The process's own may have a single thread, may be busy with runs, and ends before the
+//! last spans have left; a gRPC channel made in it would die with it.
 
 use std::sync::Arc;
 

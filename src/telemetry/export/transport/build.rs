@@ -1,7 +1,7 @@
 //! The SDK's exporters, made for a transport.
 //!
-//! All of them are asynchronous and belong to the export's own runtime: an export that waits, for an answer or to try again,
-//! can then be broken off, which a sleeping thread cannot.
+//! All of them are asynchronous and belong to the export's own runtime: an export that waits, for an answer or to try
+//! again, can then be broken off, which a sleeping thread cannot.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! How telemetry travels: one answer for every signal, from what is configured and from the environment.
 //!
-//! `resolve` decides, purely; `build` makes the exporters of the OpenTelemetry SDK from the decision. The SDK would read
-//! most of these variables itself, but it ignores what it does not understand, and a mistake in where to send would only
-//! be seen by what never arrives.
+//! `resolve` decides, purely; `build` makes the exporters of the OpenTelemetry SDK from the decision. The SDK would
+//! read most of these variables itself, but it ignores what it does not understand, and a mistake in where to send
+//! would only be seen by what never arrives.
 
 mod build;
 mod resolve;
@@ -96,8 +96,8 @@ struct Named {
 }
 
 impl Transport {
-    /// About how many bytes of spans, as protobuf, may be in one request. Receivers of gRPC refuse more than 4 MiB, and so
-    /// do some of HTTP; as JSON short values take several times the space.
+    /// About how many bytes of spans, as protobuf, may be in one request. Receivers of gRPC refuse more than 4 MiB, and
+    /// so do some of HTTP; as JSON short values take several times the space.
     pub(super) fn request_bytes(&self) -> usize {
         const PROTOBUF: usize = 3 * 1024 * 1024;
         match self.protocol {

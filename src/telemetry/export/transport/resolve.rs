@@ -23,7 +23,8 @@ impl Destination {
         configured(self).is_some() || of_signal(signal, "ENDPOINT", variables).is_some()
     }
 
-    /// The way of a signal to its receiver; to a collector on this machine, if nobody says where. `env` looks a variable up.
+    /// The way of a signal to its receiver; to a collector on this machine, if nobody says where. `env` looks a
+    /// variable up.
     pub fn resolve(&self, signal: Signal, env: &dyn Fn(&str) -> Option<String>) -> Result<Transport, SettingsError> {
         let variables = Variables(env);
         let protocol = match self.protocol {
