@@ -22,7 +22,8 @@ const QUEUE: usize = 262_144;
 /// Passes the facts of runs on to another watcher, on its own thread.
 pub struct Aside {
     queue: Sender<Told>,
-    /// How many wait. The queue itself has no bound, for a bounded one claims all of its memory at once.
+    /// How many wait, the one that is being told included. The queue itself has no bound, for a bounded one claims all
+    /// of its memory at once.
     waiting: Arc<AtomicUsize>,
     length: usize,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -101,13 +102,13 @@ impl fmt::Debug for Aside {
 
 fn pass_on(sink: &dyn EventSink, told: &Receiver<Told>, waiting: &AtomicUsize) {
     while let Ok(told) = told.recv() {
-        waiting.fetch_sub(1, Ordering::Relaxed);
         match told {
             Told::TookUp(run, history) => sink.took_up(&run, &history),
             Told::Fact(run, recorded) => sink.observe(&run, &Update::Recorded(recorded)),
             Told::LaidDown(run, at) => sink.laid_down(&run, at),
             Told::Done => return,
         }
+        waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
