@@ -139,12 +139,11 @@ fn a_run_that_is_laid_down_and_taken_up_elsewhere_is_told_once() {
 
 #[test]
 fn two_thousand_runs_that_end_together_lose_no_span_with_default_settings() {
-    let receiver = Receiver::shut();
+    let receiver = Receiver::start();
     let sink = Arc::new(sink(&receiver.url(), &[]));
     let aside = Aside::new(sink.clone()).unwrap();
     tell_runs(&aside, 2_000);
     assert_eq!(aside.finish(), 0, "facts that were dropped");
-    receiver.open();
 
     sink.shutdown().expect("delivered");
 
@@ -155,7 +154,8 @@ fn two_thousand_runs_that_end_together_lose_no_span_with_default_settings() {
 #[test]
 fn what_a_shorter_queue_has_no_place_for_is_counted_and_told() {
     let receiver = Receiver::shut();
-    let sink = sink(&receiver.url(), &[("OTEL_BSP_MAX_QUEUE_SIZE", "2048")]);
+    let patient = [("OTEL_EXPORTER_OTLP_TIMEOUT", "600000"), ("OTEL_BSP_EXPORT_TIMEOUT", "600000")];
+    let sink = sink(&receiver.url(), &[patient.as_slice(), &[("OTEL_BSP_MAX_QUEUE_SIZE", "2048")]].concat());
     tell_runs(&sink, 2_000);
     receiver.open();
 
