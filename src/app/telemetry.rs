@@ -7,7 +7,7 @@ use crate::config::{self, Settings};
 use crate::ports::EventSink;
 use crate::runner::Sampler;
 use crate::telemetry::spans::{Redaction, USUAL_KEYS};
-use crate::telemetry::{Aside, ExportSettings, Sampler as TraceSampler, SpanContent, SpanSink};
+use crate::telemetry::{Aside, Destination, ExportSettings, Protocol, Sampler as TraceSampler, SpanContent, SpanSink};
 
 /// Everything that leaves the process about its runs.
 pub(super) struct Telemetry {
@@ -78,10 +78,10 @@ fn export_settings(settings: &Settings) -> Result<ExportSettings, AppError> {
         config::ContentMode::None => SpanContent { hide_inputs: true, hide_outputs: true, ..SpanContent::default() },
     };
     Ok(ExportSettings {
-        endpoint: settings.telemetry.otlp_endpoint.clone(),
+        destination: destination(settings),
         content,
         service_name: Some(settings.telemetry.service_name.clone()),
-        headers: settings.telemetry.headers.clone(),
+        queue_bytes: settings.telemetry.queue_bytes,
         redaction: redaction(settings)?,
     })
 }
@@ -92,6 +92,16 @@ fn redaction(settings: &Settings) -> Result<Redaction, AppError> {
     let usual = USUAL_KEYS.iter().filter(|_| redact.usual).map(|key| (*key).to_owned());
     let keys = usual.chain(redact.keys.iter().map(ToString::to_string));
     Redaction::new(keys, secrets::known(settings)).map_err(|error| unusable(&format!("telemetry.redact.keys: {error}")))
+}
+
+fn destination(settings: &Settings) -> Destination {
+    let protocol = settings.telemetry.protocol.map(|protocol| match protocol {
+        config::OtlpProtocol::HttpProtobuf => Protocol::HttpProtobuf,
+        config::OtlpProtocol::HttpJson => Protocol::HttpJson,
+        config::OtlpProtocol::Grpc => Protocol::Grpc,
+    });
+    let (endpoint, headers) = (settings.telemetry.otlp_endpoint.clone(), settings.telemetry.headers.clone());
+    Destination { endpoint, protocol, headers }
 }
 
 fn unusable(error: &dyn std::fmt::Display) -> AppError {

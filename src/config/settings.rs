@@ -330,9 +330,11 @@ impl AgentSettings {
 /// Where traces go.
 #[derive(Clone, Debug)]
 pub struct TelemetrySettings {
-    /// The OTLP/HTTP endpoint; `None` for no export.
+    /// The base address of an OTLP receiver; `None` for what the environment says.
     pub otlp_endpoint: Option<String>,
-    /// HTTP headers for it.
+    /// The protocol it speaks; `None` for what the environment says.
+    pub protocol: Option<OtlpProtocol>,
+    /// Headers for it.
     pub headers: BTreeMap<String, SecretString>,
     /// The name of this service.
     pub service_name: String,
@@ -340,6 +342,8 @@ pub struct TelemetrySettings {
     pub content: ContentMode,
     /// What is hidden in spans where it stands under a name that fits.
     pub redact: RedactSettings,
+    /// About how many bytes of spans may wait to be sent; `None` for the usual bound.
+    pub queue_bytes: Option<usize>,
 }
 
 /// Under which names secrets are expected.
@@ -349,6 +353,20 @@ pub struct RedactSettings {
     pub keys: Vec<NamePattern>,
     /// Whether the usual ones count as well.
     pub usual: bool,
+}
+
+/// A protocol of OTLP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum OtlpProtocol {
+    /// Protobuf over HTTP.
+    #[serde(rename = "http/protobuf")]
+    HttpProtobuf,
+    /// JSON over HTTP.
+    #[serde(rename = "http/json")]
+    HttpJson,
+    /// gRPC.
+    #[serde(rename = "grpc")]
+    Grpc,
 }
 
 /// How much of prompts, answers, arguments and results spans carry.
