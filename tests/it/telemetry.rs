@@ -4,4 +4,5 @@ mod export;
 mod journals;
 mod lifecycle;
 mod logging;
+mod metrics;
 mod spans;
