@@ -50,7 +50,7 @@ fn parsed(text: &str) -> BTreeMap<String, f64> {
             let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
             assert!(name.chars().all(legal) && !name.starts_with(|c: char| c.is_ascii_digit()), "{line}");
             let family = ["_bucket", "_sum", "_count"].iter().find_map(|suffix| name.strip_suffix(suffix));
-            let known = types.contains_key(name) || family.is_some_and(|family| types.get(family).is_some());
+            let known = types.contains_key(name) || family.is_some_and(|family| types.contains_key(family));
             assert!(known, "no type is known of {line}");
             if let Some(labels) = series.strip_prefix(name).filter(|labels| !labels.is_empty()) {
                 let inner = labels.strip_prefix('{').and_then(|labels| labels.strip_suffix("\"}")).expect("labels");
