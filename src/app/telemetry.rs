@@ -10,7 +10,7 @@ use crate::config::{self, Settings};
 use crate::mcp;
 use crate::ports::{EventSink, RunStore};
 use crate::runner::Sampler;
-use crate::telemetry::{Aside, ExportSettings, Sampler as TraceSampler, SpanContent, SpanSink};
+use crate::telemetry::{Aside, Destination, ExportSettings, Protocol, Sampler as TraceSampler, SpanContent, SpanSink};
 
 /// Everything that leaves the process about its runs.
 pub(super) struct Telemetry {
@@ -34,6 +34,9 @@ impl Telemetry {
         let export = export_settings(settings).resolve(env).map_err(|error| unusable(&error))?;
         let spans = export.map(|export| Spans::start(&export, models)).transpose()?;
         let metrics = Measured::start(settings, models, store)?;
+        if let (Some(metrics), Some(spans)) = (&metrics, &spans) {
+            metrics.look_after(spans);
+        }
         Ok(Self { spans, metrics, sampler })
     }
 
@@ -101,11 +104,21 @@ fn export_settings(settings: &Settings) -> ExportSettings {
         config::ContentMode::None => SpanContent { hide_inputs: true, hide_outputs: true, ..SpanContent::default() },
     };
     ExportSettings {
-        endpoint: settings.telemetry.otlp_endpoint.clone(),
+        destination: destination(settings),
         content,
         service_name: Some(settings.telemetry.service_name.clone()),
-        headers: settings.telemetry.headers.clone(),
+        queue_bytes: settings.telemetry.queue_bytes,
     }
+}
+
+fn destination(settings: &Settings) -> Destination {
+    let protocol = settings.telemetry.protocol.map(|protocol| match protocol {
+        config::OtlpProtocol::HttpProtobuf => Protocol::HttpProtobuf,
+        config::OtlpProtocol::HttpJson => Protocol::HttpJson,
+        config::OtlpProtocol::Grpc => Protocol::Grpc,
+    });
+    let (endpoint, headers) = (settings.telemetry.otlp_endpoint.clone(), settings.telemetry.headers.clone());
+    Destination { endpoint, protocol, headers }
 }
 
 fn unusable(error: &dyn std::fmt::Display) -> AppError {

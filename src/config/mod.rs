@@ -33,8 +33,8 @@ pub use policy::{policy_file, policy_text};
 pub use schema::json_schema;
 pub use settings::{
     AgentSettings, Api, ContentMode, Durability, EnvelopeKeySettings, EnvelopeSettings, HttpModelSettings, KeyMaterial,
-    KeySettings, McpEra, MediaKind, ModelSettings, PromptCache, ProxySettings, ServerSettings, Settings, StoreSettings,
-    TelemetrySettings, TransportSettings,
+    KeySettings, McpEra, MediaKind, ModelSettings, OtlpProtocol, PromptCache, ProxySettings, ServerSettings, Settings,
+    StoreSettings, TelemetrySettings, TransportSettings,
 };
 pub use template::{TemplateFile, template};
 

@@ -330,14 +330,32 @@ impl AgentSettings {
 /// Where traces go.
 #[derive(Clone, Debug)]
 pub struct TelemetrySettings {
-    /// The OTLP/HTTP endpoint; `None` for no export.
+    /// The base address of an OTLP receiver; `None` for what the environment says.
     pub otlp_endpoint: Option<String>,
-    /// HTTP headers for it.
+    /// The protocol it speaks; `None` for what the environment says.
+    pub protocol: Option<OtlpProtocol>,
+    /// Headers for it.
     pub headers: BTreeMap<String, SecretString>,
     /// The name of this service.
     pub service_name: String,
     /// How much content spans carry.
     pub content: ContentMode,
+    /// About how many bytes of spans may wait to be sent; `None` for the usual bound.
+    pub queue_bytes: Option<usize>,
+}
+
+/// A protocol of OTLP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum OtlpProtocol {
+    /// Protobuf over HTTP.
+    #[serde(rename = "http/protobuf")]
+    HttpProtobuf,
+    /// JSON over HTTP.
+    #[serde(rename = "http/json")]
+    HttpJson,
+    /// gRPC.
+    #[serde(rename = "grpc")]
+    Grpc,
 }
 
 /// How much of prompts, answers, arguments and results spans carry.

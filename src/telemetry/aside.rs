@@ -1,11 +1,11 @@
-//! A watcher on a thread of its own. Projecting a long run into spans costs milliseconds a turn; that is not the driver's
-//! time to spend (law 9). Facts go into a bounded queue and are told in order on the other side of it.
+//! A watcher on a thread of its own. Projecting a long run into spans costs milliseconds a turn; that is not the
+//! driver's time to spend (law 9). Facts go into a bounded queue and are told in order on the other side of it.
 //!
 //! Fragments are not passed on: whoever wants them live cannot wait for a queue.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -15,12 +15,16 @@ use crate::core::id::RunId;
 use crate::core::run::Recorded;
 use crate::ports::{EventSink, Update};
 
-/// Facts that may wait. They are small: what is large in them is shared with the run.
-const QUEUE: usize = 65_536;
+/// Facts that may wait. They are small: what is large in them is shared with the run. Thousands of runs that end
+/// together tell a hundred facts each before the first of them is projected.
+const QUEUE: usize = 262_144;
 
 /// Passes the facts of runs on to another watcher, on its own thread.
 pub struct Aside {
-    queue: SyncSender<Told>,
+    queue: Sender<Told>,
+    /// How many wait. The queue itself has no bound, for a bounded one claims all of its memory at once.
+    waiting: Arc<AtomicUsize>,
+    length: usize,
     thread: Mutex<Option<JoinHandle<()>>>,
     dropped: AtomicU64,
 }
@@ -39,9 +43,12 @@ impl Aside {
     }
 
     fn with_queue(sink: Arc<dyn EventSink>, length: usize) -> std::io::Result<Self> {
-        let (queue, told) = sync_channel(length);
-        let thread = std::thread::Builder::new().name("toolgate-aside".into()).spawn(move || pass_on(&*sink, &told))?;
-        Ok(Self { queue, thread: Mutex::new(Some(thread)), dropped: AtomicU64::new(0) })
+        let (queue, told) = channel();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let left = waiting.clone();
+        let thread = std::thread::Builder::new().name("toolgate-aside".into());
+        let thread = thread.spawn(move || pass_on(&*sink, &told, &left))?;
+        Ok(Self { queue, waiting, length, thread: Mutex::new(Some(thread)), dropped: AtomicU64::new(0) })
     }
 
     /// Waits until everything was passed on. Returns how many facts were dropped because the queue was full. Blocks:
@@ -53,11 +60,18 @@ impl Aside {
             let _ = self.queue.send(Told::Done);
             let _ = thread.join();
         }
+        self.dropped()
+    }
+
+    /// Facts that were dropped so far because the queue was full, or because nobody takes them any more.
+    pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 
     fn tell(&self, told: Told) {
-        if self.queue.try_send(told).is_err() {
+        let full = self.waiting.fetch_add(1, Ordering::Relaxed) >= self.length;
+        if full || self.queue.send(told).is_err() {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -85,8 +99,9 @@ impl fmt::Debug for Aside {
     }
 }
 
-fn pass_on(sink: &dyn EventSink, told: &Receiver<Told>) {
+fn pass_on(sink: &dyn EventSink, told: &Receiver<Told>, waiting: &AtomicUsize) {
     while let Ok(told) = told.recv() {
+        waiting.fetch_sub(1, Ordering::Relaxed);
         match told {
             Told::TookUp(run, history) => sink.took_up(&run, &history),
             Told::Fact(run, recorded) => sink.observe(&run, &Update::Recorded(recorded)),
@@ -98,8 +113,6 @@ fn pass_on(sink: &dyn EventSink, told: &Receiver<Told>) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::{Sender, channel};
-
     use super::*;
     use crate::core::run::Event;
 

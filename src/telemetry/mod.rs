@@ -12,7 +12,7 @@ mod per_run;
 pub mod spans;
 
 pub use aside::Aside;
-pub use export::{Export, ExportError, ExportSettings, Sampler, SpanSink};
+pub use export::{Destination, Export, ExportError, ExportSettings, Protocol, Sampler, SpanSink, Tally};
 pub use lifecycle::{Lifecycle, LifecycleEvent};
 pub use logging::LogSink;
 pub use spans::{Projector, Span, SpanContent};

@@ -5,4 +5,5 @@ mod journals;
 mod lifecycle;
 mod logging;
 mod metrics;
+mod receiver;
 mod spans;

@@ -6,11 +6,13 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use super::super::{AppError, Models, identities};
-use super::unusable;
+use super::{Spans, destination, unusable};
 use crate::config::Settings;
 use crate::mcp::{Exchange, ExchangeKind, Watcher};
 use crate::ports::{EventSink, RunStore};
-use crate::telemetry::metrics::{McpOperation, Metrics, MetricsBuilder, MetricsEndpoint, MetricsSettings};
+use crate::telemetry::Tally;
+use crate::telemetry::export::{ExportRuntime, Signal};
+use crate::telemetry::metrics::{McpOperation, Metric, Metrics, MetricsBuilder, MetricsEndpoint, MetricsSettings};
 use crate::telemetry::spans::IdentityOf;
 
 /// How often the store is asked what waits in it.
@@ -41,7 +43,14 @@ impl Measured {
         };
         let env = |name: &str| std::env::var(name).ok();
         let Some(plan) = wanted.resolve(env).map_err(|error| unusable(&error))? else { return Ok(None) };
-        let builder = MetricsBuilder::new(&plan).map_err(|error| unusable(&error))?;
+        let mut builder = MetricsBuilder::new(&plan).map_err(|error| unusable(&error))?;
+        if plan.otlp {
+            let transport = destination(settings).resolve(Signal::Metrics, &env).map_err(|error| unusable(&error))?;
+            let runtime = ExportRuntime::start().map_err(|error| unusable(&error))?;
+            let exporter = transport.metric_exporter(&runtime, plan.timeout).map_err(|error| unusable(&error))?;
+            let hurry = exporter.hurry();
+            builder = builder.push(exporter, hurry);
+        }
         let metrics = Arc::new(builder.start());
         let endpoint = plan.prometheus.as_ref().map(|listen| MetricsEndpoint::open(listen, &metrics)).transpose();
         let endpoint = endpoint.map_err(|error| unusable(&error))?;
@@ -63,6 +72,21 @@ impl Measured {
     /// What is to watch the runs.
     pub(super) fn sink(&self) -> Arc<dyn EventSink> {
         Arc::new(self.metrics.sink(IdentityOf::clone(&self.identity_of)))
+    }
+
+    /// Tells how the spans fare.
+    pub(super) fn look_after(&self, spans: &Spans) {
+        let look_up = |metric, of: fn(Tally) -> u64| {
+            let sink = spans.sink.clone();
+            self.metrics.observe(metric, move || Some(of(sink.tally())));
+        };
+        look_up(Metric::SpansQueued, |tally| tally.queued);
+        look_up(Metric::SpanBytes, |tally| tally.queued_bytes);
+        look_up(Metric::SpansExported, |tally| tally.exported);
+        look_up(Metric::SpansDropped, |tally| tally.dropped);
+        look_up(Metric::SpansFailed, |tally| tally.failed);
+        let aside = spans.aside.clone();
+        self.metrics.observe(Metric::FactsDropped, move || Some(aside.dropped()));
     }
 
     /// What is to watch the MCP servers.

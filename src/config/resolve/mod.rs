@@ -67,19 +67,16 @@ fn store(written: Option<&Store>, scope: &mut Scope<'_>) -> StoreSettings {
 fn telemetry(written: Option<&Telemetry>, scope: &mut Scope<'_>) -> TelemetrySettings {
     let unwritten = Telemetry::default();
     let written = written.unwrap_or(&unwritten);
-    let from_env = |name: &str| (scope.env)(name).filter(|value| !value.is_empty());
-    let (endpoint, service) = (from_env("OTEL_EXPORTER_OTLP_ENDPOINT"), from_env("OTEL_SERVICE_NAME"));
+    let service = (scope.env)("OTEL_SERVICE_NAME").filter(|value| !value.is_empty());
     TelemetrySettings {
-        otlp_endpoint: written
-            .otlp_endpoint
-            .as_ref()
-            .map(|url| scope.url(url).trim_end_matches('/').to_owned())
-            .or(endpoint),
+        otlp_endpoint: written.otlp_endpoint.as_ref().map(|url| scope.url(url).trim_end_matches('/').to_owned()),
+        protocol: written.protocol,
         headers: scope.secrets(written.headers.as_ref()),
         service_name: match &written.service_name {
             Some(name) => scope.text(name),
             None => service.unwrap_or_else(|| "toolgate".into()),
         },
         content: written.content.unwrap_or_default(),
+        queue_bytes: written.queue_bytes.as_ref().map(|bytes| scope.at_least_one(Some(bytes), 1)),
     }
 }

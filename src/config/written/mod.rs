@@ -21,7 +21,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use super::placed::{Placed, Text};
-use super::settings::{ContentMode, Durability, McpEra};
+use super::settings::{ContentMode, Durability, McpEra, OtlpProtocol};
 use crate::core::tool::result::ResultCheck;
 
 /// The configuration of toolgate: `toolgate.yaml`.
@@ -147,14 +147,19 @@ pub(super) struct Http {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Telemetry {
-    /// The OTLP/HTTP endpoint. Default: `OTEL_EXPORTER_OTLP_ENDPOINT`, or else no export.
+    /// The base address of an OTLP receiver. Default: `OTEL_EXPORTER_OTLP_ENDPOINT`, or else no export.
     pub(super) otlp_endpoint: Option<Text>,
-    /// HTTP headers for it. Values are kept secret.
+    /// The protocol it speaks. Default: `OTEL_EXPORTER_OTLP_PROTOCOL`, or else `http/protobuf`.
+    pub(super) protocol: Option<OtlpProtocol>,
+    /// Headers for it. Values are kept secret.
     pub(super) headers: Option<BTreeMap<String, Text>>,
     /// The name of this service. Default: `OTEL_SERVICE_NAME`, or else `toolgate`.
     pub(super) service_name: Option<Text>,
     /// How much of prompts, answers, arguments and results spans carry: `full` (the default) or `none`.
     pub(super) content: Option<ContentMode>,
+    /// About how many bytes of spans may wait to be sent. Default: 67108864 (64 MiB).
+    #[schemars(range(min = 1))]
+    pub(super) queue_bytes: Option<Placed<usize>>,
 }
 
 fn check_words(_: &mut SchemaGenerator) -> Schema {

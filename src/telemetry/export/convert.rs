@@ -9,16 +9,20 @@ use opentelemetry::trace::{
 use opentelemetry::{Array, InstrumentationScope, KeyValue, StringValue, Value as SdkValue};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 
+use super::limits::LeftOut;
 use crate::core::trace::{SpanId, TraceId};
 use crate::telemetry::spans::{Kind, Link, Span, SpanEvent, Status, Value};
 
-/// A span as the SDK's processors take it. The SDK's limits on attributes do not apply on this way.
-pub(super) fn span_data(span: Span, scope: &InstrumentationScope) -> SpanData {
+/// A span as the SDK's exporters take it, with what the limits left out of it.
+pub(super) fn span_data(span: Span, left_out: LeftOut, scope: &InstrumentationScope) -> SpanData {
     let state = span.state.as_deref().and_then(|state| state.parse::<TraceState>().ok()).unwrap_or_default();
     let mut events = SpanEvents::default();
-    events.events = span.events.into_iter().map(event).collect();
+    let dropped = left_out.event_attributes.into_iter().chain(std::iter::repeat(0));
+    events.events = span.events.into_iter().zip(dropped).map(|(one, dropped)| event(one, dropped)).collect();
+    events.dropped_count = left_out.events;
     let mut links = SpanLinks::default();
     links.links = span.links.into_iter().map(link).collect();
+    links.dropped_count = left_out.links;
     SpanData {
         span_context: SpanContext::new(trace_id(span.trace), span_id(span.id), TraceFlags::SAMPLED, false, state),
         parent_span_id: span.parent.map_or(SdkSpanId::INVALID, |parent| span_id(parent.id)),
@@ -31,7 +35,7 @@ pub(super) fn span_data(span: Span, scope: &InstrumentationScope) -> SpanData {
         start_time: SystemTime::from(span.start),
         end_time: SystemTime::from(span.end),
         attributes: attributes(span.attributes),
-        dropped_attributes_count: 0,
+        dropped_attributes_count: left_out.attributes,
         events,
         links,
         status: match span.status {
@@ -42,8 +46,8 @@ pub(super) fn span_data(span: Span, scope: &InstrumentationScope) -> SpanData {
     }
 }
 
-fn event(event: SpanEvent) -> Event {
-    Event::new(event.name, SystemTime::from(event.at), attributes(event.attributes), 0)
+fn event(event: SpanEvent, dropped: u32) -> Event {
+    Event::new(event.name, SystemTime::from(event.at), attributes(event.attributes), dropped)
 }
 
 fn link(link: Link) -> SdkLink {

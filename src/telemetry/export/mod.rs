@@ -1,16 +1,30 @@
-//! Spans on their way out, over OTLP.
+//! The way out: spans, and whatever else is told of runs, over OTLP.
 //!
-//! The sink folds runs into spans where the driver calls it, which costs microseconds, and hands finished spans to the
-//! SDK's batch processor: a bounded queue and a thread that sends. A full queue drops spans, a dead collector loses
-//! them; a run notices neither (law 9).
+//! The sink folds runs into spans and puts them into a bounded queue, which costs microseconds; a thread of its own
+//! sends them. A full queue drops spans, a dead collector loses them; a run notices neither (law 9), and each loss is
+//! counted.
 
+mod batching;
+mod carrier;
+mod console;
 mod convert;
+mod error;
+mod gate;
+mod limits;
+pub(in crate::telemetry) mod resource;
+mod runtime;
 mod sampler;
 mod settings;
 mod sink;
-mod split;
+mod size;
 mod switches;
+mod transport;
+pub(in crate::telemetry) mod variables;
 
+pub use error::{ExportError, SettingsError};
+pub use gate::Tally;
+pub use runtime::ExportRuntime;
 pub use sampler::Sampler;
-pub use settings::{Export, ExportSettings, SettingsError};
-pub use sink::{ExportError, SpanSink};
+pub use settings::{Export, ExportSettings};
+pub use sink::SpanSink;
+pub use transport::{Destination, MetricExport, Protocol, Signal, Transport};

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use opentelemetry::InstrumentationScope;
 use opentelemetry::metrics::{Meter, MeterProvider};
-use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 use opentelemetry_sdk::metrics::{MeterProviderBuilder, PeriodicReader, SdkMeterProvider};
 use prometheus::{Registry, TextEncoder};
@@ -19,6 +18,7 @@ use super::names::{self, Metric};
 use super::pushed::Exports;
 use super::settings::MetricsPlan;
 use super::sink::MetricSink;
+use crate::telemetry::export::resource::resource;
 use crate::telemetry::spans::IdentityOf;
 
 /// What `GET /metrics` is answered with.
@@ -32,7 +32,11 @@ pub struct Metrics {
     backlog: Arc<Backlog>,
     registry: Option<Registry>,
     exports: Exports,
+    hurry: Option<Hurry>,
 }
+
+/// Tells an exporter that the process ends.
+type Hurry = Box<dyn Fn() + Send + Sync>;
 
 /// Metrics in the making.
 pub struct MetricsBuilder {
@@ -40,6 +44,7 @@ pub struct MetricsBuilder {
     registry: Option<Registry>,
     interval: Duration,
     exports: Exports,
+    hurry: Option<Hurry>,
 }
 
 /// Why there are no metrics, or why the last ones are lost.
@@ -80,7 +85,7 @@ pub struct McpOperation<'a> {
 impl MetricsBuilder {
     /// With the ways out of that plan that need nobody else: those over OTLP are added.
     pub fn new(plan: &MetricsPlan) -> Result<Self, MetricsError> {
-        let mut provider = SdkMeterProvider::builder().with_resource(resource(plan));
+        let mut provider = SdkMeterProvider::builder().with_resource(resource(plan.service_name.as_deref()));
         let is_read = plan.prometheus.is_some() || plan.console || plan.is_read_here;
         let registry = is_read.then(Registry::new);
         if let Some(registry) = &registry {
@@ -88,11 +93,13 @@ impl MetricsBuilder {
             let exporter = exporter.scope_info_enabled(false).build();
             provider = provider.with_reader(exporter.map_err(|error| MetricsError::Registry(error.to_string()))?);
         }
-        Ok(Self { provider, registry, interval: plan.interval, exports: Exports::default() })
+        let (interval, exports) = (plan.interval, Exports::default());
+        Ok(Self { provider, registry, interval, exports, hurry: None })
     }
 
-    /// Sends them with that exporter as well.
-    pub fn push(mut self, exporter: impl PushMetricExporter) -> Self {
+    /// Sends them with that exporter as well, which is told by `hurry` when the process ends.
+    pub fn push(mut self, exporter: impl PushMetricExporter, hurry: impl Fn() + Send + Sync + 'static) -> Self {
+        self.hurry = Some(Box::new(hurry));
         let reader = PeriodicReader::builder(self.exports.of(exporter)).with_interval(self.interval).build();
         self.provider = self.provider.with_reader(reader);
         self
@@ -106,7 +113,15 @@ impl MetricsBuilder {
         let instruments = Arc::new(Instruments::new(&meter));
         let backlog = Arc::new(Backlog::default());
         backlog.observed_by(&meter);
-        Metrics { provider, meter, instruments, backlog, registry: self.registry, exports: self.exports }
+        Metrics {
+            provider,
+            meter,
+            instruments,
+            backlog,
+            registry: self.registry,
+            exports: self.exports,
+            hurry: self.hurry,
+        }
     }
 }
 
@@ -156,6 +171,9 @@ impl Metrics {
 
     /// Sends them a last time and stops. Blocks: call it where blocking is allowed.
     pub fn shutdown(&self) -> Result<(), MetricsError> {
+        if let Some(hurry) = &self.hurry {
+            hurry();
+        }
         let stopped = self.provider.shutdown().map_err(|error| MetricsError::Flush(error.to_string()));
         match self.exports.failure() {
             Some(reason) => Err(MetricsError::Flush(reason)),
@@ -173,15 +191,5 @@ impl fmt::Debug for Metrics {
 impl fmt::Debug for MetricsBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MetricsBuilder").field("interval", &self.interval).finish_non_exhaustive()
-    }
-}
-
-/// What the process is called: the SDK reads `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`.
-fn resource(plan: &MetricsPlan) -> Resource {
-    let version = opentelemetry::KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
-    let resource = Resource::builder().with_attribute(version);
-    match &plan.service_name {
-        Some(name) => resource.with_service_name(name.clone()).build(),
-        None => resource.build(),
     }
 }

@@ -1,126 +1,267 @@
 //! Spans over the wire: what a receiver gets, and what a run feels of a receiver that is not there.
 
-use std::sync::{Arc, Mutex};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::Router;
-use axum::body::Bytes;
-use axum::http::HeaderMap;
-use axum::routing::post;
 use jiff::Timestamp;
 use toolgate::core::run::Event;
 use toolgate::ports::{EventSink, Update};
-use toolgate::telemetry::{ExportSettings, SpanSink};
+use toolgate::telemetry::{Aside, Destination, ExportError, ExportSettings, SpanSink, Tally};
 
 use super::journals::{self, Journal};
+use super::receiver::Receiver;
 
-#[derive(Clone, Default)]
-struct Received(Arc<Mutex<Vec<Request>>>);
+const PROTOCOLS: [&str; 3] = ["http/protobuf", "http/json", "grpc"];
 
-struct Request {
-    content_type: String,
-    body: Bytes,
+type Set<'a> = &'a [(&'a str, &'a str)];
+
+fn try_sink(endpoint: &str, environment: Set<'_>) -> Result<SpanSink, ExportError> {
+    let destination = Destination { endpoint: Some(endpoint.to_owned()), ..Destination::default() };
+    let settings = ExportSettings { destination, ..ExportSettings::default() };
+    let env = |name: &str| environment.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+    let export = settings.resolve(env).unwrap().expect("an endpoint is set");
+    SpanSink::start(&export, Arc::new(journals::identity))
 }
 
-impl Received {
-    async fn listen(&self) -> String {
-        let received = self.clone();
-        let take = move |headers: HeaderMap, body: Bytes| async move {
-            let content_type = headers["content-type"].to_str().unwrap().to_owned();
-            received.0.lock().unwrap().push(Request { content_type, body });
-        };
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        tokio::spawn(async move { axum::serve(listener, Router::new().route("/v1/traces", post(take))).await });
-        format!("http://{address}")
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        self.0.lock().unwrap().iter().flat_map(|request| request.body.clone()).collect()
-    }
+fn sink(endpoint: &str, environment: Set<'_>) -> SpanSink {
+    try_sink(endpoint, environment).unwrap()
 }
 
-fn sink(endpoint: &str) -> SpanSink {
-    let settings = ExportSettings { endpoint: Some(endpoint.to_owned()), ..ExportSettings::default() };
-    let export = settings.resolve(|_| None).unwrap().expect("an endpoint is set");
-    SpanSink::start(&export, Arc::new(journals::identity)).unwrap()
+fn speaking(protocol: &str, endpoint: &str) -> SpanSink {
+    sink(endpoint, &[("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)])
 }
 
-fn tell(sink: &SpanSink, journal: &Journal) {
+fn tell(sink: &dyn EventSink, journal: &Journal) {
     for recorded in &journal.events {
         sink.observe(&journal.run, &Update::Recorded(recorded.clone()));
     }
 }
 
-async fn shut_down(sink: SpanSink) -> Result<(), toolgate::telemetry::ExportError> {
-    tokio::task::spawn_blocking(move || sink.shutdown()).await.unwrap()
-}
-
-fn occurrences(bytes: &[u8], text: &str) -> usize {
-    bytes.windows(text.len()).filter(|window| *window == text.as_bytes()).count()
-}
-
-#[tokio::test]
-async fn a_receiver_gets_the_spans_of_a_run_as_protobuf() {
-    let received = Received::default();
-    let sink = sink(&received.listen().await);
-    tell(&sink, &journals::parallel_calls(Timestamp::UNIX_EPOCH));
-    shut_down(sink).await.expect("delivered");
-
-    assert_eq!(received.0.lock().unwrap()[0].content_type, "application/x-protobuf");
-    let bytes = received.bytes();
-    for (name, count) in [
-        ("invoke_agent assistant", 1),
-        ("chat gpt-5-mini", 2),
-        ("execute_tool mcp_weather_today", 1),
-        ("execute_tool mcp_files_read", 1),
-        ("service.name", 1),
-    ] {
-        assert_eq!(occurrences(&bytes, name), count, "{name}");
+/// Tells so many runs as if they all ended together; each is five spans.
+fn tell_runs(sink: &dyn EventSink, count: usize) {
+    let mut journal = journals::parallel_calls(Timestamp::UNIX_EPOCH);
+    for run in 0..count {
+        journal.run = format!("run_{run}").into();
+        tell(sink, &journal);
     }
-    assert_eq!(occurrences(&bytes, "openinference.span.kind"), 5);
 }
 
-#[tokio::test]
-async fn a_run_that_is_laid_down_and_taken_up_elsewhere_is_told_once() {
-    let received = Received::default();
-    let endpoint = received.listen().await;
+/// An address where nobody listens.
+fn nobody() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+#[test]
+fn a_receiver_gets_the_spans_of_a_run_in_each_protocol() {
+    for (protocol, content_type) in
+        PROTOCOLS.into_iter().zip(["application/x-protobuf", "application/json", "application/grpc"])
+    {
+        let receiver = Receiver::start();
+        let sink = speaking(protocol, &receiver.url());
+        tell(&sink, &journals::parallel_calls(Timestamp::UNIX_EPOCH));
+        sink.shutdown().expect("delivered");
+
+        assert_eq!(receiver.requests()[0].content_type, content_type);
+        for (name, count) in [
+            ("invoke_agent assistant", 1),
+            ("chat gpt-5-mini", 2),
+            ("execute_tool mcp_weather_today", 1),
+            ("execute_tool mcp_files_read", 1),
+            ("service.name", 1),
+            ("openinference.span.kind", 5),
+        ] {
+            assert_eq!(receiver.occurrences(name), count, "{name} over {protocol}");
+        }
+        assert_eq!(sink.tally(), Tally { exported: 5, ..Tally::default() });
+    }
+}
+
+#[test]
+fn headers_of_the_configuration_reach_the_receiver_in_each_protocol() {
+    for protocol in PROTOCOLS {
+        let receiver = Receiver::start();
+        let headers = [("x-key".to_owned(), "open sesame".to_owned().into())].into();
+        let destination = Destination { endpoint: Some(receiver.url()), headers, ..Destination::default() };
+        let settings = ExportSettings { destination, ..ExportSettings::default() };
+        let env = |name: &str| (name == "OTEL_EXPORTER_OTLP_PROTOCOL").then(|| protocol.to_owned());
+        let export = settings.resolve(env).unwrap().expect("wanted");
+        let sink = SpanSink::start(&export, Arc::new(journals::identity)).unwrap();
+        tell(&sink, &journals::plain_answer(Timestamp::UNIX_EPOCH));
+        sink.shutdown().expect("delivered");
+        assert_eq!(receiver.requests()[0].headers["x-key"], "open sesame", "{protocol}");
+    }
+}
+
+#[test]
+fn what_is_compressed_says_so() {
+    for (protocol, header) in PROTOCOLS.into_iter().zip(["content-encoding", "content-encoding", "grpc-encoding"]) {
+        let receiver = Receiver::start();
+        let environment = [("OTEL_EXPORTER_OTLP_PROTOCOL", protocol), ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")];
+        let sink = sink(&receiver.url(), &environment);
+        tell(&sink, &journals::plain_answer(Timestamp::UNIX_EPOCH));
+        sink.shutdown().expect("delivered");
+        assert_eq!(receiver.requests()[0].headers[header], "gzip", "{protocol}");
+        assert_eq!(receiver.spans(), 0, "nothing is legible");
+    }
+}
+
+#[test]
+fn a_run_that_is_laid_down_and_taken_up_elsewhere_is_told_once() {
+    let receiver = Receiver::start();
     let journal = journals::approved_call(Timestamp::UNIX_EPOCH);
     let resumed = journal.events.iter().position(|event| matches!(event.event, Event::Resumed { .. })).unwrap();
     let decided = resumed - 1;
 
-    let first = sink(&endpoint);
+    let first = sink(&receiver.url(), &[]);
     for recorded in &journal.events[..decided] {
         first.observe(&journal.run, &Update::Recorded(recorded.clone()));
     }
     first.laid_down(&journal.run, journal.events[decided - 1].at);
-    shut_down(first).await.expect("delivered");
+    first.shutdown().expect("delivered");
 
-    let second = sink(&endpoint);
+    let second = sink(&receiver.url(), &[]);
     second.took_up(&journal.run, &journal.events[..resumed]);
     for recorded in &journal.events[resumed..] {
         second.observe(&journal.run, &Update::Recorded(recorded.clone()));
     }
-    shut_down(second).await.expect("delivered");
+    second.shutdown().expect("delivered");
 
-    let bytes = received.bytes();
-    assert_eq!(occurrences(&bytes, "invoke_agent assistant"), 2);
-    assert_eq!(occurrences(&bytes, "chat gpt-5-mini"), 2);
-    assert_eq!(occurrences(&bytes, "execute_tool mcp_files_read"), 1);
-    assert_eq!(occurrences(&bytes, "toolgate.guardrail"), 1);
+    for (name, count) in [
+        ("invoke_agent assistant", 2),
+        ("chat gpt-5-mini", 2),
+        ("execute_tool mcp_files_read", 1),
+        ("toolgate.guardrail", 1),
+    ] {
+        assert_eq!(receiver.occurrences(name), count, "{name}");
+    }
 }
 
+#[test]
+fn two_thousand_runs_that_end_together_lose_no_span_with_default_settings() {
+    let receiver = Receiver::shut();
+    let sink = Arc::new(sink(&receiver.url(), &[]));
+    let aside = Aside::new(sink.clone()).unwrap();
+    tell_runs(&aside, 2_000);
+    assert_eq!(aside.finish(), 0, "facts that were dropped");
+    receiver.open();
+
+    sink.shutdown().expect("delivered");
+
+    assert_eq!(sink.tally(), Tally { exported: 10_000, ..Tally::default() });
+    assert_eq!(receiver.spans(), 10_000);
+}
+
+#[test]
+fn what_a_shorter_queue_has_no_place_for_is_counted_and_told() {
+    let receiver = Receiver::shut();
+    let sink = sink(&receiver.url(), &[("OTEL_BSP_MAX_QUEUE_SIZE", "2048")]);
+    tell_runs(&sink, 2_000);
+    receiver.open();
+
+    let complaint = sink.shutdown().expect_err("lost").to_string();
+
+    assert_eq!(sink.tally(), Tally { exported: 2_048, dropped: 7_952, ..Tally::default() });
+    assert_eq!(receiver.spans(), 2_048);
+    assert!(complaint.contains("7952 spans were lost"), "{complaint}");
+}
+
+#[test]
+fn a_collector_that_is_gone_for_five_seconds_loses_nothing() {
+    let gone = Duration::from_secs(5);
+    std::thread::scope(|scope| {
+        for protocol in PROTOCOLS {
+            scope.spawn(move || {
+                let unwell = Receiver::down_for(gone);
+                let sink = speaking(protocol, &unwell.url());
+                tell_runs(&sink, 300);
+                sink.shutdown().unwrap_or_else(|error| panic!("{protocol}, unavailable: {error}"));
+                assert_eq!(unwell.spans(), 1_500, "{protocol}");
+            });
+            scope.spawn(move || {
+                let address = nobody();
+                let sink = speaking(protocol, &format!("http://{address}"));
+                tell_runs(&sink, 300);
+                let back = scope.spawn(move || {
+                    std::thread::sleep(gone); // that it is gone for so long is what is tested
+                    Receiver::at(address)
+                });
+                sink.shutdown().unwrap_or_else(|error| panic!("{protocol}, not there: {error}"));
+                assert_eq!(back.join().unwrap().spans(), 1_500, "{protocol}");
+            });
+        }
+    });
+}
+
+#[test]
+fn a_receiver_that_is_not_there_delays_a_run_by_nothing_and_the_end_by_seconds_and_is_reported() {
+    std::thread::scope(|scope| {
+        for protocol in PROTOCOLS {
+            scope.spawn(move || {
+                let sink = speaking(protocol, &format!("http://{}", nobody()));
+                let began = Instant::now();
+                for journal in journals::all(Timestamp::UNIX_EPOCH) {
+                    tell(&sink, &journal);
+                }
+                assert!(began.elapsed() < Duration::from_secs(1), "telling took {:?}", began.elapsed());
+                let ending = Instant::now();
+                let error = sink.shutdown().expect_err("nobody received them");
+                assert!(ending.elapsed() < Duration::from_secs(9), "the end took {:?}", ending.elapsed());
+                assert!(error.to_string().contains("spans were lost on the way to http://127.0.0.1"), "{error}");
+            });
+        }
+    });
+}
+
+/// The runtime of a test has one thread, and `shutdown` blocks it.
 #[tokio::test]
-async fn a_receiver_that_is_not_there_delays_nothing_and_is_reported_at_the_end() {
-    let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let endpoint = format!("http://{}", closed.local_addr().unwrap());
-    drop(closed);
-    let sink = sink(&endpoint);
-    let began = Instant::now();
-    for journal in journals::all(Timestamp::UNIX_EPOCH) {
-        tell(&sink, &journal);
+async fn thirty_megabytes_leave_at_the_end_even_of_a_process_with_one_thread() {
+    let text = "x".repeat(100_000);
+    for protocol in PROTOCOLS {
+        let receiver = Receiver::start();
+        let sink = speaking(protocol, &receiver.url());
+        for run in 0..160 {
+            let mut journal = journals::long_answer(Timestamp::UNIX_EPOCH, &text);
+            journal.run = format!("run_{run}").into();
+            tell(&sink, &journal);
+        }
+        sink.shutdown().expect("delivered");
+
+        let bytes: usize = receiver.requests().iter().map(|request| request.body.len()).sum();
+        assert!(bytes > 30_000_000, "{bytes} bytes over {protocol}");
+        assert_eq!(sink.tally(), Tally { exported: 320, ..Tally::default() }, "{protocol}");
     }
-    assert!(began.elapsed() < Duration::from_secs(1), "telling took {:?}", began.elapsed());
-    let error = shut_down(sink).await.expect_err("nobody received them");
-    assert!(error.to_string().contains("the last spans may be lost"), "{error}");
+}
+
+#[test]
+fn a_limit_of_opentelemetry_is_kept_and_what_it_costs_is_on_the_span() {
+    let receiver = Receiver::start();
+    let environment = [("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"), ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "5")];
+    let sink = sink(&receiver.url(), &environment);
+    tell(&sink, &journals::plain_answer(Timestamp::UNIX_EPOCH));
+    sink.shutdown().expect("delivered");
+
+    let sent: serde_json::Value = serde_json::from_slice(&receiver.requests()[0].body).unwrap();
+    for span in sent["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap() {
+        assert_eq!(span["attributes"].as_array().unwrap().len(), 5);
+        assert!(span["droppedAttributesCount"].as_u64().unwrap() > 0, "{span}");
+    }
+}
+
+#[test]
+fn a_certificate_that_is_none_is_refused_at_the_start_by_the_variable_that_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let rubbish = folder.path().join("rubbish.pem");
+    std::fs::write(&rubbish, "rubbish").unwrap();
+    let missing = folder.path().join("missing.pem");
+    for protocol in PROTOCOLS {
+        for file in [&rubbish, &missing] {
+            let variable = "OTEL_EXPORTER_OTLP_CERTIFICATE";
+            let environment = [("OTEL_EXPORTER_OTLP_PROTOCOL", protocol), (variable, file.to_str().unwrap())];
+            let error = try_sink("https://localhost:4318", &environment).map(drop).expect_err("refused").to_string();
+            assert!(error.contains(variable), "{protocol}: {error}");
+        }
+        let sound = try_sink("https://localhost:4318", &[("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)]);
+        assert!(sound.is_ok(), "{protocol}: {:?}", sound.map(drop).expect_err("refused"));
+    }
 }

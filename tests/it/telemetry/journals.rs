@@ -70,6 +70,15 @@ pub(crate) fn plain_answer(start: Timestamp) -> Journal {
     journal
 }
 
+/// One question, one answer of a given length.
+pub(crate) fn long_answer(start: Timestamp, text: &str) -> Journal {
+    let mut journal = Journal::start("long", 9, start, |_| {});
+    journal.lists_no_tools();
+    journal.model_says(text);
+    journal.completes(text);
+    journal
+}
+
 /// Two MCP calls in flight together; the first to end fails.
 pub(crate) fn parallel_calls(start: Timestamp) -> Journal {
     let mut journal = Journal::start("parallel", 2, start, |_| {});

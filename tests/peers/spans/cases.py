@@ -176,6 +176,27 @@ CASES = {
         flags=["--resumed-ids", "call_points", "--off", "O1,O2,O3,O4"],
         outcomes=["interrupted", "completed"],
     ),
+    "over http/json": dict(
+        protocol="http/json",
+        turns=[{"calls": [ORDERS, NO_INVOICE]}, {"say": "There is no such order."}],
+        steps=[(0, "run", "Where is order A-9999?")],
+        expect=dict(traces=1, agents=1, llm=2, tool=2, errors=1, spans=5, parallel=2),
+        outcomes=["completed"],
+    ),
+    "over gRPC": dict(
+        protocol="grpc",
+        turns=[{"calls": [ORDERS, NO_INVOICE]}, {"say": "There is no such order."}],
+        steps=[(0, "run", "Where is order A-9999?")],
+        expect=dict(traces=1, agents=1, llm=2, tool=2, errors=1, spans=5, parallel=2),
+        outcomes=["completed"],
+    ),
+    "a collector that is down at first": dict(
+        turns=[{"calls": [ORDERS]}, {"say": "Two."}],
+        steps=[(0, "run", "How many?")],
+        expect=dict(traces=1, agents=1, llm=2, tool=1, errors=0, spans=4),
+        flags=["--fail-first", "6"],
+        outcomes=["completed"],
+    ),
     "the demonstration": dict(
         demo=True,
         steps=[(0, "demo")],

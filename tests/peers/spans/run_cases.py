@@ -46,6 +46,8 @@ def run(binary, case, folder):
             file.write("".join(step(binary, case, log, *one) for one in case["steps"]))
         command = [sys.executable, os.path.join(HERE, "check_spans.py"), "--profile", "toolgate", "--dump", dump]
         command += [word for pair in case["expect"].items() for word in ("--expect", "%s=%d" % pair)]
+        if "protocol" in case:
+            command += ["--protocol", case["protocol"]]
         command += case.get("flags", [])
         if not case.get("demo"):
             command += ["--oracle", log, "--require-traceparent"]

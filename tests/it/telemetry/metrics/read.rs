@@ -1,12 +1,18 @@
 //! How others read metrics: Prometheus, over HTTP and as text; a receiver of OTLP.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
+use axum::Router;
+use axum::body::Bytes;
+use axum::routing::post;
 use jiff::Timestamp;
 use toolgate::core::id::ModelName;
 use toolgate::ports::{EventSink, ModelIdentity, Update};
 use toolgate::stores::MemoryStore;
+use toolgate::telemetry::Destination;
+use toolgate::telemetry::export::{ExportRuntime, Signal};
 use toolgate::telemetry::metrics::{
     Listen, McpOperation, Metrics, MetricsBuilder, MetricsEndpoint, MetricsPlan, MetricsSettings, PROMETHEUS_TEXT,
 };
@@ -95,7 +101,7 @@ fn what_prometheus_reads_is_well_formed_and_adds_up() {
     metrics.mcp(&McpOperation {
         server: "files",
         method: None,
-        took: std::time::Duration::from_secs(3),
+        took: Duration::from_secs(3),
         error: Some("disconnected"),
     });
 
@@ -179,4 +185,73 @@ fn a_model_that_is_not_configured_is_told_by_its_configured_name() {
         sink.observe(&journal.run, &Update::Recorded(recorded));
     }
     assert!(metrics.prometheus().contains(r#"gen_ai_provider_name="_other",gen_ai_request_model="main""#));
+}
+
+fn sent_to(endpoint: &str) -> Metrics {
+    let destination = Destination { endpoint: Some(endpoint.to_owned()), ..Destination::default() };
+    let transport = destination.resolve(Signal::Metrics, &|_| None).unwrap();
+    let plan = plan(&[("OTEL_METRICS_EXPORTER", "otlp")]);
+    let exporter = transport.metric_exporter(&ExportRuntime::start().unwrap(), plan.timeout).unwrap();
+    let hurry = exporter.hurry();
+    MetricsBuilder::new(&plan).unwrap().push(exporter, hurry).start()
+}
+
+async fn shut_down(metrics: Metrics) -> Result<(), String> {
+    tokio::task::spawn_blocking(move || metrics.shutdown().map_err(|error| error.to_string())).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_receiver_gets_the_last_values_when_the_process_ends() {
+    let received: Arc<Mutex<Vec<u8>>> = Arc::default();
+    let taken = received.clone();
+    let take = move |body: Bytes| async move { taken.lock().unwrap().extend_from_slice(&body) };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, Router::new().route("/v1/metrics", post(take))).await });
+    let metrics = sent_to(&endpoint);
+    tell_all(&metrics);
+
+    shut_down(metrics).await.expect("delivered");
+
+    let bytes = received.lock().unwrap().clone();
+    let times = |text: &str| bytes.windows(text.len()).filter(|window| *window == text.as_bytes()).count();
+    for name in ["gen_ai.client.token.usage", "mcp.client.operation.duration", "toolgate.run.turns", "service.name"] {
+        assert_eq!(times(name), 1, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_receiver_that_is_not_there_delays_neither_runs_nor_the_end_and_is_told_of() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", closed.local_addr().unwrap());
+    drop(closed);
+    let metrics = sent_to(&endpoint);
+    let began = Instant::now();
+    tell_all(&metrics);
+    assert!(began.elapsed() < Duration::from_secs(1), "telling took {:?}", began.elapsed());
+
+    let error = shut_down(metrics).await.expect_err("nobody received them");
+
+    assert!(began.elapsed() < Duration::from_secs(6), "the end took {:?}", began.elapsed());
+    assert!(error.contains("the last metrics may be lost"), "{error}");
+}
+
+/// What a fact costs whoever is told of it. Run by hand, for a machine under load says little:
+/// `cargo test --release --test it telling_a_fact -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn telling_a_fact_costs_microseconds() {
+    let metrics = readable();
+    let sink = metrics.sink(Arc::new(journals::identity));
+    let journals = journals::all(Timestamp::UNIX_EPOCH);
+    let (mut facts, began) = (0u32, Instant::now());
+    for _ in 0..2000 {
+        for journal in &journals {
+            for recorded in &journal.events {
+                sink.observe(&journal.run, &Update::Recorded(recorded.clone()));
+                facts += 1;
+            }
+        }
+    }
+    println!("{facts} facts, {:?} each", began.elapsed() / facts);
 }

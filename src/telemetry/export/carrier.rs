@@ -1,0 +1,160 @@
+//! Who carries spans from the gate to a receiver, on the export's own thread.
+//!
+//! While the process lives, a batch is tried for as long as an export may take. Once it is to end, whatever waits is
+//! sent for as long as the receiver takes anything; a receiver that takes nothing is given up after a few seconds.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use opentelemetry_sdk::trace::{SpanData, SpanExporter};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::ExportError;
+use super::batching::Batching;
+use super::gate::{Batch, Delivery, Gate, Tally};
+use super::runtime::ExportRuntime;
+
+/// How long a receiver that takes nothing is waited for at the end: one that is being restarted comes back in that
+/// time.
+const PATIENCE: Duration = Duration::from_secs(7);
+
+/// How long the last spans may take to leave.
+const SHUTDOWN: Duration = Duration::from_secs(30);
+
+/// The way of spans to one receiver.
+pub(super) struct Carrier {
+    gate: Arc<Gate>,
+    address: String,
+    reason: Arc<Mutex<Option<String>>>,
+    ended: Mutex<Receiver<()>>,
+    _runtime: ExportRuntime,
+}
+
+impl Carrier {
+    /// Starts carrying. `address` is what the receiver is called in complaints.
+    pub(super) fn start<E>(exporter: E, address: String, batching: Batching, runtime: ExportRuntime) -> Self
+    where
+        E: SpanExporter + 'static,
+    {
+        let gate = Arc::new(Gate::new(batching));
+        let reason = Arc::new(Mutex::new(None));
+        let (end, ended) = channel();
+        let round = Round {
+            exporter,
+            gate: gate.clone(),
+            batching,
+            reason: reason.clone(),
+            last_taken: Instant::now(),
+            given_up: false,
+        };
+        runtime.spawn(round.carry(end));
+        Self { gate, address, reason, ended: Mutex::new(ended), _runtime: runtime }
+    }
+
+    /// Hands a span over. Never waits.
+    pub(super) fn offer(&self, span: SpanData) {
+        self.gate.offer(span);
+    }
+
+    pub(super) fn tally(&self) -> Tally {
+        self.gate.tally()
+    }
+
+    /// Sends what is left. Blocks, on whatever thread; says what was lost since the start.
+    pub(super) fn finish(&self) -> Result<(), ExportError> {
+        self.gate.close();
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = ended.recv_timeout(SHUTDOWN + PATIENCE); // it comes to an end by itself well before that
+        let tally = self.gate.tally();
+        let lost = tally.lost() + tally.queued;
+        if lost == 0 {
+            return Ok(());
+        }
+        let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let reason = reason.unwrap_or_else(|| "they came faster than they could be sent".to_owned());
+        Err(ExportError::Lost { spans: lost, address: self.address.clone(), reason })
+    }
+}
+
+struct Round<E> {
+    exporter: E,
+    gate: Arc<Gate>,
+    batching: Batching,
+    reason: Arc<Mutex<Option<String>>>,
+    last_taken: Instant,
+    given_up: bool,
+}
+
+impl<E: SpanExporter> Round<E> {
+    async fn carry(mut self, end: Sender<()>) {
+        loop {
+            self.gate.ready(self.batching.delay).await;
+            let last = self.gate.is_closed();
+            while let Some(batch) = self.gate.take() {
+                self.deliver(batch).await;
+            }
+            if last {
+                break;
+            }
+        }
+        let _ = end.send(());
+    }
+
+    async fn deliver(&mut self, batch: Batch) {
+        let size = batch.size;
+        let delivery = match self.export(batch.spans).await {
+            Ok(()) => {
+                self.last_taken = Instant::now();
+                Delivery::Taken
+            }
+            Err(Undelivered::GivenUp) => Delivery::Failed,
+            Err(Undelivered::Because(reason)) => {
+                tracing::warn!(spans = size.spans, reason, "spans were lost");
+                *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+                Delivery::Failed
+            }
+        };
+        self.gate.settle(size, delivery);
+    }
+
+    async fn export(&mut self, spans: Vec<SpanData>) -> Result<(), Undelivered> {
+        if self.given_up {
+            return Err(Undelivered::GivenUp);
+        }
+        let exported = tokio::select! {
+            exported = timeout(self.batching.timeout, self.exporter.export(spans)) => exported,
+            () = out_of_patience(&self.gate, self.last_taken) => {
+                self.given_up = true;
+                return Err(Undelivered::because("it took nothing for several seconds at the end"));
+            }
+        };
+        match exported {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(Undelivered::because(&error.to_string())),
+            Err(_) => Err(Undelivered::because("an export took longer than OTEL_BSP_EXPORT_TIMEOUT allows")),
+        }
+    }
+}
+
+/// Why a batch was not taken.
+enum Undelivered {
+    /// None is tried any more.
+    GivenUp,
+    Because(String),
+}
+
+impl Undelivered {
+    fn because(reason: &str) -> Self {
+        Self::Because(reason.to_owned())
+    }
+}
+
+/// Comes when a process that is to end has waited long enough for a receiver that took spans last at that time.
+async fn out_of_patience(gate: &Gate, last_taken: Instant) {
+    let closed = gate.closed().await;
+    sleep_until((closed.max(last_taken) + PATIENCE).min(closed + SHUTDOWN)).await;
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+use std::future::pending;
+
+use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
+
+use super::super::gate::tests::{bounds, span};
+use super::*;
+
+/// A receiver as the SDK's exporter shows it.
+#[derive(Clone, Copy, Debug)]
+enum Receives {
+    Everything,
+    Nothing,
+    /// It neither takes nor refuses.
+    Silence,
+}
+
+impl SpanExporter for Receives {
+    async fn export(&self, _batch: Vec<SpanData>) -> OTelSdkResult {
+        match self {
+            Self::Everything => Ok(()),
+            Self::Nothing => Err(OTelSdkError::InternalFailure("status 401".into())),
+            Self::Silence => pending().await,
+        }
+    }
+}
+
+fn round(exporter: Receives, batching: Batching, spans: usize) -> Round<Receives> {
+    let gate = Arc::new(Gate::new(batching));
+    (0..spans).for_each(|_| gate.offer(span(1)));
+    Round { exporter, gate, batching, reason: Arc::default(), last_taken: Instant::now(), given_up: false }
+}
+
+/// Carries until everything is settled, on time that flies; how long that took, what came of it, and why.
+async fn carried(round: Round<Receives>) -> (Duration, Tally, Option<String>) {
+    let (gate, reason, began) = (round.gate.clone(), round.reason.clone(), Instant::now());
+    round.carry(channel().0).await;
+    let reason = reason.lock().unwrap().clone();
+    (began.elapsed(), gate.tally(), reason)
+}
+
+#[tokio::test(start_paused = true)]
+async fn everything_that_waits_is_sent_before_the_end() {
+    let round = round(Receives::Everything, bounds(1_000, 10), 95);
+    round.gate.close();
+    let (took, tally, _) = carried(round).await;
+    assert_eq!((took, tally), (Duration::ZERO, Tally { exported: 95, ..Tally::default() }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_receiver_that_takes_nothing_is_given_up_after_a_few_seconds_with_all_that_waits() {
+    let round = round(Receives::Silence, bounds(1_000, 10), 95);
+    round.gate.close();
+    let (took, tally, reason) = carried(round).await;
+    assert_eq!((took, tally.failed, tally.queued), (PATIENCE, 95, 0));
+    assert!(reason.is_some_and(|reason| reason.contains("took nothing")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_export_under_way_has_no_longer_than_that_once_the_end_has_begun() {
+    let round = round(Receives::Silence, bounds(1_000, 10), 10);
+    let gate = round.gate.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        gate.close();
+    });
+    let (took, tally, _) = carried(round).await;
+    assert_eq!((took, tally.failed), (Duration::from_secs(20) + PATIENCE, 10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_the_process_lives_an_export_has_the_time_that_is_set() {
+    let round = round(Receives::Silence, Batching { timeout: Duration::from_secs(3), ..bounds(1_000, 10) }, 20);
+    let gate = round.gate.clone();
+    tokio::spawn(round.carry(channel().0));
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert_eq!((gate.tally().failed, gate.tally().queued), (10, 10), "the first is given up, the second is tried");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_receiver_refuses_is_counted_and_the_reason_kept() {
+    let round = round(Receives::Nothing, bounds(1_000, 10), 25);
+    round.gate.close();
+    let (_, tally, reason) = carried(round).await;
+    assert_eq!((tally.failed, tally.queued), (25, 0));
+    assert!(reason.is_some_and(|reason| reason.contains("status 401")));
+}
+
+#[test]
+fn the_complaint_says_how_many_where_to_and_why() {
+    let runtime = ExportRuntime::start().unwrap();
+    let carrier = Carrier::start(Receives::Nothing, "http://there:4318/v1/traces".into(), bounds(10, 10), runtime);
+    (0..3).for_each(|_| carrier.offer(span(1)));
+    let complaint = carrier.finish().expect_err("lost").to_string();
+    for said in ["3 spans", "http://there:4318/v1/traces", "status 401", "OTEL_EXPORTER_OTLP_ENDPOINT"] {
+        assert!(complaint.contains(said), "{said}: {complaint}");
+    }
+}

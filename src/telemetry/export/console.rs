@@ -1,0 +1,41 @@
+//! Spans as lines of JSON on standard error, for a look at them without any receiver.
+
+use std::io::{Write as _, stderr};
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::telemetry::spans::{Span, Status, Value};
+
+/// Writes a span. A terminal that is gone is nobody's failure.
+pub(super) fn write(span: &Span) {
+    let _ = writeln!(stderr().lock(), "{}", line(span));
+}
+
+fn line(span: &Span) -> Json {
+    let events = span
+        .events
+        .iter()
+        .map(|event| json!({ "name": event.name, "time": event.at, "attributes": object(&event.attributes) }));
+    let links = span.links.iter().map(|link| json!({ "trace_id": link.trace, "span_id": link.span }));
+    let status = match &span.status {
+        Status::Ok => json!({ "code": "OK" }),
+        Status::Error(message) => json!({ "code": "ERROR", "message": message }),
+    };
+    json!({
+        "name": span.name,
+        "trace_id": span.trace,
+        "span_id": span.id,
+        "parent_span_id": span.parent.map(|parent| parent.id),
+        "kind": span.kind,
+        "start": span.start,
+        "end": span.end,
+        "status": status,
+        "attributes": object(&span.attributes),
+        "events": events.collect::<Vec<_>>(),
+        "links": links.collect::<Vec<_>>(),
+    })
+}
+
+fn object(attributes: &[(String, Value)]) -> Map<String, Json> {
+    attributes.iter().map(|(name, value)| (name.clone(), json!(value))).collect()
+}

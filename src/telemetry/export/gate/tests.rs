@@ -1,0 +1,94 @@
+use std::time::SystemTime;
+
+use opentelemetry::trace::{SpanContext, SpanId, SpanKind, Status};
+use opentelemetry::{InstrumentationScope, KeyValue};
+use opentelemetry_sdk::trace::{SpanEvents, SpanLinks};
+
+use super::*;
+
+/// A span of about so many bytes.
+pub(in super::super) fn span(bytes: usize) -> SpanData {
+    SpanData {
+        span_context: SpanContext::empty_context(),
+        parent_span_id: SpanId::INVALID,
+        parent_span_is_remote: false,
+        span_kind: SpanKind::Internal,
+        name: "span".into(),
+        start_time: SystemTime::UNIX_EPOCH,
+        end_time: SystemTime::UNIX_EPOCH,
+        attributes: vec![KeyValue::new("text", "x".repeat(bytes))],
+        dropped_attributes_count: 0,
+        events: SpanEvents::default(),
+        links: SpanLinks::default(),
+        status: Status::Ok,
+        instrumentation_scope: InstrumentationScope::default(),
+    }
+}
+
+/// Bounds with which hardly anything waits for company.
+pub(in super::super) fn bounds(queue: usize, batch: usize) -> Batching {
+    let timeout = Duration::from_secs(30);
+    Batching {
+        queue,
+        queue_bytes: 64 * 1024 * 1024,
+        batch,
+        batch_bytes: 3 * 1024 * 1024,
+        delay: Duration::from_millis(1),
+        timeout,
+    }
+}
+
+fn gate(bounds: Batching, spans: &[usize]) -> Gate {
+    let gate = Gate::new(bounds);
+    spans.iter().for_each(|bytes| gate.offer(span(*bytes)));
+    gate
+}
+
+fn batches(gate: &Gate) -> Vec<usize> {
+    std::iter::from_fn(|| gate.take()).map(|batch| batch.spans.len()).collect()
+}
+
+#[test]
+fn a_batch_ends_where_it_grows_too_large_and_nothing_is_lost() {
+    const MIB: usize = 1024 * 1024;
+    assert_eq!(batches(&gate(bounds(100, 100), &[MIB, MIB, 9 * MIB, MIB, MIB, MIB, 10])), [2, 1, 2, 2]);
+    assert_eq!(batches(&gate(bounds(100, 2), &[1, 1, 1, 1, 1])), [2, 2, 1]);
+}
+
+#[test]
+fn a_span_that_finds_no_place_is_dropped_and_counted() {
+    let by_number = gate(bounds(3, 3), &[1, 1, 1, 1, 1]);
+    assert_eq!(
+        by_number.tally(),
+        Tally { queued: 3, dropped: 2, queued_bytes: by_number.tally().queued_bytes, ..Tally::default() }
+    );
+
+    let by_bytes = gate(Batching { queue_bytes: 5_000, ..bounds(100, 100) }, &[2_000, 2_000, 2_000, 100]);
+    let tally = by_bytes.tally();
+    assert_eq!((tally.queued, tally.dropped), (3, 1), "the small one still has a place");
+    assert!((4_100..5_000).contains(&tally.queued_bytes), "{tally:?}");
+}
+
+#[test]
+fn what_is_on_its_way_holds_its_place_until_it_has_left_or_failed() {
+    let gate = gate(bounds(2, 1), &[1, 1]);
+    let (first, second) = (gate.take().unwrap(), gate.take().unwrap());
+    gate.offer(span(1));
+    assert_eq!((gate.tally().queued, gate.tally().dropped), (2, 1));
+
+    gate.settle(first.size, Delivery::Taken);
+    gate.settle(second.size, Delivery::Failed);
+    gate.offer(span(1));
+
+    let tally = gate.tally();
+    assert_eq!((tally.queued, tally.exported, tally.dropped, tally.failed), (1, 1, 1, 1));
+    assert_eq!(tally.queued_bytes, size_of(&span(1)) as u64);
+}
+
+#[test]
+fn a_closed_gate_lets_nothing_in() {
+    let gate = gate(bounds(10, 10), &[1]);
+    gate.close();
+    gate.offer(span(1));
+    assert_eq!((gate.tally().queued, gate.tally().dropped), (1, 1));
+}

@@ -1,0 +1,166 @@
+//! The limits of OpenTelemetry on what a span holds, applied before it leaves. Pure.
+//!
+//! Nothing is limited unless somebody sets it: 128 attributes, which the specification proposes, cut off a conversation
+//! after a dozen messages. What is left out is counted on the span. The first attributes survive, and ours come with
+//! the essential ones first.
+
+use super::SettingsError;
+use super::variables::Variables;
+use crate::telemetry::spans::{Span, Value};
+
+/// The limits; `None` for none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// Characters of a text.
+    value: Option<usize>,
+    attributes: Option<usize>,
+    events: Option<usize>,
+    links: Option<usize>,
+    event_attributes: Option<usize>,
+}
+
+/// What the limits cost a span.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct LeftOut {
+    pub(super) attributes: u32,
+    pub(super) events: u32,
+    pub(super) links: u32,
+    /// Of each event that is left.
+    pub(super) event_attributes: Vec<u32>,
+}
+
+impl Limits {
+    /// Reads the variables.
+    pub(super) fn resolve(variables: Variables<'_>) -> Result<Self, SettingsError> {
+        let number = |name| variables.number(name, 0);
+        let value = number("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT")?;
+        let count = number("OTEL_ATTRIBUTE_COUNT_LIMIT")?;
+        number("OTEL_LINK_ATTRIBUTE_COUNT_LIMIT")?; // our links have no attributes; a mistake is told all the same
+        Ok(Self {
+            value: number("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT")?.or(value),
+            attributes: number("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT")?.or(count),
+            events: number("OTEL_SPAN_EVENT_COUNT_LIMIT")?,
+            links: number("OTEL_SPAN_LINK_COUNT_LIMIT")?,
+            event_attributes: number("OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT")?.or(count),
+        })
+    }
+
+    /// Cuts a span down to the limits.
+    pub(super) fn apply(&self, span: &mut Span) -> LeftOut {
+        let left_out = LeftOut {
+            attributes: keep(&mut span.attributes, self.attributes),
+            events: keep(&mut span.events, self.events),
+            links: keep(&mut span.links, self.links),
+            event_attributes: span
+                .events
+                .iter_mut()
+                .map(|event| keep(&mut event.attributes, self.event_attributes))
+                .collect(),
+        };
+        if let Some(chars) = self.value {
+            let of_events = span.events.iter_mut().flat_map(|event| &mut event.attributes);
+            span.attributes.iter_mut().chain(of_events).for_each(|(_, value)| shorten(value, chars));
+        }
+        left_out
+    }
+}
+
+/// Leaves the first ones and says how many that cost.
+fn keep<T>(all: &mut Vec<T>, most: Option<usize>) -> u32 {
+    let before = all.len();
+    all.truncate(most.unwrap_or(before));
+    u32::try_from(before - all.len()).unwrap_or(u32::MAX)
+}
+
+fn shorten(value: &mut Value, chars: usize) {
+    let cut = |text: &mut String| {
+        if let Some((end, _)) = text.char_indices().nth(chars) {
+            text.truncate(end);
+        }
+    };
+    match value {
+        Value::Text(text) => cut(text),
+        Value::Texts(texts) => texts.iter_mut().for_each(cut),
+        Value::Int(_) | Value::Float(_) | Value::Bool(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::trace::{SpanId, TraceId};
+    use crate::telemetry::spans::{Kind, Link, SpanEvent, Status};
+    use jiff::Timestamp;
+
+    fn limits(set: &[(&str, &str)]) -> Result<Limits, SettingsError> {
+        let env = |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        Limits::resolve(Variables(&env))
+    }
+
+    fn attributes(count: usize) -> Vec<(String, Value)> {
+        (0..count).map(|n| (format!("name {n}"), Value::Text("äöüß€".to_owned()))).collect()
+    }
+
+    fn span() -> Span {
+        let event = || SpanEvent { name: "event", at: Timestamp::UNIX_EPOCH, attributes: attributes(3) };
+        let link = Link { trace: TraceId([1; 16]), span: SpanId([1; 8]) };
+        Span {
+            trace: TraceId([1; 16]),
+            id: SpanId([1; 8]),
+            parent: None,
+            state: None,
+            links: vec![link; 3],
+            name: "span".into(),
+            kind: Kind::Internal,
+            start: Timestamp::UNIX_EPOCH,
+            end: Timestamp::UNIX_EPOCH,
+            status: Status::Ok,
+            attributes: attributes(200),
+            events: vec![event(), event(), event()],
+        }
+    }
+
+    #[test]
+    fn nothing_is_cut_unless_somebody_sets_a_limit() {
+        let mut cut = span();
+        let left_out = limits(&[]).expect("sound").apply(&mut cut);
+        assert_eq!((left_out.attributes, left_out.event_attributes), (0, vec![0, 0, 0]));
+        assert_eq!(cut, span());
+    }
+
+    #[test]
+    fn each_limit_keeps_the_first_and_counts_the_rest() {
+        let usual = LeftOut { event_attributes: vec![0; 3], ..LeftOut::default() };
+        for (name, expected) in [
+            ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", LeftOut { attributes: 198, ..usual.clone() }),
+            ("OTEL_ATTRIBUTE_COUNT_LIMIT", LeftOut { attributes: 198, event_attributes: vec![1; 3], ..usual.clone() }),
+            ("OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", LeftOut { event_attributes: vec![1; 3], ..usual.clone() }),
+            ("OTEL_SPAN_EVENT_COUNT_LIMIT", LeftOut { events: 1, event_attributes: vec![0; 2], ..usual.clone() }),
+            ("OTEL_SPAN_LINK_COUNT_LIMIT", LeftOut { links: 1, ..usual.clone() }),
+        ] {
+            let mut cut = span();
+            assert_eq!(limits(&[(name, "2")]).expect("sound").apply(&mut cut), expected, "{name}");
+            assert_eq!(cut.attributes, span().attributes[..cut.attributes.len()], "{name}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_cut_by_characters_everywhere() {
+        for name in ["OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT"] {
+            let mut cut = span();
+            cut.attributes.push(("several".into(), Value::Texts(vec!["äöüß€".into(), "ä".into()])));
+            limits(&[(name, "2")]).expect("sound").apply(&mut cut);
+            assert_eq!(cut.text("name 0"), Some("äö"));
+            assert_eq!(cut.attribute("several"), Some(&Value::Texts(vec!["äö".into(), "ä".into()])));
+            assert_eq!(cut.events[2].attributes[0].1, Value::Text("äö".into()));
+        }
+    }
+
+    #[test]
+    fn a_limit_of_spans_wins_over_the_general_one_and_a_malformed_one_is_refused_by_name() {
+        let both = [("OTEL_ATTRIBUTE_COUNT_LIMIT", "1"), ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "2")];
+        assert_eq!(limits(&both).expect("sound").attributes, Some(2));
+        let refused = limits(&[("OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", "-1")]).expect_err("refused").to_string();
+        assert!(refused.contains("OTEL_LINK_ATTRIBUTE_COUNT_LIMIT is `-1`"), "{refused}");
+    }
+}

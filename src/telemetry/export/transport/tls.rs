@@ -1,0 +1,58 @@
+//! Certificates for the way to a receiver, read from the files that the environment names.
+
+use opentelemetry_otlp::tonic_types::transport::{Certificate, ClientTlsConfig, Identity};
+use reqwest::ClientBuilder;
+
+use super::super::ExportError;
+use super::{Named, TlsFiles};
+
+impl TlsFiles {
+    /// For HTTP.
+    pub(super) fn for_http(&self, mut client: ClientBuilder) -> Result<ClientBuilder, ExportError> {
+        if let Some(file) = &self.authority {
+            let trusted = reqwest::Certificate::from_pem_bundle(&file.authority()?);
+            client = client.tls_certs_only(trusted.unwrap_or_default());
+        }
+        if let Some((certificate, key)) = &self.client {
+            client = client.identity(identity(certificate, key)?);
+        }
+        Ok(client)
+    }
+
+    /// For gRPC.
+    pub(super) fn for_grpc(&self) -> Result<ClientTlsConfig, ExportError> {
+        let mut tls = match &self.authority {
+            Some(file) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(file.authority()?)),
+            None => ClientTlsConfig::new().with_enabled_roots(),
+        };
+        if let Some((certificate, key)) = &self.client {
+            identity(certificate, key)?;
+            tls = tls.identity(Identity::from_pem(certificate.read()?, key.read()?));
+        }
+        Ok(tls)
+    }
+}
+
+fn identity(certificate: &Named, key: &Named) -> Result<reqwest::Identity, ExportError> {
+    let both = [key.read()?, certificate.read()?].join(&b'\n');
+    reqwest::Identity::from_pem(&both).map_err(|_| key.unusable("makes no identity with the certificate"))
+}
+
+impl Named {
+    /// PEM with at least one certificate: gRPC would take anything, and then trust nobody.
+    fn authority(&self) -> Result<Vec<u8>, ExportError> {
+        let pem = self.read()?;
+        match reqwest::Certificate::from_pem_bundle(&pem) {
+            Ok(trusted) if !trusted.is_empty() => Ok(pem),
+            Ok(_) | Err(_) => Err(self.unusable("holds no certificate")),
+        }
+    }
+
+    fn read(&self) -> Result<Vec<u8>, ExportError> {
+        std::fs::read(&self.path).map_err(|error| self.unusable(&format!("cannot be read: {error}")))
+    }
+
+    fn unusable(&self, why: &str) -> ExportError {
+        ExportError::Certificate { variable: self.variable.clone(), path: self.path.clone(), why: why.to_owned() }
+    }
+}

@@ -1,0 +1,55 @@
+//! The environment, read by type. A variable that is set to what cannot be meant is refused by its name: whoever set it
+//! wants something, and silence would give them something else.
+
+use super::SettingsError;
+
+/// Looks variables up. An empty one counts as not set, as OpenTelemetry wants it.
+#[derive(Clone, Copy)]
+pub(in crate::telemetry) struct Variables<'a>(pub(in crate::telemetry) &'a dyn Fn(&str) -> Option<String>);
+
+impl Variables<'_> {
+    /// The value, trimmed.
+    pub(in crate::telemetry) fn text(self, name: &str) -> Option<String> {
+        (self.0)(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+    }
+
+    /// `true` or `false`, in any case.
+    pub(in crate::telemetry) fn switch(self, name: &str) -> Result<Option<bool>, SettingsError> {
+        let Some(value) = self.text(name) else { return Ok(None) };
+        match value.to_ascii_lowercase().as_str() {
+            "true" => Ok(Some(true)),
+            "false" => Ok(Some(false)),
+            _ => Err(SettingsError::Switch { name: name.to_owned(), value }),
+        }
+    }
+
+    /// Whether all of OpenTelemetry is turned off.
+    pub(in crate::telemetry) fn sdk_disabled(self) -> Result<bool, SettingsError> {
+        Ok(self.switch("OTEL_SDK_DISABLED")?.unwrap_or_default())
+    }
+
+    /// A whole number of something, at least `least`.
+    pub(in crate::telemetry) fn number(self, name: &str, least: usize) -> Result<Option<usize>, SettingsError> {
+        let Some(value) = self.text(name) else { return Ok(None) };
+        match value.parse().ok().filter(|number| *number >= least) {
+            Some(number) => Ok(Some(number)),
+            None => Err(SettingsError::Number { name: name.to_owned(), value, least }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_whole_and_large_enough_or_refused_by_its_name() {
+        let env = |name: &str| Some(name.to_owned());
+        let read = |value: &str, least| Variables(&env).number(value, least);
+        assert_eq!(read("7", 7).ok(), Some(Some(7)));
+        for value in ["6", "-1", "1.5", "many"] {
+            let refused = read(value, 7).expect_err(value).to_string();
+            assert!(refused.contains(&format!("{value} is `{value}`: give a whole number, at least 7")), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! A receiver of OTLP on a thread of its own: HTTP and gRPC at one address, in good and in bad days.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::post;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
+
+/// A receiver that runs until it is dropped.
+pub(crate) struct Receiver {
+    pub(crate) address: SocketAddr,
+    days: Days,
+    runtime: Option<Runtime>,
+}
+
+/// How it is, and what it took.
+#[derive(Clone)]
+struct Days {
+    up_from: Instant,
+    open: watch::Sender<bool>,
+    taken: Arc<Mutex<Vec<Request>>>,
+}
+
+/// What somebody sent and was thanked for.
+#[derive(Clone)]
+pub(crate) struct Request {
+    pub(crate) content_type: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Receiver {
+    /// One that takes everything.
+    pub(crate) fn start() -> Self {
+        Self::listen(SocketAddr::from(([127, 0, 0, 1], 0)), Duration::ZERO, true)
+    }
+
+    /// One that says it is unavailable for so long, at first.
+    pub(crate) fn down_for(time: Duration) -> Self {
+        Self::listen(SocketAddr::from(([127, 0, 0, 1], 0)), time, true)
+    }
+
+    /// One that answers nobody before it is opened.
+    pub(crate) fn shut() -> Self {
+        Self::listen(SocketAddr::from(([127, 0, 0, 1], 0)), Duration::ZERO, false)
+    }
+
+    /// One at an address where there was none so far.
+    pub(crate) fn at(address: SocketAddr) -> Self {
+        Self::listen(address, Duration::ZERO, true)
+    }
+
+    fn listen(address: SocketAddr, down: Duration, open: bool) -> Self {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let days = Days { up_from: Instant::now() + down, open: watch::Sender::new(open), taken: Arc::default() };
+        let routes = Router::new()
+            .route("/v1/traces", post(over_http))
+            .route("/opentelemetry.proto.collector.trace.v1.TraceService/Export", post(over_grpc))
+            .layer(axum::extract::DefaultBodyLimit::max(4 * 1024 * 1024))
+            .with_state(days.clone());
+        let listener = std::net::TcpListener::bind(address).unwrap();
+        let address = listener.local_addr().unwrap();
+        listener.set_nonblocking(true).unwrap();
+        runtime.spawn(async move { axum::serve(tokio::net::TcpListener::from_std(listener).unwrap(), routes).await });
+        Self { address, days, runtime: Some(runtime) }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Answers from now on.
+    pub(crate) fn open(&self) {
+        self.days.open.send_replace(true);
+    }
+
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        self.days.taken.lock().unwrap().clone()
+    }
+
+    /// How often a text occurs in what was taken.
+    pub(crate) fn occurrences(&self, text: &str) -> usize {
+        self.requests().iter().map(|request| occurrences(&request.body, text.as_bytes())).sum()
+    }
+
+    /// Each span says its kind once.
+    pub(crate) fn spans(&self) -> usize {
+        self.occurrences("openinference.span.kind")
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.runtime.take().unwrap().shutdown_background();
+    }
+}
+
+impl Days {
+    /// Takes a request, once it answers at all; whether it was up.
+    async fn take(&self, headers: HeaderMap, body: Bytes) -> bool {
+        self.open.subscribe().wait_for(|open| *open).await.unwrap();
+        let up = Instant::now() >= self.up_from;
+        if up {
+            let content_type = headers["content-type"].to_str().unwrap().to_owned();
+            self.taken.lock().unwrap().push(Request { content_type, headers, body });
+        }
+        up
+    }
+}
+
+async fn over_http(State(days): State<Days>, headers: HeaderMap, body: Bytes) -> Response {
+    let content_type = headers["content-type"].clone();
+    match days.take(headers, body).await {
+        true => ([("content-type", content_type)], Bytes::new()).into_response(),
+        false => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+    }
+}
+
+/// An empty message is thanks enough; the status may come before it.
+async fn over_grpc(State(days): State<Days>, headers: HeaderMap, body: Bytes) -> Response {
+    let (status, message) = match days.take(headers, body).await {
+        true => ("0", Bytes::from_static(&[0; 5])),
+        false => ("14", Bytes::new()),
+    };
+    ([("content-type", "application/grpc"), ("grpc-status", status)], message).into_response()
+}
+
+fn occurrences(bytes: &[u8], text: &[u8]) -> usize {
+    bytes.windows(text.len()).filter(|window| window[0] == text[0] && *window == text).count()
+}
