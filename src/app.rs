@@ -127,9 +127,13 @@ impl App {
     pub async fn open(settings: Settings, sinks: Vec<Arc<dyn EventSink>>) -> Result<Self, AppError> {
         let models = models::open(&settings)?;
         let store = Store::open(&settings.store).await?;
-        let telemetry = Telemetry::open(&settings, &models)?;
+        let telemetry = Telemetry::open(&settings, &models, &store.runs())?;
         let reached = |id: &ServerId, server| (id.clone(), reached(id, server, &settings.credentials));
-        let servers = Arc::new(Servers::new(settings.servers.iter().map(|(id, server)| reached(id, server))));
+        let servers = Servers::new(settings.servers.iter().map(|(id, server)| reached(id, server)));
+        let servers = Arc::new(match telemetry.mcp_watcher() {
+            Some(watcher) => servers.watched_by(&watcher),
+            None => servers,
+        });
         let validator = Arc::new(SchemaValidator::default());
         let approvals = CachedApprovals::new(store.approvals(), GRANT_TTL, NO_GRANT_TTL);
         let mut builder = AgentRunner::builder()
@@ -160,6 +164,11 @@ impl App {
     /// How the MCP servers are.
     pub fn server_status(&self) -> Vec<mcp::ServerStatus> {
         self.servers.status()
+    }
+
+    /// The metrics of this process as Prometheus reads them; `None` where nobody wanted them to be read.
+    pub fn prometheus(&self) -> Option<String> {
+        self.telemetry.prometheus()
     }
 
     /// The agents whose limit on the cost cannot act.

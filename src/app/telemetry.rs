@@ -1,10 +1,14 @@
 //! What is told of runs to the outside, as the settings and the environment ask for it.
 
+mod measured;
+
 use std::sync::Arc;
 
+use self::measured::Measured;
 use super::{AppError, Models, identities, secrets};
 use crate::config::{self, Settings};
-use crate::ports::EventSink;
+use crate::mcp;
+use crate::ports::{EventSink, RunStore};
 use crate::runner::Sampler;
 use crate::telemetry::spans::{Redaction, USUAL_KEYS};
 use crate::telemetry::{Aside, Destination, ExportSettings, Protocol, Sampler as TraceSampler, SpanContent, SpanSink};
@@ -12,6 +16,7 @@ use crate::telemetry::{Aside, Destination, ExportSettings, Protocol, Sampler as 
 /// Everything that leaves the process about its runs.
 pub(super) struct Telemetry {
     spans: Option<Spans>,
+    metrics: Option<Measured>,
     sampler: Sampler,
 }
 
@@ -22,14 +27,18 @@ struct Spans {
 }
 
 impl Telemetry {
-    /// Opens what is asked for.
-    pub(super) fn open(settings: &Settings, models: &Models) -> Result<Self, AppError> {
+    /// Opens what is asked for. To be called within an async runtime.
+    pub(super) fn open(settings: &Settings, models: &Models, store: &Arc<dyn RunStore>) -> Result<Self, AppError> {
         let env = |name: &str| std::env::var(name).ok();
         let sampler = TraceSampler::from_env(env).map_err(|error| unusable(&error))?;
         let sampler: Sampler = Arc::new(move |trace, parent| sampler.sampled(trace, parent));
         let export = export_settings(settings)?.resolve(env).map_err(|error| unusable(&error))?;
         let spans = export.map(|export| Spans::start(&export, models)).transpose()?;
-        Ok(Self { spans, sampler })
+        let metrics = Measured::start(settings, models, store)?;
+        if let (Some(metrics), Some(spans)) = (&metrics, &spans) {
+            metrics.look_after(spans);
+        }
+        Ok(Self { spans, metrics, sampler })
     }
 
     /// Whether the spans of a new trace are recorded.
@@ -39,16 +48,34 @@ impl Telemetry {
 
     /// What is to watch the runs.
     pub(super) fn sinks(&self) -> Vec<Arc<dyn EventSink>> {
-        self.spans.iter().map(|spans| spans.aside.clone() as Arc<dyn EventSink>).collect()
+        let spans = self.spans.iter().map(|spans| spans.aside.clone() as Arc<dyn EventSink>);
+        spans.chain(self.metrics.iter().map(Measured::sink)).collect()
+    }
+
+    /// What is to watch the MCP servers.
+    pub(super) fn mcp_watcher(&self) -> Option<mcp::Watcher> {
+        self.metrics.as_ref().map(Measured::mcp_watcher)
+    }
+
+    /// What Prometheus reads.
+    pub(super) fn prometheus(&self) -> Option<String> {
+        self.metrics.as_ref().and_then(Measured::prometheus)
     }
 
     /// Sends what is left. What could not be done is told in sentences.
     pub(super) async fn close(self) -> Vec<String> {
-        let Some(spans) = self.spans else { return Vec::new() };
-        match tokio::task::spawn_blocking(move || spans.finish()).await {
-            Ok(complaints) => complaints,
-            Err(error) => vec![format!("the last spans may be lost: {error}")],
+        let mut complaints = match self.spans {
+            None => Vec::new(),
+            Some(spans) => match tokio::task::spawn_blocking(move || spans.finish()).await {
+                Ok(complaints) => complaints,
+                Err(error) => vec![format!("the last spans may be lost: {error}")],
+            },
+        };
+        // Last, for they tell how the spans fared.
+        if let Some(metrics) = self.metrics {
+            complaints.extend(metrics.finish().await);
         }
+        complaints
     }
 }
 

@@ -39,6 +39,7 @@ mod supervisor;
 mod tally;
 mod task;
 mod task_only;
+mod watch;
 
 pub use http::egress::Egress;
 pub use in_process::InProcess;
@@ -48,3 +49,4 @@ pub use servers::Servers;
 pub use settings::{EraChoice, HttpSettings, ServerSettings, Start, StdioSettings, Transport};
 pub use status::{LastError, ServerState, ServerStatus, StdoutNoise};
 pub use tally::{CallStats, Latency};
+pub use watch::{Exchange, ExchangeKind, Watcher};

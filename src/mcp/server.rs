@@ -14,6 +14,7 @@ use super::settings::{ServerSettings, Start};
 use super::status::ServerStatus;
 use super::supervisor::Supervisor;
 use super::tally::{Flight, Tally, Waiting};
+use super::watch::Watcher;
 use super::{call, task};
 use crate::core::id::ServerId;
 use crate::core::tool::{CallReply, FailureKind, Outcome, ServerTools, TaskHandle};
@@ -49,6 +50,11 @@ impl Server {
             Start::Eager => self.supervisor.start(),
             Start::Lazy => {}
         }
+    }
+
+    /// Tells `watcher` what comes to its end with it.
+    pub(super) fn watched_by(&self, watcher: Watcher) {
+        self.supervisor.watched_by(watcher);
     }
 
     /// Its tools, or why there are none, within the start budget.

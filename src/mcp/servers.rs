@@ -8,6 +8,7 @@ use futures::future::join_all;
 use super::server::Server;
 use super::settings::ServerSettings;
 use super::status::ServerStatus;
+use super::watch::Watcher;
 use crate::core::id::{RunId, ServerId};
 use crate::core::tool::{CallReply, FailureKind, LeftOut, Outcome, ServerTools};
 use crate::core::trace::SpanContext;
@@ -29,6 +30,12 @@ impl Servers {
     /// is started when it is needed.
     pub fn start(&self) {
         self.servers.values().for_each(Server::start);
+    }
+
+    /// Tells `watcher` from now on what comes to its end with any server.
+    pub fn watched_by(self, watcher: &Watcher) -> Self {
+        self.servers.values().for_each(|server| server.watched_by(watcher.clone()));
+        self
     }
 
     /// How every server stands, in the order of their ids.

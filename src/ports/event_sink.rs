@@ -53,6 +53,12 @@ pub trait EventSink: Send + Sync {
     /// Something happened in that run. Facts come in journal order, each once.
     fn observe(&self, run: &RunId, update: &Update);
 
+    /// Somebody wrote to a run that rests, and that nobody drives: `facts` follow `history`. They are observed as well, by
+    /// watchers that need no past; those of a run that is driven, here or elsewhere, are its driver's to tell.
+    fn wrote_at_rest(&self, run: &RunId, history: &[Recorded], facts: &[Recorded]) {
+        let _ = (run, history, facts);
+    }
+
     /// The driver is done with the run for now: it is pending or over, or could not be driven on.
     fn laid_down(&self, run: &RunId, at: Timestamp) {
         let _ = (run, at);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::oneshot;
+use tracing::Instrument as _;
 
 use super::driving::{Driven, Rest, Seat};
 use super::given::{Given, gives, require_servers};
@@ -266,7 +267,10 @@ impl AgentRunner {
     ) -> Execution {
         let (run, rest) = (journal.id().clone(), seat.driven.rest.clone());
         let runner = self.clone();
-        self.inner.tasks.spawn(async move {
+        let trace_id = journal.run().execution().1.id;
+        // For whatever is logged on the way by those who do not know the run. It is there at every level of the log.
+        let record = tracing::error_span!("run", %run, %trace_id);
+        let execution = async move {
             let ports = &runner.ports_of(journal.id());
             let mut driver = Driver::new(ports, &agent, &seat.driven.hint);
             let drive = async {
@@ -289,7 +293,8 @@ impl AgentRunner {
                 Ok(Err(error @ (DriveError::Store(_) | DriveError::Corrupt { .. }))) => Err(error.into()),
                 Err(_panic) => Err(RunnerError::Lost(run)),
             });
-        });
+        };
+        self.inner.tasks.spawn(execution.instrument(record));
         Execution { run, updates, rest }
     }
 }

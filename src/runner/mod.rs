@@ -213,7 +213,10 @@ impl AgentRunner {
         let run = journal.id().clone();
         // A driver that is at work tells the watchers, in order; one that is about to rest looks no more.
         let driven = self.inner.driving.driven(&run);
-        let is_at_work = driven.is_some() && journal.run().status() == Status::Running;
+        let status = journal.run().status();
+        let is_at_work = driven.is_some() && status == Status::Running;
+        let rests = driven.is_none() && status == Status::Pending;
+        let written_before = journal.committed();
         if is_at_work {
             journal.mute();
         }
@@ -224,12 +227,24 @@ impl AgentRunner {
         if let Some(driven) = driven {
             driven.hint.wake();
         }
+        if rests {
+            self.tell_of_rest(&run, written_before, journal.committed()).await;
+        }
         if !is_at_work && journal.run().ending().is_some() {
             self.stop_tasks(&run, &self.servers_of(&run), journal.orphans().to_vec());
             self.forget_if_over(journal);
             self.inner.hub.laid_down(&run, self.inner.ports.clock.now());
         }
         Ok(Progress::Committed)
+    }
+
+    /// Tells the watchers what was written to a run that rests, with what went before. Without it they miss something, and
+    /// nothing else is lost.
+    async fn tell_of_rest(&self, run: &RunId, from: u64, to: u64) {
+        let Ok(journal) = self.inner.ports.store.runs.load(run, 0).await else { return };
+        let (history, facts): (Vec<_>, Vec<_>) =
+            journal.into_iter().filter(|recorded| recorded.seq < to).partition(|recorded| recorded.seq < from);
+        self.inner.ports.sinks.iter().for_each(|sink| sink.wrote_at_rest(run, &history, &facts));
     }
 
     async fn open(&self, run: &RunId) -> Result<(Journal, Vec<Recorded>), RunnerError> {

@@ -125,7 +125,8 @@ impl AgentRunner {
                 let wish =
                     McpTask { run: &id, call: &call, server, tool, task: &task, trace: &trace, wish: TaskWish::Stop };
                 if let Err(reason) = servers.task(wish).await {
-                    tracing::info!(run = %id, %call, %reason, "a task of a run that is over could not be stopped");
+                    let (trace_id, span_id) = (trace.trace, trace.span);
+                    tracing::info!(run = %id, %trace_id, %span_id, %call, %reason, "a task of a run that is over could not be stopped");
                 }
             });
         }

@@ -7,6 +7,7 @@ mod aside;
 pub mod export;
 pub mod lifecycle;
 pub mod logging;
+pub mod metrics;
 mod per_run;
 pub mod spans;
 

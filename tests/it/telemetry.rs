@@ -4,5 +4,6 @@ mod export;
 mod journals;
 mod lifecycle;
 mod logging;
+mod metrics;
 mod receiver;
 mod spans;

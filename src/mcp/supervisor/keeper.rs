@@ -12,6 +12,7 @@ use super::link::{Dial, Link, NotOpened};
 use super::pace::Pace;
 use super::standing::State;
 use super::{IN_USE, Supervisor, lock};
+use crate::mcp::watch::ExchangeKind;
 
 impl<D: Dial> Supervisor<D> {
     /// Keeps the server until it is closed.
@@ -56,6 +57,7 @@ impl<D: Dial> Supervisor<D> {
         let ready = Instant::now();
         self.standing.send_modify(|standing| standing.enter(State::Ready(link.clone())));
         let was_lost = self.follow(&link, begun).await;
+        self.watched.tell(&self.server, ExchangeKind::Session, ready.elapsed(), was_lost);
         if !was_lost {
             link.close().await;
             return None;

@@ -38,6 +38,7 @@ pub(super) use standing::{Standing, State};
 
 use crate::core::id::ServerId;
 use crate::core::tool::ServerTools;
+use crate::mcp::watch::{ExchangeKind, Watched, Watcher};
 
 /// How long a request waits for something that went wrong before.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
@@ -55,6 +56,7 @@ pub(super) struct Supervisor<D: Dial> {
     /// Held while the tools are asked for.
     asking: tokio::sync::Mutex<()>,
     need: Need,
+    watched: Watched,
     has_keeper: AtomicBool,
     tasks: TaskTracker,
     closing: CancellationToken,
@@ -80,10 +82,16 @@ impl<D: Dial> Supervisor<D> {
             shelf: Shelf::default(),
             asking: tokio::sync::Mutex::default(),
             need: Need { seen: Mutex::default(), meta: Mutex::default(), bell: Notify::new() },
+            watched: Watched::default(),
             has_keeper: AtomicBool::new(false),
             tasks,
             closing: CancellationToken::new(),
         })
+    }
+
+    /// Tells `watcher` what comes to its end.
+    pub(super) fn watched_by(&self, watcher: Watcher) {
+        self.watched.by(watcher);
     }
 
     /// Sees to it that the server is there, without waiting.
@@ -195,7 +203,9 @@ impl<D: Dial> Supervisor<D> {
             return;
         }
         let asked = Instant::now();
-        match link.list(&meta, budget).await {
+        let listed = link.list(&meta, budget).await;
+        self.watched.tell(&self.server, ExchangeKind::ToolsList, asked.elapsed(), listed.is_err());
+        match listed {
             Ok(listing) => self.shelf.keep(&self.server, listing, asked, link.announces_changes()),
             Err(reason) => self.shelf.trouble(self.sentence(&reason), Some(asked)),
         }

@@ -1,5 +1,6 @@
 //! Log records for the person who operates toolgate: where they go, how they look, which there are.
 
+mod place;
 mod sink;
 mod subscriber;
 

@@ -1,12 +1,12 @@
 //! Log records at fixed points of every run (FEATURES 2.56). The core never logs; this watcher does, from the lifecycle
-//! events. Records name calls and tools, never arguments or results.
+//! events. Records name calls and tools, never arguments or results; each names the trace and the span that tell the rest.
 
 use jiff::Timestamp;
-use tracing::{debug, error, info, warn};
 
+use super::place::{Place, places};
 use crate::core::error::Failure;
 use crate::core::id::RunId;
-use crate::core::run::{Event, Recorded};
+use crate::core::run::{Event, Recorded, Status};
 use crate::ports::{EventSink, Update};
 use crate::telemetry::lifecycle::{CallRef, Content, Fact, Lifecycle, LifecycleEvent};
 use crate::telemetry::per_run::PerRun;
@@ -24,20 +24,31 @@ impl LogSink {
     }
 }
 
+/// Writes one record: its level, where it belongs, its fields and what it says. Whatever else is said of the run on the way
+/// has a span of `tracing` around it that names the run; these records name it themselves.
+macro_rules! record {
+    ($level:ident, $place:expr, { $($fields:tt)* } $($message:literal)?) => {
+        tracing::$level!(
+            target: "toolgate::run", parent: None, run = %$place.run, $($fields)*
+            trace_id = $place.trace_id(), span_id = $place.span_id(), $($message)?
+        )
+    };
+}
+
 impl EventSink for LogSink {
     fn observe(&self, run: &RunId, update: &Update) {
         let Update::Recorded(recorded) = update else { return };
         let new = || Lifecycle::new(run.clone(), Content::Omit);
-        let events = if matches!(recorded.event, Event::Started(_)) {
-            self.runs.with_new(run, new, |lifecycle| lifecycle.observe(recorded))
+        let placed = if matches!(recorded.event, Event::Started(_)) {
+            self.runs.with_new(run, new, |lifecycle| places(lifecycle, run, recorded))
         } else {
-            let known = self.runs.with(run, |lifecycle| lifecycle.observe(recorded));
-            known.unwrap_or_else(|| new().observe(recorded)) // from outside, about a run that nobody drives here
+            let known = self.runs.with(run, |lifecycle| places(lifecycle, run, recorded));
+            known.unwrap_or_else(|| places(&mut new(), run, recorded)) // from outside, about a run that nobody drives here
         };
         if matches!(recorded.event, Event::Ended { .. }) {
             self.runs.forget(run);
         }
-        events.iter().for_each(record);
+        placed.iter().for_each(|(place, event)| record(place, event));
     }
 
     fn took_up(&self, run: &RunId, history: &[Recorded]) {
@@ -49,78 +60,85 @@ impl EventSink for LogSink {
     }
 
     fn laid_down(&self, run: &RunId, _at: Timestamp) {
-        info!(target: "toolgate::run", %run, "waiting for others");
+        let waiting = self.runs.with(run, |lifecycle| {
+            let state = lifecycle.run().filter(|state| state.status() == Status::Pending);
+            state.map(|state| Place::of(run, Some(state.execution_context())))
+        });
+        if let Some(place) = waiting.flatten() {
+            record!(info, place, {} "waiting for others");
+        }
         self.runs.forget(run);
     }
 }
 
-fn record(event: &LifecycleEvent) {
-    let (run, iteration) = (&event.run_id, event.iteration);
+fn record(place: &Place<'_>, event: &LifecycleEvent) {
+    let iteration = event.iteration;
     match &event.fact {
         Fact::Started { agent, model, .. } => {
-            info!(target: "toolgate::run", %run, %agent, %model, "started");
+            record!(info, place, { %agent, %model, } "started");
         }
-        Fact::Resumed { .. } => info!(target: "toolgate::run", %run, "resumed"),
+        Fact::Resumed { .. } => record!(info, place, {} "resumed"),
         Fact::ToolsListed { tools, left_out, changed } => {
-            info!(target: "toolgate::run", %run, tools = tools.len(), left_out = left_out.len(), "registration complete");
+            record!(info, place, { tools = tools.len(), left_out = left_out.len(), } "registration complete");
             for tool in changed {
-                warn!(target: "toolgate::run", %run, %tool, "its server changed its definition during the run");
+                record!(warn, place, { %tool, } "its server changed its definition during the run");
             }
             for left in left_out {
                 let server = left.server.as_ref().map_or("-", |server| server.as_str());
                 let tool = left.tool.as_deref().unwrap_or("*");
-                warn!(target: "toolgate::run", %run, server, tool, reason = left.reason, "not offered");
+                record!(warn, place, { server, tool, reason = left.reason, } "not offered");
             }
         }
         Fact::ModelReplied { tool_calls, .. } if !tool_calls.is_empty() => {
-            info!(target: "toolgate::run", %run, iteration, calls = named(tool_calls), "requested tool calls");
+            record!(info, place, { iteration, calls = named(tool_calls), } "requested tool calls");
         }
         Fact::ModelRetrying { model, attempt, instead_of: Some(before) } => {
-            warn!(target: "toolgate::run", %run, iteration, attempt, %model, instead_of = %before, "fell back");
+            record!(warn, place, { iteration, attempt, %model, instead_of = %before, } "fell back");
         }
         Fact::ModelFailed { model, attempt, error: Failure { code, message, .. }, .. } => {
-            warn!(target: "toolgate::run", %run, iteration, attempt, %model, %code, reason = message, "model call failed");
+            record!(warn, place, { iteration, attempt, %model, %code, reason = message, } "model call failed");
         }
         Fact::McpExecuting { call } => {
-            info!(target: "toolgate::run", %run, iteration, call = %call.call_id, tool = call.name, "invoked MCP");
+            record!(info, place, { iteration, call = %call.call_id, tool = call.name, } "invoked MCP");
         }
         Fact::InputRequired { call, asks, .. } => {
             let asks = asks.len();
-            info!(target: "toolgate::run", %run, iteration, call = %call.call_id, tool = call.name, asks, "server asks");
+            record!(info, place, { iteration, call = %call.call_id, tool = call.name, asks, } "server asks");
         }
         Fact::TaskStarted { call, task_id, .. } => {
-            info!(target: "toolgate::run", %run, iteration, call = %call.call_id, tool = call.name, task_id, "became a task");
+            record!(info, place, { iteration, call = %call.call_id, tool = call.name, task_id, } "became a task");
         }
         Fact::ExternalRequested { call } => {
-            info!(target: "toolgate::run", %run, iteration, call = %call.call_id, tool = call.name, "prepared external");
+            record!(info, place, { iteration, call = %call.call_id, tool = call.name, } "prepared external");
         }
         Fact::McpCompleted { call, error: Some(kind), duration_ms, .. } => {
-            error!(
-                target: "toolgate::run", %run, iteration, call = %call.call_id, tool = call.name, kind, duration_ms,
+            record!(
+                error, place, { iteration, call = %call.call_id, tool = call.name, kind, duration_ms, }
                 "MCP invocation failed"
             );
         }
         Fact::McpCompleted { call, problems, .. } if !problems.is_empty() => {
-            warn!(
-                target: "toolgate::run", %run, iteration, call = %call.call_id, tool = call.name,
-                problems = problems.len(), "the structured result does not fit the tool's output schema"
+            let problems = problems.len();
+            record!(
+                warn, place, { iteration, call = %call.call_id, tool = call.name, problems, }
+                "the structured result does not fit the tool's output schema"
             );
         }
         Fact::Rejected { call, reason, .. } => {
             let reason = reason.as_str();
-            info!(target: "toolgate::run", %run, iteration, call = %call.call_id, tool = call.name, reason, "rejected");
+            record!(info, place, { iteration, call = %call.call_id, tool = call.name, reason, } "rejected");
         }
         Fact::ValidationFailed { target: "output", problems, .. } => {
-            warn!(target: "toolgate::run", %run, iteration, problems = problems.len(), "response invalid");
+            record!(warn, place, { iteration, problems = problems.len(), } "response invalid");
         }
         Fact::BudgetExhausted { used, max } => {
-            warn!(target: "toolgate::run", %run, iteration, used, max, "budget exhausted");
+            record!(warn, place, { iteration, used, max, } "budget exhausted");
         }
-        Fact::Completed { .. } => info!(target: "toolgate::run", %run, iteration, status = "completed", "finalized"),
-        Fact::Cancelled { .. } => info!(target: "toolgate::run", %run, iteration, status = "cancelled", "finalized"),
+        Fact::Completed { .. } => record!(info, place, { iteration, status = "completed", } "finalized"),
+        Fact::Cancelled { .. } => record!(info, place, { iteration, status = "cancelled", } "finalized"),
         Fact::Failed { status, error: Failure { code, message, .. }, .. } => {
             let status = status.as_str();
-            error!(target: "toolgate::run", %run, iteration, status, %code, reason = message, "finalized");
+            record!(error, place, { iteration, status, %code, reason = message, } "finalized");
         }
         Fact::Pending { .. }
         | Fact::ContextBuildStarted
@@ -146,7 +164,7 @@ fn record(event: &LifecycleEvent) {
         | Fact::ValidationFailed { .. }
         | Fact::OutputValidated
         | Fact::MessageAdded { .. }
-        | Fact::Fragment(_) => debug!(target: "toolgate::run", %run, iteration, event = event.name()),
+        | Fact::Fragment(_) => record!(debug, place, { iteration, event = event.name(), } ),
     }
 }
 

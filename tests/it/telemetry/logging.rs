@@ -1,11 +1,13 @@
 //! Log records at their fixed points, as an operator reads them.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 use toolgate::ports::{EventSink, Update};
-use toolgate::telemetry::LogSink;
+use toolgate::telemetry::spans::project;
+use toolgate::telemetry::{LogSink, SpanContent};
 
 use super::journals::{self, Journal};
 
@@ -25,10 +27,14 @@ impl Write for Lines {
 
 /// What is logged of those runs, at `info` and above.
 fn logged(journals: &[Journal]) -> String {
+    logged_at(tracing::Level::INFO, journals)
+}
+
+fn logged_at(level: tracing::Level, journals: &[Journal]) -> String {
     let lines = Lines::default();
     let writer = lines.clone();
     let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::INFO)
+        .with_max_level(level)
         .with_ansi(false)
         .without_time()
         .with_writer(move || writer.clone())
@@ -62,4 +68,59 @@ fn no_record_quotes_what_was_said() {
     for said in ["A question", "Oslo", "/nowhere", "celsius", "sunny", "Tuesday", "Which day", "Graz", "Paris"] {
         assert!(!logged.contains(said), "{said} in {logged}");
     }
+}
+
+#[test]
+fn every_record_names_the_trace_and_a_span_of_its_run() {
+    for journal in journals::all(Timestamp::UNIX_EPOCH) {
+        let spans = project(&journal.run, &journal.events, SpanContent::default(), Arc::new(journals::identity));
+        let known: BTreeSet<(String, String)> =
+            spans.iter().map(|span| (span.trace.to_string(), span.id.to_string())).collect();
+        let logged = logged_at(tracing::Level::TRACE, std::slice::from_ref(&journal));
+        for line in logged.lines() {
+            let field = |name: &str| line.split(&format!(" {name}=")).nth(1).and_then(|rest| rest.split(' ').next());
+            let place = (field("trace_id").expect(line).to_owned(), field("span_id").expect(line).to_owned());
+            assert!(known.contains(&place), "no such span: {line}");
+        }
+        let told: BTreeSet<&str> = logged.lines().filter_map(|line| line.split("span_id=").nth(1)).collect();
+        assert!(told.len() > 1, "models and tools have spans of their own: {logged}");
+    }
+}
+
+#[test]
+fn in_json_the_names_are_those_of_opentelemetry() {
+    let lines = Lines::default();
+    let writer = lines.clone();
+    let subscriber = tracing_subscriber::fmt().json().flatten_event(true).with_writer(move || writer.clone()).finish();
+    let journal = journals::parallel_calls(Timestamp::UNIX_EPOCH);
+    tracing::subscriber::with_default(subscriber, || {
+        let sink = LogSink::new();
+        journal.events.iter().for_each(|fact| sink.observe(&journal.run, &Update::Recorded(fact.clone())));
+    });
+    let bytes = lines.0.lock().unwrap().clone();
+    for line in String::from_utf8(bytes).unwrap().lines() {
+        let record: serde_json::Value = serde_json::from_str(line).unwrap();
+        let length = |name: &str| record[name].as_str().map(str::len);
+        assert_eq!((length("trace_id"), length("span_id")), (Some(32), Some(16)), "{line}");
+    }
+}
+
+#[test]
+fn a_run_that_is_over_does_not_wait_for_others() {
+    let told = |journal: &Journal, facts: usize| {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+        tracing::subscriber::with_default(subscriber, || {
+            let sink = LogSink::new();
+            journal.events[..facts].iter().for_each(|fact| sink.observe(&journal.run, &Update::Recorded(fact.clone())));
+            sink.laid_down(&journal.run, Timestamp::UNIX_EPOCH);
+        });
+        let bytes = lines.0.lock().unwrap().clone();
+        String::from_utf8(bytes).unwrap().contains("waiting for others")
+    };
+    let journal = journals::approved_call(Timestamp::UNIX_EPOCH);
+    let asked = journal.events.iter().position(|fact| fact.event.name() == "approval.decided").unwrap();
+    assert!(told(&journal, asked));
+    assert!(!told(&journal, journal.events.len()));
 }

@@ -10,12 +10,14 @@ use opentelemetry_otlp::tonic_types::metadata::MetadataMap;
 use opentelemetry_otlp::{
     Compression, MetricExporter, RetryPolicy, SpanExporter, WithExportConfig, WithHttpConfig, WithTonicConfig,
 };
-use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
 use opentelemetry_sdk::metrics::Temporality;
 use opentelemetry_sdk::metrics::data::ResourceMetrics;
 use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::ExposeSecret;
+use tokio::sync::watch;
+use tokio::time::sleep;
 
 use super::super::ExportError;
 use super::super::runtime::ExportRuntime;
@@ -23,6 +25,9 @@ use super::{Protocol, Transport};
 
 /// The longest pause between two attempts. Short, for at the end of a process there is little time.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// How long the last export of a process may take.
+const LAST_EXPORT: Duration = Duration::from_secs(2);
 
 impl Transport {
     /// An exporter of spans, to be used on that runtime.
@@ -36,7 +41,8 @@ impl Transport {
     }
 
     /// An exporter of measurements for a reader with a thread of its own, such as the SDK's periodic one.
-    pub fn metric_exporter(&self, runtime: &ExportRuntime) -> Result<MetricExport, ExportError> {
+    /// An export takes no longer than `within`.
+    pub fn metric_exporter(&self, runtime: &ExportRuntime, within: Duration) -> Result<MetricExport, ExportError> {
         let _within = runtime.enter();
         let exporter = match self.protocol {
             Protocol::HttpProtobuf | Protocol::HttpJson => {
@@ -44,7 +50,7 @@ impl Transport {
             }
             Protocol::Grpc => self.over_grpc(MetricExporter::builder().with_tonic())?.build(),
         };
-        Ok(MetricExport { exporter: exporter?, runtime: runtime.clone() })
+        Ok(MetricExport { exporter: exporter?, runtime: runtime.clone(), within, closing: watch::Sender::new(false) })
     }
 
     fn over_http<B: WithExportConfig + WithHttpConfig>(&self, builder: B) -> Result<B, ExportError> {
@@ -97,12 +103,41 @@ fn retry() -> RetryPolicy {
 pub struct MetricExport {
     exporter: MetricExporter,
     runtime: ExportRuntime,
+    within: Duration,
+    closing: watch::Sender<bool>,
+}
+
+impl MetricExport {
+    /// What to call when the process ends: from then on an export, also one under way, has little time left.
+    pub fn hurry(&self) -> impl Fn() + Send + Sync + 'static {
+        let closing = self.closing.clone();
+        move || {
+            closing.send_replace(true);
+        }
+    }
+
+    async fn out_of_time(&self) {
+        let mut closing = self.closing.subscribe();
+        tokio::select! {
+            () = sleep(self.within) => {}
+            () = async {
+                // The sender is here, so it is not gone.
+                let _ = closing.wait_for(|closing| *closing).await;
+                sleep(LAST_EXPORT).await;
+            } => {}
+        }
+    }
 }
 
 impl PushMetricExporter for MetricExport {
     /// Blocks the reader's thread, which has nothing else to do.
     async fn export(&self, metrics: &ResourceMetrics) -> OTelSdkResult {
-        self.runtime.block_on(self.exporter.export(metrics))
+        self.runtime.block_on(async {
+            tokio::select! {
+                exported = self.exporter.export(metrics) => exported,
+                () = self.out_of_time() => Err(OTelSdkError::InternalFailure("the receiver did not take them in time".into())),
+            }
+        })
     }
 
     fn force_flush(&self) -> OTelSdkResult {

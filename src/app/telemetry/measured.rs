@@ -1,0 +1,138 @@
+//! The metrics of this process: what records them, and the ways out that are wanted.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+
+use super::super::{AppError, Models, identities};
+use super::{Spans, destination, unusable};
+use crate::config::Settings;
+use crate::mcp::{Exchange, ExchangeKind, Watcher};
+use crate::ports::{EventSink, RunStore};
+use crate::telemetry::Tally;
+use crate::telemetry::export::{ExportRuntime, Signal};
+use crate::telemetry::metrics::{McpOperation, Metric, Metrics, MetricsBuilder, MetricsEndpoint, MetricsSettings};
+use crate::telemetry::spans::IdentityOf;
+
+/// How often the store is asked what waits in it.
+const REFRESH: Duration = Duration::from_secs(15);
+
+/// What is measured, while it is.
+pub(super) struct Measured {
+    metrics: Arc<Metrics>,
+    identity_of: IdentityOf,
+    store: Arc<dyn RunStore>,
+    is_on_console: bool,
+    _endpoint: Option<MetricsEndpoint>,
+    /// Ended when this is dropped.
+    _tasks: JoinSet<()>,
+}
+
+impl Measured {
+    /// Starts what is asked for; `None` if nothing is. To be called within an async runtime.
+    pub(super) fn start(
+        settings: &Settings,
+        models: &Models,
+        store: &Arc<dyn RunStore>,
+    ) -> Result<Option<Self>, AppError> {
+        let wanted = MetricsSettings {
+            has_receiver: settings.telemetry.otlp_endpoint.as_ref().is_some_and(|url| !url.trim().is_empty()),
+            is_read_here: false,
+            service_name: Some(settings.telemetry.service_name.clone()),
+        };
+        let env = |name: &str| std::env::var(name).ok();
+        let Some(plan) = wanted.resolve(env).map_err(|error| unusable(&error))? else { return Ok(None) };
+        let mut builder = MetricsBuilder::new(&plan).map_err(|error| unusable(&error))?;
+        if plan.otlp {
+            let transport = destination(settings).resolve(Signal::Metrics, &env).map_err(|error| unusable(&error))?;
+            let runtime = ExportRuntime::start().map_err(|error| unusable(&error))?;
+            let exporter = transport.metric_exporter(&runtime, plan.timeout).map_err(|error| unusable(&error))?;
+            let hurry = exporter.hurry();
+            builder = builder.push(exporter, hurry);
+        }
+        let metrics = Arc::new(builder.start());
+        let endpoint = plan.prometheus.as_ref().map(|listen| MetricsEndpoint::open(listen, &metrics)).transpose();
+        let endpoint = endpoint.map_err(|error| unusable(&error))?;
+        let mut tasks = JoinSet::new();
+        tasks.spawn(keep_current(metrics.clone(), store.clone()));
+        if plan.console {
+            tasks.spawn(write_every(plan.interval, metrics.clone()));
+        }
+        Ok(Some(Self {
+            metrics,
+            identity_of: identities(models),
+            store: store.clone(),
+            is_on_console: plan.console,
+            _endpoint: endpoint,
+            _tasks: tasks,
+        }))
+    }
+
+    /// What is to watch the runs.
+    pub(super) fn sink(&self) -> Arc<dyn EventSink> {
+        Arc::new(self.metrics.sink(IdentityOf::clone(&self.identity_of)))
+    }
+
+    /// Tells how the spans fare.
+    pub(super) fn look_after(&self, spans: &Spans) {
+        let look_up = |metric, of: fn(Tally) -> u64| {
+            let sink = spans.sink.clone();
+            self.metrics.observe(metric, move || Some(of(sink.tally())));
+        };
+        look_up(Metric::SpansQueued, |tally| tally.queued);
+        look_up(Metric::SpanBytes, |tally| tally.queued_bytes);
+        look_up(Metric::SpansExported, |tally| tally.exported);
+        look_up(Metric::SpansDropped, |tally| tally.dropped);
+        look_up(Metric::SpansFailed, |tally| tally.failed);
+        let aside = spans.aside.clone();
+        self.metrics.observe(Metric::FactsDropped, move || Some(aside.dropped()));
+    }
+
+    /// What is to watch the MCP servers.
+    pub(super) fn mcp_watcher(&self) -> Watcher {
+        let metrics = self.metrics.clone();
+        Arc::new(move |Exchange { server, kind, took, failed }: &Exchange| {
+            let (method, error) = match kind {
+                ExchangeKind::Session => (None, "disconnected"),
+                ExchangeKind::ToolsList => (Some("tools/list"), "_OTHER"),
+            };
+            let (server, took, error) = (server.as_str(), *took, failed.then_some(error));
+            metrics.mcp(&McpOperation { server, method, took, error });
+        })
+    }
+
+    /// What Prometheus reads; `None` where nobody wanted that.
+    pub(super) fn prometheus(&self) -> Option<String> {
+        self.metrics.is_readable().then(|| self.metrics.prometheus())
+    }
+
+    /// Sends them a last time.
+    pub(super) async fn finish(self) -> Option<String> {
+        // What waits now is what whoever reads the last values will see for long.
+        let _ = self.metrics.backlog().refresh(&*self.store).await;
+        if self.is_on_console {
+            self.metrics.write_to_console();
+        }
+        let metrics = self.metrics.clone();
+        match tokio::task::spawn_blocking(move || metrics.shutdown()).await {
+            Ok(stopped) => stopped.err().map(|error| error.to_string()),
+            Err(error) => Some(format!("the last metrics may be lost: {error}")),
+        }
+    }
+}
+
+/// A store that does not answer is complained about by whoever needs it.
+async fn keep_current(metrics: Arc<Metrics>, store: Arc<dyn RunStore>) {
+    loop {
+        let _ = metrics.backlog().refresh(&*store).await;
+        tokio::time::sleep(REFRESH).await;
+    }
+}
+
+async fn write_every(interval: Duration, metrics: Arc<Metrics>) {
+    loop {
+        tokio::time::sleep(interval).await;
+        metrics.write_to_console();
+    }
+}

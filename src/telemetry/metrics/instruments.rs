@@ -1,0 +1,89 @@
+//! The instruments of OpenTelemetry, one for each metric that is recorded as it happens.
+
+use opentelemetry::KeyValue;
+use opentelemetry::metrics::{Counter, Histogram, Meter};
+
+use super::measurement::Measurement;
+use super::names::{Metric, Shape};
+use super::vocabulary::Vocabulary;
+
+/// Where measurements are recorded.
+pub(super) struct Instruments {
+    /// By the metric's place in the table.
+    instruments: Vec<Instrument>,
+    vocabulary: Vocabulary,
+}
+
+enum Instrument {
+    Count(Counter<u64>),
+    Amount(Counter<f64>),
+    Distribution(Histogram<f64>),
+    Sizes(Histogram<u64>),
+    /// It is looked up by a callback.
+    Observed,
+}
+
+impl Instruments {
+    pub(super) fn new(meter: &Meter) -> Self {
+        let instruments = Metric::ALL.iter().map(|metric| Instrument::of(*metric, meter)).collect();
+        Self { instruments, vocabulary: Vocabulary::default() }
+    }
+
+    /// Records a measurement.
+    pub(super) fn record(&self, measurement: &Measurement) {
+        let attributes = measurement.attributes.iter();
+        let attributes: Vec<KeyValue> = attributes.map(|(key, word)| self.vocabulary.attribute(key, word)).collect();
+        let value = measurement.value;
+        match self.instruments.get(measurement.metric as usize) {
+            Some(Instrument::Count(counter)) => counter.add(value as u64, &attributes),
+            Some(Instrument::Amount(counter)) => counter.add(value, &attributes),
+            Some(Instrument::Distribution(histogram)) => histogram.record(value, &attributes),
+            Some(Instrument::Sizes(histogram)) => histogram.record(value as u64, &attributes),
+            Some(Instrument::Observed) | None => {}
+        }
+    }
+}
+
+impl Instrument {
+    fn of(metric: Metric, meter: &Meter) -> Self {
+        let definition = metric.definition();
+        let (name, unit, description) = (definition.name, definition.unit, definition.description);
+        let buckets = definition.buckets.to_vec();
+        match definition.shape {
+            Shape::Count => Self::Count(meter.u64_counter(name).with_unit(unit).with_description(description).build()),
+            Shape::Amount => {
+                Self::Amount(meter.f64_counter(name).with_unit(unit).with_description(description).build())
+            }
+            Shape::Distribution => {
+                let histogram = meter.f64_histogram(name).with_unit(unit).with_description(description);
+                Self::Distribution(histogram.with_boundaries(buckets).build())
+            }
+            Shape::Sizes => {
+                let histogram = meter.u64_histogram(name).with_unit(unit).with_description(description);
+                Self::Sizes(histogram.with_boundaries(buckets).build())
+            }
+            Shape::ObservedCount | Shape::Level => Self::Observed,
+        }
+    }
+}
+
+/// Has a metric looked up whenever it is read: `None` while nobody knows.
+pub(super) fn observe(meter: &Meter, metric: Metric, look_up: impl Fn() -> Option<u64> + Send + Sync + 'static) {
+    let definition = metric.definition();
+    let (name, unit, description) = (definition.name, definition.unit, definition.description);
+    match definition.shape {
+        Shape::ObservedCount => {
+            let counter = meter.u64_observable_counter(name).with_unit(unit).with_description(description);
+            counter
+                .with_callback(move |observer| look_up().into_iter().for_each(|seen| observer.observe(seen, &[])))
+                .build();
+        }
+        Shape::Level => {
+            let gauge = meter.u64_observable_gauge(name).with_unit(unit).with_description(description);
+            gauge
+                .with_callback(move |observer| look_up().into_iter().for_each(|seen| observer.observe(seen, &[])))
+                .build();
+        }
+        Shape::Count | Shape::Amount | Shape::Distribution | Shape::Sizes => {}
+    }
+}

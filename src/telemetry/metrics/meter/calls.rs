@@ -1,0 +1,132 @@
+//! What becomes of a tool call, and how long others let it wait. Time spent waiting for people is theirs, never the call's.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::{Meter, seconds};
+use crate::core::id::CallId;
+use crate::core::run::{Answer, CallVerdict, Decision, Rejection};
+use crate::core::tool::{Builtin, Origin, Outcome, Tool};
+use crate::telemetry::lifecycle::error_word;
+use crate::telemetry::metrics::measurement::{Measurement, OTHER, Word};
+use crate::telemetry::metrics::names::{self, Metric};
+
+/// What is remembered of a call.
+#[derive(Clone, Debug)]
+pub(super) struct Metered {
+    /// Its tool; what a model made up has none.
+    tool: Option<(Word, Origin)>,
+    /// Since when its server has it.
+    pub(super) sent: Option<Timestamp>,
+    /// Since when somebody is to decide about it.
+    asked: Option<Timestamp>,
+}
+
+impl Metered {
+    pub(super) fn new(tool: Option<&Tool>) -> Self {
+        let tool = tool.map(|tool| (Word::Name(Arc::from(tool.name.as_str())), tool.origin.clone()));
+        Self { tool, sent: None, asked: None }
+    }
+
+    pub(super) fn was_checked(&mut self, verdict: &CallVerdict, at: Timestamp) {
+        self.asked = matches!(verdict, CallVerdict::Ask { .. }).then_some(at);
+    }
+
+    fn origin(&self) -> Option<&Origin> {
+        self.tool.as_ref().map(|(_, origin)| origin)
+    }
+}
+
+impl Meter {
+    pub(super) fn checked(&self, id: &CallId, verdict: &CallVerdict) -> Vec<Measurement> {
+        match verdict {
+            CallVerdict::Run { .. } => match self.calls.get(id).and_then(Metered::origin) {
+                Some(origin) if Builtin::of(origin) == Some(Builtin::AskHuman) => {
+                    vec![self.one(Metric::QuestionsAsked)]
+                }
+                Some(_) | None => Vec::new(),
+            },
+            CallVerdict::Ask { .. } => vec![self.of_call(Metric::ApprovalsRequested, id)],
+            CallVerdict::Rejected { reason, .. } => {
+                let rejected = self.of_call(Metric::ToolRejections, id).fixed(names::REASON, reason.as_str());
+                let invalid = (*reason == Rejection::InvalidArguments).then(|| self.invalid("arguments"));
+                invalid.into_iter().chain([rejected]).collect()
+            }
+        }
+    }
+
+    pub(super) fn decided(&self, id: &CallId, decision: &Decision, at: Timestamp) -> Vec<Measurement> {
+        let answer = match decision.answer {
+            Answer::Approve => "approve",
+            Answer::Deny => "deny",
+        };
+        self.approval(id, answer, at)
+    }
+
+    /// A call that was late: nobody decided about it, answered it or gave its result.
+    pub(super) fn expired(&self, id: &CallId, at: Timestamp) -> Vec<Measurement> {
+        let call = self.calls.get(id);
+        let kind = match call.and_then(Metered::origin) {
+            _ if call.is_some_and(|call| call.asked.is_some()) => "approval",
+            Some(Origin::External { .. }) => "external_result",
+            Some(Origin::Builtin { .. }) => "question",
+            Some(Origin::Mcp { .. }) | None => "approval",
+        };
+        let mut measured = vec![self.one(Metric::Expired).fixed(names::DEBT, kind)];
+        if kind == "approval" {
+            measured.extend(self.approval(id, "expired", at));
+        }
+        measured
+    }
+
+    pub(super) fn completed(&self, id: &CallId, outcome: &Outcome, at: Timestamp) -> Vec<Measurement> {
+        let error = error_word(outcome);
+        let mut measured: Vec<_> =
+            self.answered(id, error, at).filter(|_| *outcome != Outcome::Unknown).into_iter().collect();
+        measured.push(self.of_call(Metric::ToolCalls, id).fixed(names::OUTCOME, error.unwrap_or("ok")));
+        if !outcome.problems().is_empty() {
+            measured.push(self.invalid("result"));
+        }
+        measured
+    }
+
+    /// A request to an MCP server that has its answer, whatever that is: an end, a question, or a task.
+    pub(super) fn answered(&self, id: &CallId, error: Option<&'static str>, at: Timestamp) -> Option<Measurement> {
+        let call = self.calls.get(id)?;
+        let (sent, (tool, Origin::Mcp { server, .. })) = (call.sent?, call.tool.as_ref()?) else { return None };
+        let request = Measurement::of(Metric::McpDuration, seconds(sent, at))
+            .fixed(names::MCP_METHOD, "tools/call")
+            .fixed(names::OPERATION, "execute_tool")
+            .word(names::TOOL, tool.clone())
+            .name(names::SERVER, server.as_str());
+        Some(request.fixed_if(names::ERROR_TYPE, error))
+    }
+
+    /// One more of something that happened to a call.
+    pub(super) fn of_call(&self, metric: Metric, id: &CallId) -> Measurement {
+        match self.calls.get(id).and_then(|call| call.tool.as_ref()) {
+            Some((name, origin)) => {
+                let measurement = self.one(metric).word(names::TOOL, name.clone());
+                match origin {
+                    Origin::Mcp { server, .. } => {
+                        measurement.fixed(names::TOOL_KIND, "mcp").name(names::SERVER, server.as_str())
+                    }
+                    Origin::External { .. } => measurement.fixed(names::TOOL_KIND, "external"),
+                    Origin::Builtin { .. } => measurement.fixed(names::TOOL_KIND, "builtin"),
+                }
+            }
+            None => self.one(metric).word(names::TOOL, OTHER),
+        }
+    }
+
+    fn approval(&self, id: &CallId, answer: &'static str, at: Timestamp) -> Vec<Measurement> {
+        let decided = self.of_call(Metric::ApprovalsDecided, id).fixed(names::ANSWER, answer);
+        let asked = self.calls.get(id).and_then(|call| call.asked);
+        let wait = asked.map(|asked| {
+            let wait = Measurement { value: seconds(asked, at), ..self.one(Metric::ApprovalWait) };
+            wait.fixed(names::ANSWER, answer)
+        });
+        [decided].into_iter().chain(wait).collect()
+    }
+}

@@ -1,0 +1,185 @@
+//! Facts in, measurements out: the fold of one run's journal into what is recorded of it. Pure, so that what is counted
+//! can be looked at without anything that counts.
+//!
+//! A fact is measured once, by whoever sees it happen. What a driver finds as history was measured by another one, and what
+//! a fork copies happened in another run; both are only remembered, for what follows.
+
+mod calls;
+mod models;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use self::calls::Metered;
+use self::models::Asked;
+use super::measurement::Measurement;
+use super::names::{self, Metric};
+use crate::core::id::CallId;
+use crate::core::run::{Ending, Event, Offer, OutputVerdict, Recorded, Started, Status, Trigger};
+use crate::core::tool::Toolset;
+use crate::telemetry::spans::IdentityOf;
+
+/// What has to be remembered of a run to measure its next fact.
+#[derive(Clone, Debug)]
+pub(super) struct Meter {
+    started: Arc<Started>,
+    began: Timestamp,
+    /// The position of the next fact.
+    next: u64,
+    toolset: Option<Arc<Toolset>>,
+    /// The calls of the open turn.
+    calls: HashMap<CallId, Metered>,
+    asked: Option<Asked>,
+    /// Turns of its own: those that a fork copied are the other run's.
+    turns: u32,
+    has_no_budget: bool,
+}
+
+impl Meter {
+    /// Of a run whose first fact this is; `None` if it is no first fact.
+    pub(super) fn begin(first: &Recorded) -> Option<Self> {
+        let Event::Started(started) = &first.event else { return None };
+        Some(Self::new(started.clone(), first.at))
+    }
+
+    /// Of a run whose journal is this.
+    pub(super) fn after(history: &[Recorded]) -> Option<Self> {
+        let (first, rest) = history.split_first()?;
+        let mut meter = Self::begin(first)?;
+        rest.iter().for_each(|recorded| meter.remember(recorded));
+        Some(meter)
+    }
+
+    /// What a fact is worth. One that was seen before is worth nothing.
+    pub(super) fn measure(&mut self, recorded: &Recorded, identity_of: &IdentityOf) -> Vec<Measurement> {
+        if recorded.seq < self.next {
+            return Vec::new();
+        }
+        let measured = self.measured(recorded, identity_of);
+        self.remember(recorded);
+        measured
+    }
+
+    fn new(started: Arc<Started>, began: Timestamp) -> Self {
+        let calls = HashMap::new();
+        Self { started, began, next: 1, toolset: None, calls, asked: None, turns: 0, has_no_budget: false }
+    }
+
+    fn measured(&self, Recorded { event, at, .. }: &Recorded, identity_of: &IdentityOf) -> Vec<Measurement> {
+        match event {
+            Event::ModelCalled { model, attempt, offer } => self.model_called(model, *attempt, *offer),
+            Event::ModelReplied { reply } => self.model_replied(reply, *at, identity_of),
+            Event::ModelFailed { error, usage, .. } => self.model_failed(error, usage, *at, identity_of),
+            Event::OutputValidated { verdict: OutputVerdict::Invalid { .. } } => vec![self.invalid("output")],
+            Event::TierSelected { deferred, .. } if !deferred.is_empty() => {
+                vec![Measurement { value: deferred.len() as f64, ..self.one(Metric::ToolDeferrals) }]
+            }
+            Event::CallChecked { call, verdict } => self.checked(call, verdict),
+            Event::ApprovalDecided { call, decision } => self.decided(call, decision, *at),
+            Event::CallDrifted { call, .. } => vec![self.of_call(Metric::ToolDrifts, call)],
+            Event::Expired { call } => self.expired(call, *at),
+            Event::QuestionAnswered { .. } => vec![self.one(Metric::QuestionsAnswered)],
+            Event::CallCompleted { call, outcome, .. } => self.completed(call, outcome, *at),
+            Event::InputRequired { call, .. } => {
+                let answered = self.answered(call, None, *at);
+                answered.into_iter().chain([self.of_call(Metric::InputsRequested, call)]).collect()
+            }
+            Event::InputGiven { call, .. } => vec![self.of_call(Metric::InputsGiven, call)],
+            Event::TaskStarted { call, .. } => self.answered(call, None, *at).into_iter().collect(),
+            Event::Ended { ending } => self.ended(ending, *at),
+            Event::Started(_)
+            | Event::Resumed { .. }
+            | Event::ToolsListed { .. }
+            | Event::ApprovalsResolved { .. }
+            | Event::OutputValidated { verdict: OutputVerdict::Valid { .. } }
+            | Event::TierSelected { .. }
+            | Event::Extended { .. }
+            | Event::CallsStarted { .. }
+            | Event::MessageAdded { .. } => Vec::new(),
+        }
+    }
+
+    fn ended(&self, ending: &Ending, at: Timestamp) -> Vec<Measurement> {
+        let outcome = |metric, value| {
+            let run = Measurement { value, ..self.one(metric) };
+            run.fixed(names::RUN_OUTCOME, ending.status().as_str())
+        };
+        let code = ending.failure().filter(|_| ending.status() == Status::Failed).map(|failure| failure.code.as_str());
+        vec![
+            outcome(Metric::Runs, 1.0).fixed_if(names::ERROR_TYPE, code),
+            outcome(Metric::RunDuration, seconds(self.began, at)),
+            outcome(Metric::RunTurns, f64::from(self.turns)),
+        ]
+    }
+
+    fn remember(&mut self, recorded: &Recorded) {
+        self.next = recorded.seq + 1;
+        match &recorded.event {
+            Event::ToolsListed { toolset } => self.toolset = Some(toolset.clone()),
+            Event::ModelCalled { model, offer, .. } => {
+                self.asked = Some(Asked { model: model.clone(), at: recorded.at });
+                self.has_no_budget |= *offer == Offer::NoTools;
+            }
+            Event::ModelReplied { reply } => {
+                self.turns += u32::from(!self.is_copied(recorded.seq));
+                self.calls.clear();
+                for call in reply.calls() {
+                    let tool = self.toolset.as_ref().and_then(|tools| tools.get(&call.name));
+                    self.calls.insert(call.id, Metered::new(tool.map(|tool| &**tool)));
+                }
+            }
+            Event::CallChecked { call, verdict } => self.note(call, |call| call.was_checked(verdict, recorded.at)),
+            Event::CallsStarted { calls } => {
+                for call in calls {
+                    self.note(call, |call| call.sent = Some(recorded.at));
+                }
+            }
+            Event::CallCompleted { call, .. } | Event::InputRequired { call, .. } | Event::TaskStarted { call, .. } => {
+                self.note(call, |call| call.sent = None);
+            }
+            Event::Started(_)
+            | Event::Resumed { .. }
+            | Event::ApprovalsResolved { .. }
+            | Event::ModelFailed { .. }
+            | Event::OutputValidated { .. }
+            | Event::TierSelected { .. }
+            | Event::ApprovalDecided { .. }
+            | Event::CallDrifted { .. }
+            | Event::Extended { .. }
+            | Event::Expired { .. }
+            | Event::QuestionAnswered { .. }
+            | Event::InputGiven { .. }
+            | Event::MessageAdded { .. }
+            | Event::Ended { .. } => {}
+        }
+    }
+
+    fn note(&mut self, call: &CallId, change: impl FnOnce(&mut Metered)) {
+        if let Some(call) = self.calls.get_mut(call) {
+            change(call);
+        }
+    }
+
+    /// Whether the fact at that position happened in the run that this one is a fork of.
+    fn is_copied(&self, seq: u64) -> bool {
+        match &self.started.trigger {
+            Trigger::Fork { at, .. } => seq < *at,
+            Trigger::Manual => false,
+        }
+    }
+
+    /// One more of something that the agent did.
+    fn one(&self, metric: Metric) -> Measurement {
+        Measurement::one(metric).name(names::AGENT, self.started.spec.agent.as_str())
+    }
+
+    fn invalid(&self, target: &'static str) -> Measurement {
+        self.one(Metric::ValidationFailures).fixed(names::TARGET, target)
+    }
+}
+
+fn seconds(from: Timestamp, to: Timestamp) -> f64 {
+    to.duration_since(from).as_secs_f64().max(0.0)
+}

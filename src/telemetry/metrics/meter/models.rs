@@ -1,0 +1,112 @@
+//! What a model's turn is worth. An attempt is an operation of its own: the pause before the next one is nobody's latency.
+
+use jiff::Timestamp;
+
+use super::{Meter, seconds};
+use crate::core::chat::{Reply, Usage};
+use crate::core::error::Failure;
+use crate::core::id::ModelName;
+use crate::core::run::Offer;
+use crate::telemetry::metrics::measurement::Measurement;
+use crate::telemetry::metrics::names::{self, Metric};
+use crate::telemetry::spans::IdentityOf;
+
+/// The attempt at a model that is under way or was made last.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub(super) model: ModelName,
+    pub(super) at: Timestamp,
+}
+
+impl Meter {
+    pub(super) fn model_called(&self, model: &ModelName, attempt: u32, offer: Offer) -> Vec<Measurement> {
+        let mut measured = Vec::new();
+        if offer == Offer::NoTools && !self.has_no_budget {
+            measured.push(self.one(Metric::BudgetExhausted));
+        }
+        let before = self.asked.as_ref().filter(|asked| attempt > 1 && asked.model != *model);
+        if let Some(before) = before {
+            let fallback = Measurement::one(Metric::ModelFallbacks).name(names::MODEL, model.as_str());
+            measured.push(fallback.name(names::INSTEAD_OF, before.model.as_str()));
+        }
+        measured
+    }
+
+    pub(super) fn model_replied(&self, reply: &Reply, at: Timestamp, identity_of: &IdentityOf) -> Vec<Measurement> {
+        let Some(asked) = &self.asked else { return Vec::new() };
+        let operation = |metric| match &reply.model {
+            Some(model) => operation(metric, asked, identity_of).name(names::RESPONSE_MODEL, model),
+            None => operation(metric, asked, identity_of),
+        };
+        let mut measured = vec![
+            Measurement { value: seconds(asked.at, at), ..operation(Metric::ModelDuration) },
+            attempt(asked, "ok"),
+        ];
+        if let Some(first) = reply.first_token_ms {
+            measured.push(Measurement { value: first as f64 / 1000.0, ..operation(Metric::TimeToFirstChunk) });
+        }
+        measured.extend(self.usage(asked, &reply.usage, operation));
+        measured
+    }
+
+    pub(super) fn model_failed(
+        &self,
+        error: &Failure,
+        usage: &Usage,
+        at: Timestamp,
+        identity_of: &IdentityOf,
+    ) -> Vec<Measurement> {
+        let Some(asked) = &self.asked else { return Vec::new() };
+        let code = error.code.as_str();
+        let operation = |metric| operation(metric, asked, identity_of);
+        let took = Measurement { value: seconds(asked.at, at), ..operation(Metric::ModelDuration) };
+        let mut measured = vec![took.fixed(names::ERROR_TYPE, code), attempt(asked, code)];
+        measured.extend(self.usage(asked, usage, operation));
+        measured
+    }
+
+    /// What nobody counted is not recorded as nothing.
+    fn usage(
+        &self,
+        asked: &Asked,
+        usage: &Usage,
+        operation: impl Fn(Metric) -> Measurement,
+    ) -> impl Iterator<Item = Measurement> {
+        let model = |metric| self.one(metric).name(names::MODEL, asked.model.as_str());
+        let tokens = [
+            ("input", usage.input_tokens),
+            ("output", usage.output_tokens),
+            ("cache_read", usage.cache_read_tokens),
+            ("cache_write", usage.cache_write_tokens),
+            ("reasoning", usage.reasoning_tokens),
+        ];
+        let mut measured = Vec::new();
+        for (kind, count) in tokens {
+            let Some(count) = count else { continue };
+            let typed = |of: Measurement| Measurement { value: count as f64, ..of }.fixed(names::TOKEN_TYPE, kind);
+            if matches!(kind, "input" | "output") {
+                measured.push(typed(operation(Metric::TokenUsage)));
+            }
+            measured.push(typed(model(Metric::Tokens)));
+        }
+        if let Some(cost) = usage.cost_usd.filter(|cost| *cost > 0.0) {
+            measured.push(Measurement { value: cost, ..model(Metric::Cost) });
+        }
+        measured.into_iter()
+    }
+}
+
+/// What the GenAI conventions say of whom was asked.
+fn operation(metric: Metric, asked: &Asked, identity_of: &IdentityOf) -> Measurement {
+    let measurement = Measurement::one(metric).fixed(names::OPERATION, "chat");
+    match identity_of(&asked.model) {
+        Some(identity) => {
+            measurement.name(names::PROVIDER, &identity.provider).name(names::REQUEST_MODEL, &identity.model)
+        }
+        None => measurement.fixed(names::PROVIDER, "_other").name(names::REQUEST_MODEL, asked.model.as_str()),
+    }
+}
+
+fn attempt(asked: &Asked, outcome: &'static str) -> Measurement {
+    Measurement::one(Metric::ModelAttempts).name(names::MODEL, asked.model.as_str()).fixed(names::OUTCOME, outcome)
+}

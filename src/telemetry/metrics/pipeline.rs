@@ -1,0 +1,195 @@
+//! From the instruments to whoever reads them: the SDK's provider with a reader for each way out.
+
+use std::fmt;
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use opentelemetry::InstrumentationScope;
+use opentelemetry::metrics::{Meter, MeterProvider};
+use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
+use opentelemetry_sdk::metrics::{MeterProviderBuilder, PeriodicReader, SdkMeterProvider};
+use prometheus::{Registry, TextEncoder};
+
+use super::backlog::Backlog;
+use super::instruments::{Instruments, observe};
+use super::measurement::Measurement;
+use super::names::{self, Metric};
+use super::pushed::Exports;
+use super::settings::MetricsPlan;
+use super::sink::MetricSink;
+use crate::telemetry::export::resource::resource;
+use crate::telemetry::spans::IdentityOf;
+
+/// What `GET /metrics` is answered with.
+pub const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// The metrics of this process.
+pub struct Metrics {
+    provider: SdkMeterProvider,
+    meter: Meter,
+    instruments: Arc<Instruments>,
+    backlog: Arc<Backlog>,
+    registry: Option<Registry>,
+    exports: Exports,
+    hurry: Option<Hurry>,
+}
+
+/// Tells an exporter that the process ends.
+type Hurry = Box<dyn Fn() + Send + Sync>;
+
+/// Metrics in the making.
+pub struct MetricsBuilder {
+    provider: MeterProviderBuilder,
+    registry: Option<Registry>,
+    interval: Duration,
+    exports: Exports,
+    hurry: Option<Hurry>,
+}
+
+/// Why there are no metrics, or why the last ones are lost.
+#[derive(Debug, thiserror::Error)]
+pub enum MetricsError {
+    /// They cannot be offered to Prometheus.
+    #[error("metrics cannot be offered to Prometheus: {0}")]
+    Registry(String),
+    /// Nobody can read them where they should be read.
+    #[error(
+        "metrics cannot be read at {address}: {reason}. Set OTEL_EXPORTER_PROMETHEUS_HOST and \
+         OTEL_EXPORTER_PROMETHEUS_PORT to an address of this machine that is free."
+    )]
+    Listen {
+        /// Where.
+        address: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The last ones did not leave.
+    #[error("the last metrics may be lost: {0}. Check the OTLP endpoint.")]
+    Flush(String),
+}
+
+/// How a connection to an MCP server, or a question to one, went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct McpOperation<'a> {
+    /// The configured server.
+    pub server: &'a str,
+    /// The method that was asked for; `None` for the connection as a whole.
+    pub method: Option<&'static str>,
+    /// How long it took.
+    pub took: Duration,
+    /// The stable word for what went wrong, if anything did.
+    pub error: Option<&'static str>,
+}
+
+impl MetricsBuilder {
+    /// With the ways out of that plan that need nobody else: those over OTLP are added.
+    pub fn new(plan: &MetricsPlan) -> Result<Self, MetricsError> {
+        let mut provider = SdkMeterProvider::builder().with_resource(resource(plan.service_name.as_deref()));
+        let is_read = plan.prometheus.is_some() || plan.console || plan.is_read_here;
+        let registry = is_read.then(Registry::new);
+        if let Some(registry) = &registry {
+            let exporter = opentelemetry_prometheus::exporter().with_registry(registry.clone());
+            let exporter = exporter.scope_info_enabled(false).build();
+            provider = provider.with_reader(exporter.map_err(|error| MetricsError::Registry(error.to_string()))?);
+        }
+        let (interval, exports) = (plan.interval, Exports::default());
+        Ok(Self { provider, registry, interval, exports, hurry: None })
+    }
+
+    /// Sends them with that exporter as well, which is told by `hurry` when the process ends.
+    pub fn push(mut self, exporter: impl PushMetricExporter, hurry: impl Fn() + Send + Sync + 'static) -> Self {
+        self.hurry = Some(Box::new(hurry));
+        let reader = PeriodicReader::builder(self.exports.of(exporter)).with_interval(self.interval).build();
+        self.provider = self.provider.with_reader(reader);
+        self
+    }
+
+    /// Starts recording.
+    pub fn start(self) -> Metrics {
+        let provider = self.provider.build();
+        let scope = InstrumentationScope::builder("toolgate").with_version(env!("CARGO_PKG_VERSION")).build();
+        let meter = provider.meter_with_scope(scope);
+        let instruments = Arc::new(Instruments::new(&meter));
+        let backlog = Arc::new(Backlog::default());
+        backlog.observed_by(&meter);
+        Metrics {
+            provider,
+            meter,
+            instruments,
+            backlog,
+            registry: self.registry,
+            exports: self.exports,
+            hurry: self.hurry,
+        }
+    }
+}
+
+impl Metrics {
+    /// A watcher that records what runs do.
+    pub fn sink(&self, identity_of: IdentityOf) -> MetricSink {
+        MetricSink::new(self.instruments.clone(), identity_of)
+    }
+
+    /// Records what happened with an MCP server outside of runs.
+    pub fn mcp(&self, operation: &McpOperation<'_>) {
+        let metric = if operation.method.is_some() { Metric::McpDuration } else { Metric::McpSession };
+        let measurement = Measurement::of(metric, operation.took.as_secs_f64())
+            .fixed_if(names::MCP_METHOD, operation.method)
+            .name(names::SERVER, operation.server)
+            .fixed_if(names::ERROR_TYPE, operation.error);
+        self.instruments.record(&measurement);
+    }
+
+    /// Has a metric looked up whenever metrics are read; `None` while it is not known.
+    pub fn observe(&self, metric: Metric, look_up: impl Fn() -> Option<u64> + Send + Sync + 'static) {
+        observe(&self.meter, metric, look_up);
+    }
+
+    /// What waits in the store, to be kept up to date.
+    pub fn backlog(&self) -> &Arc<Backlog> {
+        &self.backlog
+    }
+
+    /// All of them as Prometheus reads them ([`PROMETHEUS_TEXT`]). Empty unless the plan says that somebody reads them.
+    pub fn prometheus(&self) -> String {
+        let families = self.registry.as_ref().map(Registry::gather).unwrap_or_default();
+        // The encoder fails on metrics without a name or a value alone.
+        TextEncoder::new().encode_to_string(&families).unwrap_or_default()
+    }
+
+    /// Whether [`prometheus`](Self::prometheus) has anything to say.
+    pub fn is_readable(&self) -> bool {
+        self.registry.is_some()
+    }
+
+    /// Writes all of them to standard error, as Prometheus reads them.
+    pub fn write_to_console(&self) {
+        // Whoever closed standard error does not want them.
+        let _ = std::io::stderr().lock().write_all(self.prometheus().as_bytes());
+    }
+
+    /// Sends them a last time and stops. Blocks: call it where blocking is allowed.
+    pub fn shutdown(&self) -> Result<(), MetricsError> {
+        if let Some(hurry) = &self.hurry {
+            hurry();
+        }
+        let stopped = self.provider.shutdown().map_err(|error| MetricsError::Flush(error.to_string()));
+        match self.exports.failure() {
+            Some(reason) => Err(MetricsError::Flush(reason)),
+            None => stopped,
+        }
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").field("backlog", &self.backlog).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for MetricsBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MetricsBuilder").field("interval", &self.interval).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,175 @@
+//! Which ways out metrics take, from the configuration and the standard `OTEL_*` variables. Pure.
+//!
+//! They are sent where spans are sent, unless somebody says otherwise; without a receiver nothing is sent, and nothing
+//! listens.
+
+use std::time::Duration;
+
+/// How metrics are wanted, as the configuration says it.
+#[derive(Clone, Debug, Default)]
+pub struct MetricsSettings {
+    /// Whether an OTLP receiver is configured.
+    pub has_receiver: bool,
+    /// Whether somebody reads [`Metrics::prometheus`](super::Metrics::prometheus) in this process.
+    pub is_read_here: bool,
+    /// The name of the service, when the environment gives none; `toolgate` by default.
+    pub service_name: Option<String>,
+}
+
+/// The ways out that are wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MetricsPlan {
+    /// Whether they are sent over OTLP.
+    pub otlp: bool,
+    /// Whether they are written to standard error.
+    pub console: bool,
+    /// Where Prometheus may read them, if it may.
+    pub prometheus: Option<Listen>,
+    /// How often they are sent and written.
+    pub interval: Duration,
+    /// How long sending them may take.
+    pub timeout: Duration,
+    /// Whether somebody reads them in this process.
+    pub(super) is_read_here: bool,
+    /// `None`: the SDK finds the name in the environment.
+    pub(super) service_name: Option<String>,
+}
+
+/// An address to listen at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listen {
+    /// A name or an address of this machine.
+    pub host: String,
+    /// 0 for any that is free.
+    pub port: u16,
+}
+
+/// What is wrong with the settings.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MetricsSettingsError {
+    /// A way out that is not built in.
+    #[error(
+        "metrics exporter `{0}` is not supported: set OTEL_METRICS_EXPORTER to `otlp`, `prometheus`, `console` or `none`, \
+         or to several of them with commas"
+    )]
+    Exporter(String),
+    /// No number where one is needed.
+    #[error("{name} is `{value}`: give {wanted}")]
+    Number {
+        /// The variable.
+        name: &'static str,
+        /// What it is set to.
+        value: String,
+        /// What it should be.
+        wanted: &'static str,
+    },
+}
+
+const INTERVAL: &str = "OTEL_METRIC_EXPORT_INTERVAL";
+const TIMEOUT: &str = "OTEL_METRIC_EXPORT_TIMEOUT";
+const PORT: &str = "OTEL_EXPORTER_PROMETHEUS_PORT";
+
+impl MetricsSettings {
+    /// Completes the settings by what the environment says; `env` looks a variable up. `None` if nobody wants metrics.
+    pub fn resolve(self, env: impl Fn(&str) -> Option<String>) -> Result<Option<MetricsPlan>, MetricsSettingsError> {
+        let set = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        if set("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+            return Ok(None);
+        }
+        let milliseconds = |name, default| match set(name) {
+            None => Ok(Duration::from_millis(default)),
+            Some(value) => match value.parse() {
+                Ok(number) if number > 0 => Ok(Duration::from_millis(number)),
+                Ok(_) | Err(_) => {
+                    Err(MetricsSettingsError::Number { name, value, wanted: "a number of milliseconds above 0" })
+                }
+            },
+        };
+        let is_named = set("OTEL_SERVICE_NAME").is_some()
+            || set("OTEL_RESOURCE_ATTRIBUTES").is_some_and(|all| all.contains("service.name="));
+        let mut plan = MetricsPlan {
+            otlp: false,
+            console: false,
+            prometheus: None,
+            interval: milliseconds(INTERVAL, 60_000)?,
+            timeout: milliseconds(TIMEOUT, 30_000)?,
+            is_read_here: self.is_read_here,
+            service_name: (!is_named).then(|| self.service_name.unwrap_or_else(|| "toolgate".to_owned())),
+        };
+        match set("OTEL_METRICS_EXPORTER") {
+            None => {
+                let of = |name: &str| set(name).is_some();
+                plan.otlp =
+                    self.has_receiver || of("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") || of("OTEL_EXPORTER_OTLP_ENDPOINT");
+            }
+            Some(list) => {
+                for exporter in list.split(',').map(str::trim).filter(|exporter| !exporter.is_empty()) {
+                    match exporter {
+                        "otlp" => plan.otlp = true,
+                        "console" => plan.console = true,
+                        "prometheus" => plan.prometheus = Some(listen(&set)?),
+                        "none" => {}
+                        other => return Err(MetricsSettingsError::Exporter(other.to_owned())),
+                    }
+                }
+            }
+        }
+        let is_wanted = plan.otlp || plan.console || plan.prometheus.is_some() || plan.is_read_here;
+        Ok(is_wanted.then_some(plan))
+    }
+}
+
+/// Loopback, unless the host says otherwise: metrics name agents, tools and models.
+fn listen(set: &dyn Fn(&str) -> Option<String>) -> Result<Listen, MetricsSettingsError> {
+    let host = set("OTEL_EXPORTER_PROMETHEUS_HOST").unwrap_or_else(|| "localhost".to_owned());
+    let port = match set(PORT) {
+        None => 9464,
+        Some(value) => match value.parse() {
+            Ok(port) => port,
+            Err(_) => {
+                return Err(MetricsSettingsError::Number { name: PORT, value, wanted: "a port from 0 to 65535" });
+            }
+        },
+    };
+    Ok(Listen { host, port })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(has_receiver: bool, env: &[(&str, &str)]) -> Result<Option<MetricsPlan>, MetricsSettingsError> {
+        let settings = MetricsSettings { has_receiver, ..MetricsSettings::default() };
+        settings.resolve(|name| env.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+    }
+
+    #[test]
+    fn nothing_is_recorded_unless_somebody_says_where_to() {
+        assert_eq!(resolve(false, &[]), Ok(None));
+        assert_eq!(resolve(true, &[("OTEL_METRICS_EXPORTER", "none")]), Ok(None));
+        assert_eq!(resolve(true, &[("OTEL_SDK_DISABLED", "true"), ("OTEL_METRICS_EXPORTER", "prometheus")]), Ok(None));
+        for env in ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"] {
+            assert!(resolve(false, &[(env, "http://x:4318")]).expect("settings").expect("wanted").otlp, "{env}");
+        }
+        assert!(resolve(true, &[]).expect("settings").expect("wanted").otlp);
+    }
+
+    #[test]
+    fn a_list_names_several_ways_and_an_unknown_one_is_refused() {
+        let plan =
+            resolve(true, &[("OTEL_METRICS_EXPORTER", "prometheus, console")]).expect("settings").expect("wanted");
+        assert_eq!((plan.otlp, plan.console), (false, true));
+        assert_eq!(plan.prometheus, Some(Listen { host: "localhost".into(), port: 9464 }));
+        let refused = resolve(true, &[("OTEL_METRICS_EXPORTER", "otlp,statsd")]).expect_err("refused");
+        assert_eq!(refused, MetricsSettingsError::Exporter("statsd".into()));
+    }
+
+    #[test]
+    fn a_number_that_is_none_is_refused_by_name() {
+        for (name, value) in [(INTERVAL, "soon"), (INTERVAL, "0"), (TIMEOUT, "-1"), (PORT, "99999")] {
+            let env = [("OTEL_METRICS_EXPORTER", "prometheus"), (name, value)];
+            let refused = resolve(false, &env).expect_err("refused").to_string();
+            assert!(refused.contains(name) && refused.contains(value), "{refused}");
+        }
+    }
+}

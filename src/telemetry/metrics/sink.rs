@@ -1,0 +1,78 @@
+//! The watcher that records. It is told of facts directly and not through a queue: recording one costs about as much as
+//! putting it into a queue would, and nothing is lost.
+
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::instruments::Instruments;
+use super::measurement::Measurement;
+use super::meter::Meter;
+use crate::core::id::RunId;
+use crate::core::run::{Event, Recorded};
+use crate::ports::{EventSink, Update};
+use crate::telemetry::per_run::PerRun;
+use crate::telemetry::spans::IdentityOf;
+
+/// A watcher that records metrics of every run.
+///
+/// Each fact is counted by one process: the one that drives the run, or, of a run that rests, the one that writes to it.
+/// What somebody writes to a run that is driven elsewhere is counted there.
+pub struct MetricSink {
+    runs: PerRun<Meter>,
+    identity_of: IdentityOf,
+    record: Box<dyn Fn(&Measurement) + Send + Sync>,
+}
+
+impl MetricSink {
+    pub(super) fn new(instruments: Arc<Instruments>, identity_of: IdentityOf) -> Self {
+        Self::recording(identity_of, move |measurement| instruments.record(measurement))
+    }
+
+    /// A sink that hands every measurement to `record`.
+    pub fn recording(identity_of: IdentityOf, record: impl Fn(&Measurement) + Send + Sync + 'static) -> Self {
+        Self { runs: PerRun::default(), identity_of, record: Box::new(record) }
+    }
+
+    fn record_all(&self, measured: &[Measurement]) {
+        measured.iter().for_each(|measurement| (self.record)(measurement));
+    }
+}
+
+impl EventSink for MetricSink {
+    fn observe(&self, run: &RunId, update: &Update) {
+        let Update::Recorded(recorded) = update else { return };
+        let measured = self.runs.with(run, |meter| meter.measure(recorded, &self.identity_of));
+        if let (None, Some(meter)) = (&measured, Meter::begin(recorded)) {
+            self.runs.put(run, meter);
+        }
+        if matches!(recorded.event, Event::Ended { .. }) {
+            self.runs.forget(run);
+        }
+        self.record_all(&measured.unwrap_or_default());
+    }
+
+    fn took_up(&self, run: &RunId, history: &[Recorded]) {
+        if let Some(meter) = Meter::after(history) {
+            self.runs.put(run, meter);
+        }
+    }
+
+    fn wrote_at_rest(&self, _run: &RunId, history: &[Recorded], facts: &[Recorded]) {
+        let Some(mut meter) = Meter::after(history) else { return };
+        for recorded in facts {
+            self.record_all(&meter.measure(recorded, &self.identity_of));
+        }
+    }
+
+    fn laid_down(&self, run: &RunId, _at: Timestamp) {
+        self.runs.forget(run);
+    }
+}
+
+impl fmt::Debug for MetricSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MetricSink").field("runs", &self.runs).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,162 @@
+//! Real runs in several processes on one store: each thing is counted once, by one of them.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use toolgate::core::policy::{Match, Policy, Rule, Verdict};
+use toolgate::core::run::{Answer, Decision, Status};
+use toolgate::core::tool::{ExternalTool, Outcome, ToolOutput};
+use toolgate::models::scripted::{Script, ScriptedModel};
+use toolgate::runner::{Agent, AgentRunner, Request, ResultFor, Resume};
+use toolgate::stores::MemoryStore;
+
+use super::Records;
+use crate::fakes::{FakeIds, FakeServers, tool};
+
+/// Processes that share a store and servers.
+struct Machine {
+    store: Arc<MemoryStore>,
+    servers: Arc<FakeServers>,
+    ids: Arc<FakeIds>,
+    agent: Agent,
+}
+
+impl Machine {
+    /// An agent that reads and breaks things, and asks before it deletes any.
+    fn whose_model_says(turns: Value) -> Self {
+        let script = Script::from_json(&json!({"turns": turns}).to_string()).unwrap();
+        let servers = FakeServers::default();
+        ["read", "break", "delete"].iter().for_each(|name| servers.offer("files", tool(name)));
+        servers.answer("break", Outcome::Returned(ToolOutput::error("it broke")));
+        let guarded = Match { tool: Some("*_delete".into()), ..Match::default() };
+        let ask = Rule::new("guard", Verdict::Ask, "it cannot be undone", guarded, Vec::new(), Vec::new()).unwrap();
+        let mut policy = Policy::allow_always();
+        policy.rules.push(ask);
+        let model = Arc::new(ScriptedModel::new("scripted", script));
+        let agent = Agent {
+            model_name: "main".into(),
+            servers: vec!["files".into()],
+            policy: Arc::new(policy),
+            ..Agent::new("clerk", model)
+        };
+        Self { store: Arc::default(), servers: Arc::new(servers), ids: Arc::default(), agent }
+    }
+
+    fn process(&self, name: &str) -> (AgentRunner, Records) {
+        let records = Records::default();
+        let runner = AgentRunner::builder()
+            .store(self.store.clone())
+            .servers(self.servers.clone())
+            .ids(self.ids.clone())
+            .node(name.into())
+            .sink(records.sink())
+            .agent(self.agent.clone())
+            .build()
+            .unwrap();
+        (runner, records)
+    }
+}
+
+fn all_at_once() -> Machine {
+    Machine::whose_model_says(json!([
+        {"calls": [
+            {"id": "r", "name": "mcp_files_read"},
+            {"id": "b", "name": "mcp_files_break"},
+            {"id": "d", "name": "mcp_files_delete"},
+            {"id": "x", "name": "ext_look_up"},
+            {"id": "u", "name": "make_coffee"},
+        ]},
+        {"say": "Done."},
+    ]))
+}
+
+fn request() -> Request {
+    let look_up: ExternalTool = serde_json::from_value(json!({"name": "look_up"})).unwrap();
+    Request::new("clerk", "Hello").external_tool(look_up)
+}
+
+fn yes_and_the_result() -> Resume {
+    Resume {
+        decisions: vec![("d".into(), Decision::new(Answer::Approve, "ann"))],
+        results: vec![ResultFor::output("x", json!("42"))],
+        ..Resume::default()
+    }
+}
+
+#[tokio::test]
+async fn two_processes_count_each_thing_of_a_run_once_between_them() {
+    let machine = all_at_once();
+    let (first, of_first) = machine.process("first");
+    let report = first.execute(request()).await.unwrap();
+    assert_eq!(report.status, Status::Pending);
+    insta::assert_yaml_snapshot!("in_the_first_process", of_first.counts());
+
+    let (second, of_second) = machine.process("second");
+    let report = second.resume(&report.run_id, yes_and_the_result()).await.unwrap();
+    assert_eq!(report.status, Status::Completed);
+    insta::assert_yaml_snapshot!("in_the_second_process", of_second.counts());
+}
+
+#[tokio::test]
+async fn a_fork_counts_what_happens_in_it_and_not_what_it_copies() {
+    let machine = all_at_once();
+    let (runner, records) = machine.process("one");
+    let original = runner.execute(request()).await.unwrap();
+    let (elsewhere, of_fork) = machine.process("other");
+
+    let fork = elsewhere.fork(&original.run_id, None, None).await.unwrap().rest().await.unwrap();
+    assert_eq!((of_fork.counts().len(), fork.status), (0, Status::Pending), "{:?}", of_fork.counts());
+
+    elsewhere.resume(&fork.run_id, yes_and_the_result()).await.unwrap();
+    assert_eq!((of_fork.count("toolgate.runs"), of_fork.count("toolgate.model.attempts")), (1.0, 1.0));
+    let turns = of_fork.lines().into_iter().find(|line| line.starts_with("toolgate.run.turns")).unwrap();
+    assert!(turns.ends_with("} 1"), "one turn is its own: {turns}");
+    assert_eq!(records.count("toolgate.runs"), 0.0, "the other run still waits");
+}
+
+#[tokio::test]
+async fn a_run_that_is_cancelled_while_it_rests_is_counted_where_it_is_cancelled() {
+    let machine = all_at_once();
+    let (first, of_first) = machine.process("first");
+    let run = first.execute(request()).await.unwrap().run_id;
+    let (second, of_second) = machine.process("second");
+
+    second.cancel(&run, None).await.unwrap();
+
+    assert_eq!((of_first.count("toolgate.runs"), of_second.count("toolgate.runs")), (0.0, 1.0));
+    assert_eq!(of_second.counts().len(), 3, "{:?}", of_second.counts());
+    assert!(of_second.lines()[0].contains("clerk") && of_second.lines()[0].contains("cancelled"));
+}
+
+#[tokio::test]
+async fn a_run_that_is_cancelled_while_it_is_driven_elsewhere_is_counted_where_it_is_driven() {
+    let machine = Machine::whose_model_says(json!([{"calls": [{"id": "r", "name": "mcp_files_read"}]}]));
+    machine.servers.hang_in("read");
+    let (first, of_first) = machine.process("first");
+    let mut execution = first.start(request()).await.unwrap();
+    while let Some(update) = execution.updates.next().await {
+        if format!("{update:?}").contains("CallsStarted") {
+            break;
+        }
+    }
+    let (second, of_second) = machine.process("second");
+
+    second.cancel(&execution.run, None).await.unwrap();
+    execution.rest().await.unwrap();
+
+    assert_eq!((of_first.count("toolgate.runs"), of_second.counts().len()), (1.0, 0));
+}
+
+#[tokio::test]
+async fn a_call_in_doubt_has_no_latency() {
+    let machine = Machine::whose_model_says(json!([
+        {"calls": [{"id": "r", "name": "mcp_files_read"}]}, {"say": "Done."},
+    ]));
+    let (runner, records) = machine.process("one");
+    machine.servers.panic_in("read");
+    runner.execute(request()).await.unwrap();
+    let calls: Vec<String> =
+        records.lines().into_iter().filter(|line| line.starts_with("toolgate.tool.calls")).collect();
+    assert_eq!(calls.len(), 1, "{calls:?}");
+    assert!(calls[0].contains("toolgate.outcome=panicked"), "{calls:?}");
+}

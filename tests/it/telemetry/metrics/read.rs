@@ -1,0 +1,257 @@
+//! How others read metrics: Prometheus, over HTTP and as text; a receiver of OTLP.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::routing::post;
+use jiff::Timestamp;
+use toolgate::core::id::ModelName;
+use toolgate::ports::{EventSink, ModelIdentity, Update};
+use toolgate::stores::MemoryStore;
+use toolgate::telemetry::Destination;
+use toolgate::telemetry::export::{ExportRuntime, Signal};
+use toolgate::telemetry::metrics::{
+    Listen, McpOperation, Metrics, MetricsBuilder, MetricsEndpoint, MetricsPlan, MetricsSettings, PROMETHEUS_TEXT,
+};
+
+use crate::telemetry::journals;
+
+fn plan(env: &[(&str, &str)]) -> MetricsPlan {
+    let settings = MetricsSettings::default();
+    let env = |name: &str| env.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+    settings.resolve(env).unwrap().expect("metrics are wanted")
+}
+
+fn readable() -> Arc<Metrics> {
+    Arc::new(MetricsBuilder::new(&plan(&[("OTEL_METRICS_EXPORTER", "prometheus")])).unwrap().start())
+}
+
+fn tell_all(metrics: &Metrics) {
+    let sink = metrics.sink(Arc::new(journals::identity));
+    for journal in journals::all(Timestamp::UNIX_EPOCH) {
+        for recorded in journal.events {
+            sink.observe(&journal.run, &Update::Recorded(recorded));
+        }
+    }
+}
+
+/// Samples by name and labels. Refuses whatever the text format does not allow: samples of unknown families, labels that
+/// are not quoted, a series that is told twice, histograms whose buckets fall or do not end with their count.
+fn parsed(text: &str) -> BTreeMap<String, f64> {
+    let (mut samples, mut types) = (BTreeMap::new(), BTreeMap::new());
+    assert!(text.ends_with('\n'), "the last line ends");
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').expect("a type");
+            assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
+            assert!(types.insert(name.to_owned(), kind.to_owned()).is_none(), "told twice: {line}");
+        } else if let Some(rest) = line.strip_prefix("# HELP ") {
+            assert!(rest.split_once(' ').is_some_and(|(_, help)| !help.is_empty()), "{line}");
+        } else {
+            let (series, value) = line.rsplit_once(' ').expect("a sample");
+            let name = series.split('{').next().unwrap();
+            let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+            assert!(name.chars().all(legal) && !name.starts_with(|c: char| c.is_ascii_digit()), "{line}");
+            let family = ["_bucket", "_sum", "_count"].iter().find_map(|suffix| name.strip_suffix(suffix));
+            let known = types.contains_key(name) || family.is_some_and(|family| types.contains_key(family));
+            assert!(known, "no type is known of {line}");
+            if let Some(labels) = series.strip_prefix(name).filter(|labels| !labels.is_empty()) {
+                let inner = labels.strip_prefix('{').and_then(|labels| labels.strip_suffix("\"}")).expect("labels");
+                let keys: Vec<&str> =
+                    inner.split("\",").map(|pair| pair.split_once("=\"").expect("a label").0).collect();
+                assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), keys.len(), "a label twice: {line}");
+            }
+            let value: f64 = value.parse().expect("a number");
+            assert!(samples.insert(series.to_owned(), value).is_none(), "a series twice: {line}");
+        }
+    }
+    check_histograms(&samples);
+    samples
+}
+
+fn check_histograms(samples: &BTreeMap<String, f64>) {
+    for (series, total) in samples.iter().filter(|(series, _)| series.contains("le=\"+Inf\"")) {
+        let name = series.split("_bucket").next().unwrap();
+        let own = |other: &str| other.split("_bucket").next() == Some(name) && labels(other) == labels(series);
+        let buckets = samples.iter().filter(|(other, _)| other.contains("_bucket") && own(other));
+        let mut buckets: Vec<(f64, f64)> = buckets.map(|(other, count)| (bound(other), *count)).collect();
+        buckets.sort_by(|a, b| a.0.total_cmp(&b.0));
+        assert!(buckets.windows(2).all(|pair| pair[0].1 <= pair[1].1), "{series}: {buckets:?}");
+        assert_eq!(buckets.last().unwrap().1, *total, "{series}");
+    }
+}
+
+fn bound(series: &str) -> f64 {
+    let bound = series.split("le=\"").nth(1).unwrap().split('"').next().unwrap();
+    if bound == "+Inf" { f64::INFINITY } else { bound.parse().unwrap() }
+}
+
+fn labels(series: &str) -> Vec<&str> {
+    let inner = series.split_once('{').unwrap().1.trim_end_matches('}');
+    inner.split("\",").filter(|label| !label.starts_with("le=")).map(|label| label.trim_end_matches('"')).collect()
+}
+
+#[test]
+fn what_prometheus_reads_is_well_formed_and_adds_up() {
+    let metrics = readable();
+    tell_all(&metrics);
+    metrics.mcp(&McpOperation {
+        server: "files",
+        method: None,
+        took: Duration::from_secs(3),
+        error: Some("disconnected"),
+    });
+
+    let samples = parsed(&metrics.prometheus());
+
+    let sum = |family: &str| -> f64 {
+        samples.iter().filter(|(series, _)| series.split('{').next() == Some(family)).map(|(_, value)| value).sum()
+    };
+    let journals = journals::all(Timestamp::UNIX_EPOCH).len() as f64;
+    assert_eq!(sum("toolgate_runs_total"), journals);
+    assert_eq!(sum("toolgate_run_duration_seconds_count"), journals);
+    assert_eq!(sum("toolgate_approvals_decided_total"), 1.0);
+    assert_eq!(sum("mcp_client_session_duration_seconds_sum"), 3.0);
+    assert!(sum("gen_ai_client_token_usage_sum") > 1000.0 && sum("toolgate_cost_total") > 0.01);
+    assert!(
+        samples.keys().any(|series| series.starts_with("target_info{") && series.contains("service_name=\"toolgate\""))
+    );
+}
+
+#[test]
+fn names_that_others_choose_neither_break_the_text_nor_grow_without_end() {
+    let metrics = readable();
+    for number in 0..2000 {
+        let server = format!("s\"{number}\\\n{{}}");
+        metrics.mcp(&McpOperation { server: &server, method: None, took: Default::default(), error: None });
+    }
+    let counts = metrics
+        .prometheus()
+        .lines()
+        .filter(|line| line.starts_with("mcp_client_session_duration_seconds_count"))
+        .count();
+    assert_eq!(counts, 501, "500 names and the others");
+    assert!(metrics.prometheus().contains(r#"s\"7\\\n{}"#));
+}
+
+#[tokio::test]
+async fn what_waits_in_the_store_is_read_from_its_index() {
+    let metrics = readable();
+    assert!(!metrics.prometheus().contains("toolgate_approvals_pending"), "not known yet is not none");
+
+    metrics.backlog().refresh(&MemoryStore::new()).await.unwrap();
+
+    assert_eq!(parsed(&metrics.prometheus())["toolgate_approvals_pending"], 0.0);
+}
+
+#[tokio::test]
+async fn prometheus_reads_over_http_on_loopback() {
+    let metrics = readable();
+    let endpoint = MetricsEndpoint::open(&Listen { host: "127.0.0.1".into(), port: 0 }, &metrics).unwrap();
+    tell_all(&metrics);
+
+    let url = format!("http://{}/metrics", endpoint.addresses()[0]);
+    let response = reqwest::get(&url).await.unwrap();
+
+    assert_eq!(
+        (response.status().as_u16(), response.headers()["content-type"].to_str().unwrap()),
+        (200, PROMETHEUS_TEXT)
+    );
+    assert_eq!(response.text().await.unwrap(), metrics.prometheus());
+    let elsewhere = reqwest::get(url.replace("/metrics", "/")).await.unwrap();
+    assert_eq!(elsewhere.status().as_u16(), 404);
+}
+
+#[tokio::test]
+async fn a_port_that_is_taken_is_an_error_that_names_the_remedy() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+
+    let error = MetricsEndpoint::open(&Listen { host: "127.0.0.1".into(), port }, &readable()).unwrap_err().to_string();
+
+    assert!(error.contains(&format!("127.0.0.1:{port}")) && error.contains("OTEL_EXPORTER_PROMETHEUS_PORT"), "{error}");
+}
+
+#[test]
+fn a_model_that_is_not_configured_is_told_by_its_configured_name() {
+    let metrics = readable();
+    let nobody: fn(&ModelName) -> Option<ModelIdentity> = |_| None;
+    let sink = metrics.sink(Arc::new(nobody));
+    let journal = journals::plain_answer(Timestamp::UNIX_EPOCH);
+    for recorded in journal.events {
+        sink.observe(&journal.run, &Update::Recorded(recorded));
+    }
+    assert!(metrics.prometheus().contains(r#"gen_ai_provider_name="_other",gen_ai_request_model="main""#));
+}
+
+fn sent_to(endpoint: &str) -> Metrics {
+    let destination = Destination { endpoint: Some(endpoint.to_owned()), ..Destination::default() };
+    let transport = destination.resolve(Signal::Metrics, &|_| None).unwrap();
+    let plan = plan(&[("OTEL_METRICS_EXPORTER", "otlp")]);
+    let exporter = transport.metric_exporter(&ExportRuntime::start().unwrap(), plan.timeout).unwrap();
+    let hurry = exporter.hurry();
+    MetricsBuilder::new(&plan).unwrap().push(exporter, hurry).start()
+}
+
+async fn shut_down(metrics: Metrics) -> Result<(), String> {
+    tokio::task::spawn_blocking(move || metrics.shutdown().map_err(|error| error.to_string())).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_receiver_gets_the_last_values_when_the_process_ends() {
+    let received: Arc<Mutex<Vec<u8>>> = Arc::default();
+    let taken = received.clone();
+    let take = move |body: Bytes| async move { taken.lock().unwrap().extend_from_slice(&body) };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, Router::new().route("/v1/metrics", post(take))).await });
+    let metrics = sent_to(&endpoint);
+    tell_all(&metrics);
+
+    shut_down(metrics).await.expect("delivered");
+
+    let bytes = received.lock().unwrap().clone();
+    let times = |text: &str| bytes.windows(text.len()).filter(|window| *window == text.as_bytes()).count();
+    for name in ["gen_ai.client.token.usage", "mcp.client.operation.duration", "toolgate.run.turns", "service.name"] {
+        assert_eq!(times(name), 1, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_receiver_that_is_not_there_delays_neither_runs_nor_the_end_and_is_told_of() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", closed.local_addr().unwrap());
+    drop(closed);
+    let metrics = sent_to(&endpoint);
+    let began = Instant::now();
+    tell_all(&metrics);
+    assert!(began.elapsed() < Duration::from_secs(1), "telling took {:?}", began.elapsed());
+
+    let error = shut_down(metrics).await.expect_err("nobody received them");
+
+    assert!(began.elapsed() < Duration::from_secs(6), "the end took {:?}", began.elapsed());
+    assert!(error.contains("the last metrics may be lost"), "{error}");
+}
+
+/// What a fact costs whoever is told of it. Run by hand, for a machine under load says little:
+/// `cargo test --release --test it telling_a_fact -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn telling_a_fact_costs_microseconds() {
+    let metrics = readable();
+    let sink = metrics.sink(Arc::new(journals::identity));
+    let journals = journals::all(Timestamp::UNIX_EPOCH);
+    let (mut facts, began) = (0u32, Instant::now());
+    for _ in 0..2000 {
+        for journal in &journals {
+            for recorded in &journal.events {
+                sink.observe(&journal.run, &Update::Recorded(recorded.clone()));
+                facts += 1;
+            }
+        }
+    }
+    println!("{facts} facts, {:?} each", began.elapsed() / facts);
+}
