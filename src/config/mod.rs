@@ -34,7 +34,7 @@ pub use schema::json_schema;
 pub use settings::{
     AgentSettings, Api, ContentMode, Durability, EnvelopeKeySettings, EnvelopeSettings, HttpModelSettings, KeyMaterial,
     KeySettings, McpEra, MediaKind, ModelSettings, PromptCache, ProxySettings, ServerSettings, Settings, StoreSettings,
-    TelemetrySettings, TransportSettings,
+    TelemetrySettings, TraceContext, TransportSettings,
 };
 pub use template::{TemplateFile, template};
 
