@@ -68,7 +68,11 @@ fn the_collector_listens_to_this_machine_alone_and_limits_memory_before_anything
     }
     for (name, pipeline) in collector["service"]["pipelines"].as_object().expect("pipelines") {
         let processors = pipeline["processors"].as_array().expect("processors");
-        assert_eq!((processors.first(), processors.last()), (Some(&json!("memory_limiter")), Some(&json!("batch"))), "{name}");
+        assert_eq!(
+            (processors.first(), processors.last()),
+            (Some(&json!("memory_limiter")), Some(&json!("batch"))),
+            "{name}"
+        );
     }
 }
 
@@ -107,7 +111,9 @@ fn secrets_are_masked_and_what_spans_are_read_for_is_not() {
     ] {
         assert!(values.iter().any(|value| value.is_match(secret)), "{secret}");
     }
-    for harmless in ["order A-1077 is late", "call_4_1", "a basic question of trust", "00-4bf92f3577b34da6a3ce929d0e0e4736-01"] {
+    for harmless in
+        ["order A-1077 is late", "call_4_1", "a basic question of trust", "00-4bf92f3577b34da6a3ce929d0e0e4736-01"]
+    {
         assert!(!values.iter().any(|value| value.is_match(harmless)), "{harmless}");
     }
 }
