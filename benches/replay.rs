@@ -43,7 +43,7 @@ fn started() -> Arc<Started> {
         input: Message::user("read everything"),
         session: "bench".into(),
         trigger: Trigger::Manual,
-        trace: Trace { id: TraceId([7; 16]), parent: None, sampled: true, state: None },
+        trace: Trace::new(TraceId([7; 16]), true),
         metadata: Default::default(),
     })
 }

@@ -123,7 +123,7 @@ fn started(question: &str) -> Started {
         input: Message::user(question),
         session: "session".into(),
         trigger: Trigger::Manual,
-        trace: Trace { id: TraceId([1; 16]), parent: None, sampled: false, state: None },
+        trace: Trace::new(TraceId([1; 16]), false),
         metadata: Map::new(),
     }
 }

@@ -5,6 +5,7 @@ mod envelopes;
 mod kinds;
 mod models;
 mod prices;
+mod propagation;
 mod secrets;
 mod servers;
 mod telemetry;
@@ -18,6 +19,7 @@ use crate::config::{self, Settings, StoreSettings, TransportSettings};
 use crate::core::error::ErrorCode;
 use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::run::Candidate;
+use crate::core::trace::Propagation;
 use crate::driver::{Agent, Fallback, ServerResults};
 use crate::mcp::{self, Servers};
 pub use crate::mcp::{ServerState, ServerStatus};
@@ -32,6 +34,7 @@ pub use envelopes::check_envelope_keys;
 pub use kinds::{kind_of, model_of_kind};
 pub use models::{Models, identities, open as open_models};
 pub use prices::{IdleCostLimit, Pricing, idle_cost_limits};
+pub use propagation::propagation;
 pub use servers::ToolServers;
 use telemetry::Telemetry;
 
@@ -128,7 +131,8 @@ impl App {
         let models = models::open(&settings)?;
         let store = Store::open(&settings.store).await?;
         let telemetry = Telemetry::open(&settings, &models, &store.runs())?;
-        let reached = |id: &ServerId, server| (id.clone(), reached(id, server, &settings.credentials));
+        let propagation = propagation()?;
+        let reached = |id: &ServerId, server| (id.clone(), reached(id, server, &settings.credentials, propagation));
         let servers = Servers::new(settings.servers.iter().map(|(id, server)| reached(id, server)));
         let servers = Arc::new(match telemetry.mcp_watcher() {
             Some(watcher) => servers.watched_by(&watcher),
@@ -223,7 +227,12 @@ impl Store {
     }
 }
 
-fn reached(id: &ServerId, server: &config::ServerSettings, credentials: &Path) -> mcp::ServerSettings {
+fn reached(
+    id: &ServerId,
+    server: &config::ServerSettings,
+    credentials: &Path,
+    propagation: Propagation,
+) -> mcp::ServerSettings {
     let transport = match &server.transport {
         TransportSettings::Stdio { command, args, env, inherit_env, cwd } => {
             mcp::Transport::Stdio(mcp::StdioSettings {
@@ -255,6 +264,7 @@ fn reached(id: &ServerId, server: &config::ServerSettings, credentials: &Path) -
             config::McpEra::Modern => mcp::EraChoice::Modern,
         },
         elicitation: server.elicitation,
+        propagation: propagation.and(propagation::allowed(server.trace_context)),
     }
 }
 

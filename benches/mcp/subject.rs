@@ -154,5 +154,5 @@ fn arguments() -> Map<String, Value> {
 }
 
 fn trace() -> SpanContext {
-    Trace { id: TraceId([7; 16]), parent: None, sampled: true, state: None }.context("bench")
+    Trace::new(TraceId([7; 16]), true).context("bench")
 }

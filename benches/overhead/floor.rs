@@ -56,7 +56,7 @@ async fn call(servers: &dyn McpServers, tools: &Toolset, run: &RunId, asked: &To
 }
 
 fn trace() -> SpanContext {
-    Trace { id: TraceId([7; 16]), parent: None, sampled: true, state: None }.context("floor")
+    Trace::new(TraceId([7; 16]), true).context("floor")
 }
 
 fn said(role: Role, content: Vec<Part>) -> Arc<Message> {

@@ -6,6 +6,9 @@
 peers=$repository/.peers
 readonly node_pins=(tests/peers/package.json tests/peers/package-lock.json)
 readonly python_pins=(tests/peers/requirements.txt tests/peers/constraints.txt)
+readonly phoenix_pins=(
+  tests/peers/spans/phoenix-requirements.txt tests/peers/spans/phoenix-constraints.txt examples/phoenix/requirements.txt
+)
 
 peers_ready() {
   stamped "$peers/node.stamp" "${node_pins[@]}" && stamped "$peers/python.stamp" "${python_pins[@]}"
@@ -34,6 +37,15 @@ install_python_peers() {
   python3 -m venv "$peers/venv"
   "$peers/venv/bin/pip" install --quiet --disable-pip-version-check --requirement tests/peers/requirements.txt
   stamp "${python_pins[@]}" >"$peers/python.stamp"
+}
+
+# Phoenix and Rotel, in an environment of their own: together they are larger than all other peers.
+phoenix_install() {
+  ! stamped "$peers/phoenix.stamp" "${phoenix_pins[@]}" || return 0
+  rm -rf "$peers/phoenix" "$peers/phoenix.stamp"
+  python3 -m venv "$peers/phoenix"
+  "$peers/phoenix/bin/pip" install --quiet --disable-pip-version-check --requirement "${phoenix_pins[0]}"
+  stamp "${phoenix_pins[@]}" >"$peers/phoenix.stamp"
 }
 
 # A virtual environment holds absolute paths, so the place belongs to the stamp: a moved clone installs anew.

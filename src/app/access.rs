@@ -7,6 +7,7 @@ use super::reached;
 use crate::config::{AuthSettings, ClientProof, Settings, SigningAlgorithm};
 use crate::core::error::ErrorCode;
 use crate::core::id::ServerId;
+use crate::core::trace::Propagation;
 use crate::mcp::auth::{self, ClientIdentity, CredentialFile, Grant, Loopback, OAuthSettings};
 use crate::mcp::{HttpSettings, Transport};
 
@@ -118,7 +119,7 @@ fn proof_of(proof: &ClientProof) -> auth::ClientProof {
 
 fn http(settings: &Settings, server: &ServerId) -> Result<HttpSettings, AccessError> {
     let configured = settings.servers.get(server).ok_or_else(|| AccessError::Unknown(server.clone()))?;
-    match reached(server, configured, &settings.credentials).transport {
+    match reached(server, configured, &settings.credentials, Propagation::NOTHING).transport {
         Transport::Http(http) => Ok(http),
         Transport::Stdio(_) | Transport::InProcess(_) => Err(AccessError::Program(server.clone())),
     }

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::propagation::{allowed, propagation};
 use super::{AppError, Pricing};
 use crate::config::{self, Api, HttpModelSettings, KeySettings, ModelSettings, ProxySettings, Settings};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::ModelName;
+use crate::core::trace::Propagation;
 use crate::models::scripted::{Script, ScriptedModel};
 use crate::models::unusable::Unusable;
 use crate::models::{self, anthropic, gemini, openai_chat, openai_images, openai_responses};
@@ -19,8 +21,9 @@ pub type Models = BTreeMap<ModelName, Arc<dyn Model>>;
 /// Every model of a configuration, with the cost of its replies as far as that is known. Nobody is asked anything yet.
 pub fn open(settings: &Settings) -> Result<Models, AppError> {
     let mut models = Models::new();
+    let propagation = propagation()?;
     for (name, model) in &settings.models {
-        let model = open_one(name, model)?;
+        let model = open_one(name, model, propagation)?;
         let pricing = Pricing::of(settings, name, model.identity());
         models.insert(name.clone(), pricing.applied_to(model));
     }
@@ -45,7 +48,7 @@ pub(super) fn adapter(api: Api) -> fn(&models::Settings) -> Result<models::HttpM
     }
 }
 
-fn open_one(name: &ModelName, settings: &ModelSettings) -> Result<Arc<dyn Model>, AppError> {
+fn open_one(name: &ModelName, settings: &ModelSettings, propagation: Propagation) -> Result<Arc<dyn Model>, AppError> {
     Ok(match settings {
         ModelSettings::Scripted { file } => {
             let script: Script = config::read_file(file).map_err(AppError::Script)?;
@@ -54,7 +57,7 @@ fn open_one(name: &ModelName, settings: &ModelSettings) -> Result<Arc<dyn Model>
         ModelSettings::Http(settings) => {
             let unusable =
                 |reason: models::SettingsError| AppError::Model { model: name.clone(), reason: reason.to_string() };
-            Arc::new(adapter(settings.api)(&adapter_settings(settings)).map_err(unusable)?)
+            Arc::new(adapter(settings.api)(&adapter_settings(settings, propagation)).map_err(unusable)?)
         }
         ModelSettings::Missing { remedy } => {
             let message = format!("no model is configured: {remedy}");
@@ -63,7 +66,7 @@ fn open_one(name: &ModelName, settings: &ModelSettings) -> Result<Arc<dyn Model>
     })
 }
 
-fn adapter_settings(settings: &HttpModelSettings) -> models::Settings {
+fn adapter_settings(settings: &HttpModelSettings, propagation: Propagation) -> models::Settings {
     let HttpModelSettings { api: _, base_url, model, .. } = settings;
     models::Settings {
         api_key: settings.key.as_ref().map(key),
@@ -104,6 +107,7 @@ fn adapter_settings(settings: &HttpModelSettings) -> models::Settings {
             config::PromptCache::OneHour => models::PromptCache::OneHour,
             config::PromptCache::Off => models::PromptCache::Off,
         },
+        propagation: propagation.and(allowed(settings.trace_context)),
         extra: settings.extra.clone(),
         ..models::Settings::new(base_url, model)
     }

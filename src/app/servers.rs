@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::config;
 use crate::core::id::ServerId;
 use crate::core::tool::{ServerTools, Toolset, ToolsetRules};
+use crate::core::trace::Propagation;
 use crate::mcp::Servers;
 use crate::ports::{McpServers, ToolInputValidator};
 use crate::validation::SchemaValidator;
@@ -18,8 +19,14 @@ pub struct ToolServers {
 
 impl ToolServers {
     /// Starts and dials nothing yet. What was granted for servers is read and renewed in the folder `credentials`.
-    pub fn new(settings: &BTreeMap<ServerId, config::ServerSettings>, credentials: &Path) -> Self {
-        let reached = settings.iter().map(|(id, server)| (id.clone(), super::reached(id, server, credentials)));
+    /// `propagation` is what they may be told of the trace that a request belongs to.
+    pub fn new(
+        settings: &BTreeMap<ServerId, config::ServerSettings>,
+        credentials: &Path,
+        propagation: Propagation,
+    ) -> Self {
+        let reached = |(id, server): (&ServerId, _)| (id.clone(), super::reached(id, server, credentials, propagation));
+        let reached = settings.iter().map(reached);
         Self { servers: Servers::new(reached), validator: SchemaValidator::default() }
     }
 

@@ -7,6 +7,7 @@ mod answers;
 mod approvals;
 mod attach;
 mod blobs;
+mod caller;
 mod completions;
 mod config;
 mod conformance_client;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::answers::{self, Addressed};
+use super::caller::Caller;
 use super::envelope;
 use super::error::CliError;
 use super::exit::Exit;
@@ -21,6 +22,7 @@ use crate::app::App;
 use crate::core::chat::Message;
 use crate::core::id::RunId;
 use crate::core::run::{Input, Recorded, Resume, Run, Scope};
+use crate::core::trace::Trace;
 use crate::runner::envelope::Envelope;
 use crate::runner::{Execution, ResultFor, RunnerError};
 
@@ -99,6 +101,9 @@ pub(super) struct ResumeRun {
 
     #[command(flatten)]
     changes: Changes,
+
+    #[command(flatten)]
+    caller: Caller,
 }
 
 /// Answers, as flags or as a file.
@@ -165,17 +170,24 @@ impl ResumeRun {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         // What is wrong in itself is told before anything is opened.
         let answers = self.answers.read()?;
+        let trace = self.caller.trace(out)?;
         let mut settings = setup::settings(&self.config)?;
         self.changes.apply(&mut settings, None)?;
         let app = setup::open(settings).await?;
-        let ended = self.go_on(&app, answers, out).await;
+        let ended = self.go_on(&app, answers, trace, out).await;
         super::close_after(&ended, app, out).await;
         ended
     }
 
-    async fn go_on(&self, app: &App, mut answers: Resume, out: &mut Output) -> Result<Exit, CliError> {
+    async fn go_on(
+        &self,
+        app: &App,
+        mut answers: Resume,
+        trace: Option<Trace>,
+        out: &mut Output,
+    ) -> Result<Exit, CliError> {
         if let Some(envelope) = &self.envelope {
-            return self.take_back(app, &envelope::read(envelope)?, answers, out).await;
+            return self.take_back(app, &envelope::read(envelope)?, answers, trace, out).await;
         }
         let run = find(app, self.run.as_deref().unwrap_or_default()).await?;
         let known = app.runner.journal(&run).await?;
@@ -186,7 +198,7 @@ impl ResumeRun {
             let message = Input::Message(Message::user(text.clone()));
             let is_settling = !answers.results.is_empty() || !answers.decisions.is_empty();
             if !is_settling && answers.answers.is_empty() && answers.inputs.is_empty() {
-                let execution = self.take_up(app, &run, message, out).await?;
+                let execution = self.take_up(app, &run, message, trace, out).await?;
                 return self.settle(app, execution, &known, out).await;
             }
             seen = app.runner.message(&run, text).await?.version;
@@ -199,7 +211,7 @@ impl ResumeRun {
         if !answers.seen.is_empty() {
             seen::complete(&mut answers, &run, &app.runner.load(&run).await?.debts());
         }
-        match self.take_up(app, &run, Input::Resume(answers), out).await {
+        match self.take_up(app, &run, Input::Resume(answers), trace, out).await {
             Ok(execution) => {
                 let exit = self.settle(app, execution, &known, out).await?;
                 refusal::exit_after(app, &run, exit, &decided).await
@@ -236,6 +248,7 @@ impl ResumeRun {
         app: &App,
         envelope: &Envelope,
         mut answers: Resume,
+        trace: Option<Trace>,
         out: &mut Output,
     ) -> Result<Exit, CliError> {
         let known = app.runner.journal_in(envelope)?;
@@ -245,7 +258,7 @@ impl ResumeRun {
             seen::complete(&mut answers, run, &waiting.debts());
         }
         let here = app.runner.journal(run).await.map_or(0, |journal| journal.len());
-        match app.runner.take_up_from(envelope, answers, None).await {
+        match app.runner.take_up_from(envelope, answers, trace).await {
             Ok(execution) => {
                 if here > known.len() && !self.json && !self.quiet {
                     out.note(format!("{run} was resumed with these answers already; this is what happened:"));
@@ -258,11 +271,18 @@ impl ResumeRun {
     }
 
     /// Takes the run up. One that belongs to another process is waited for as long as the lease of a dead one lasts.
-    async fn take_up(&self, app: &App, run: &RunId, input: Input, out: &mut Output) -> Result<Execution, RunnerError> {
+    async fn take_up(
+        &self,
+        app: &App,
+        run: &RunId,
+        input: Input,
+        trace: Option<Trace>,
+        out: &mut Output,
+    ) -> Result<Execution, RunnerError> {
         let patience = app.settings.lease + LEASE_MARGIN;
         let began = Instant::now();
         loop {
-            match app.runner.take_up(run, input.clone(), None).await {
+            match app.runner.take_up(run, input.clone(), trace.clone()).await {
                 Err(RunnerError::DrivenElsewhere { .. }) if began.elapsed() < patience => {
                     if !self.quiet && !self.json && began.elapsed() < LOOK_AGAIN {
                         let seconds = patience.as_secs();

@@ -9,6 +9,7 @@ use futures::future::join_all;
 use serde_json::Value;
 
 use super::attach::attach;
+use super::caller::Caller;
 use super::config::cannot_act;
 use super::error::CliError;
 use super::exit::Exit;
@@ -22,7 +23,6 @@ use crate::config::{self, Settings};
 use crate::core::chat::{Message, Role};
 use crate::core::id::{AgentName, SessionId};
 use crate::core::run::{Limits, Status};
-use crate::core::trace::Trace;
 use crate::ports::RunFilter;
 use crate::runner::{Execution, Request};
 
@@ -78,10 +78,6 @@ pub(super) struct Run {
     #[arg(long)]
     wait: bool,
 
-    /// The W3C trace context to continue
-    #[arg(long, value_name = "HEADER", env = "TRACEPARENT", hide_env_values = true)]
-    traceparent: Option<String>,
-
     /// Prints one lifecycle event per line as JSON, and the result as the last line
     #[arg(long)]
     pub(super) json: bool,
@@ -92,6 +88,9 @@ pub(super) struct Run {
 
     #[command(flatten)]
     changes: Changes,
+
+    #[command(flatten)]
+    caller: Caller,
 }
 
 impl Run {
@@ -100,7 +99,8 @@ impl Run {
         let agent = setup::agent(&settings, self.agent.as_deref())?;
         self.changes.apply(&mut settings, Some(&agent))?;
         setup::require_model(&settings, &agent)?;
-        let request = self.request(&agent, &settings)?;
+        let mut request = self.request(&agent, &settings)?;
+        request.trace = self.caller.trace(out)?;
         let app = setup::open(settings).await?;
         for limit in app.idle_cost_limits().into_iter().filter(|limit| limit.agent == agent) {
             out.note(format!("{} {}", out.note_paint().yellow("warning:"), cannot_act(&limit)));
@@ -147,7 +147,6 @@ impl Run {
         let limits = settings.agents.get(agent).map(|agent| agent.limits.clone());
         request.limits =
             self.max_iterations.map(|max_iterations| Limits { max_iterations, ..limits.unwrap_or_default() });
-        request.trace = self.traceparent.as_deref().map(trace).transpose()?;
         Ok(request)
     }
 
@@ -197,13 +196,6 @@ fn schema(path: &Path) -> Result<Value, CliError> {
         return Err(CliError::usage(format!("the schema in `{}` {reason}", path.display())));
     }
     Ok(schema)
-}
-
-fn trace(header: &str) -> Result<Trace, CliError> {
-    Trace::from_traceparent(header).ok_or_else(|| {
-        CliError::usage(format!("`{header}` is no traceparent"))
-            .with_remedy("it looks like 00-<32 hex digits>-<16 hex digits>-01; unset TRACEPARENT to start a trace")
-    })
 }
 
 /// What was said in a conversation so far: the messages of its latest run that was answered.

@@ -34,7 +34,7 @@ pub use schema::json_schema;
 pub use settings::{
     AgentSettings, Api, ContentMode, Durability, EnvelopeKeySettings, EnvelopeSettings, HttpModelSettings, KeyMaterial,
     KeySettings, McpEra, MediaKind, ModelSettings, OtlpProtocol, PromptCache, ProxySettings, RedactSettings,
-    ServerSettings, Settings, StoreSettings, TelemetrySettings, TransportSettings,
+    ServerSettings, Settings, StoreSettings, TelemetrySettings, TraceContext, TransportSettings,
 };
 pub use template::{TemplateFile, template};
 

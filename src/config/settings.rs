@@ -158,6 +158,8 @@ pub struct HttpModelSettings {
     pub media: Option<Vec<MediaKind>>,
     /// Whether prompts are to be cached.
     pub prompt_cache: PromptCache,
+    /// What it is told of the trace that a request belongs to.
+    pub trace_context: TraceContext,
     /// Further members of the request body.
     pub extra: Map<String, Value>,
 }
@@ -241,6 +243,20 @@ pub struct ServerSettings {
     pub max_result_bytes: Option<u64>,
     /// What becomes of a structured result that does not fit the tool's output schema.
     pub check_results: ResultCheck,
+    /// What it is told of the trace that a request belongs to.
+    pub trace_context: TraceContext,
+}
+
+/// What a server or a model is told of the trace that a request belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TraceContext {
+    /// Nothing.
+    None,
+    /// `traceparent` and `tracestate`.
+    Traceparent,
+    /// `baggage` as well, which may name users.
+    All,
 }
 
 /// Which era of the protocol a server is spoken to in.

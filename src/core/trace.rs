@@ -4,8 +4,14 @@
 //! the trace id and of what the span stands for. So the driver can put the id of a call's span into the MCP request
 //! *before* the call runs, and telemetry, which only reads the journal afterwards, arrives at the same id.
 
+mod baggage;
+mod propagation;
+mod tracestate;
+
 use std::fmt;
 
+pub use baggage::Baggage;
+pub use propagation::{Propagation, UnknownPropagator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use sha2::{Digest, Sha256};
 
@@ -30,6 +36,13 @@ pub struct Trace {
     /// The caller's `tracestate`, passed on unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
+    /// The caller's `baggage`, as far as it could be read ([`Baggage`]), passed on unchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baggage: Option<String>,
+    /// What tells the spans of this execution from those of others that continue the same remote trace: their labels
+    /// are the same. A trace of our own needs none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub salt: Option<SpanId>,
 }
 
 /// What is sent along with an outgoing request so that the other side can continue the trace.
@@ -43,13 +56,34 @@ pub struct SpanContext {
     pub sampled: bool,
     /// `tracestate`, if the caller gave one.
     pub state: Option<String>,
+    /// `baggage`, if the caller gave any.
+    pub baggage: Option<String>,
+}
+
+impl TraceId {
+    /// Its last half, as a salt: of a fresh id, it is one that nobody else has.
+    pub fn salt(self) -> SpanId {
+        let mut salt = [0; 8];
+        for (to, from) in salt.iter_mut().zip(self.0.iter().skip(8)) {
+            *to = *from;
+        }
+        SpanId(salt)
+    }
 }
 
 impl Trace {
+    /// A trace that begins here.
+    pub fn new(id: TraceId, sampled: bool) -> Self {
+        Self { id, parent: None, sampled, state: None, baggage: None, salt: None }
+    }
+
     /// The id of the span that stands for `what`; equal input, equal id. Never all zero.
     pub fn span(&self, what: &str) -> SpanId {
         let mut hash = Sha256::new();
         hash.update(self.id.0);
+        if let Some(salt) = &self.salt {
+            hash.update(salt.0);
+        }
         hash.update(what.as_bytes());
         let digest = hash.finalize();
         let mut id = [0u8; 8];
@@ -64,7 +98,17 @@ impl Trace {
 
     /// The context to send with a request made under the span that stands for `what`.
     pub fn context(&self, what: &str) -> SpanContext {
-        SpanContext { trace: self.id, span: self.span(what), sampled: self.sampled, state: self.state.clone() }
+        self.context_of(self.span(what))
+    }
+
+    /// The context to send with a request made under the caller's own span; `None` for a trace that begins here.
+    pub fn remote_context(&self) -> Option<SpanContext> {
+        self.parent.map(|span| self.context_of(span))
+    }
+
+    fn context_of(&self, span: SpanId) -> SpanContext {
+        let (state, baggage) = (self.state.clone(), self.baggage.clone());
+        SpanContext { trace: self.id, span, sampled: self.sampled, state, baggage }
     }
 
     /// Reads a W3C `traceparent` header: the caller's trace and span become ours. `None` if it is malformed.
@@ -78,11 +122,36 @@ impl Trace {
         let parent = SpanId(hex_bytes(span)?);
         let [flags] = hex_bytes::<1>(flags)?;
         let valid = id.0 != [0; 16] && parent.0 != [0; 8];
-        valid.then_some(Self { id, parent: Some(parent), sampled: flags & 1 == 1, state: None })
+        valid.then(|| Self { parent: Some(parent), ..Self::new(id, flags & 1 == 1) })
+    }
+
+    /// With the caller's `tracestate`. It is taken whole or, where any of it is malformed, not at all: it belongs to
+    /// others, and half of it may say something else. Returns whether it was taken.
+    pub fn take_state(&mut self, header: &str) -> bool {
+        let is_valid = tracestate::is_valid(header);
+        if is_valid && !header.trim().is_empty() {
+            self.state = Some(header.trim().to_owned());
+        }
+        is_valid
     }
 }
 
 impl SpanContext {
+    /// The fields that go over a border, by their names in HTTP headers and in `_meta` of MCP (SEP-414). None is empty.
+    pub fn fields(&self, propagation: Propagation) -> Vec<(&'static str, String)> {
+        let trace_context = [("traceparent", Some(self.traceparent())), ("tracestate", self.state.clone())];
+        let mut fields = Vec::new();
+        if propagation.trace_context {
+            fields.extend(trace_context);
+        }
+        if propagation.baggage {
+            fields.push(("baggage", self.baggage.clone()));
+        }
+        let said =
+            |(name, value): (_, Option<String>)| value.filter(|text| !text.trim().is_empty()).map(|text| (name, text));
+        fields.into_iter().filter_map(said).collect()
+    }
+
     /// The W3C `traceparent` header of this context.
     pub fn traceparent(&self) -> String {
         format!("00-{}-{}-{:02x}", self.trace, self.span, u8::from(self.sampled))
@@ -142,6 +211,38 @@ mod tests {
         assert_eq!(trace.parent.expect("parent").to_string(), "00f067aa0ba902b7");
         let sent = trace.context("call/a").traceparent();
         assert!(sent.starts_with("00-4bf92f3577b34da6a3ce929d0e0e4736-") && sent.ends_with("-01"));
+    }
+
+    #[test]
+    fn two_executions_that_continue_one_trace_have_no_span_in_common() {
+        let trace = Trace::from_traceparent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01").expect("valid");
+        let [first, second] = [[1; 8], [2; 8]].map(|salt| Trace { salt: Some(SpanId(salt)), ..trace.clone() });
+        assert_ne!(first.span("execution/0"), second.span("execution/0"));
+        assert_eq!(first.span("execution/0"), first.clone().span("execution/0"));
+        assert_eq!(first.remote_context(), second.remote_context(), "the caller's span is the same");
+    }
+
+    #[test]
+    fn only_what_may_be_passed_on_and_says_something_is_passed_on() {
+        let mut trace = Trace::new(TraceId([1; 16]), true);
+        (trace.state, trace.baggage) = (Some("a=1".into()), Some("user=ada".into()));
+        let names = |trace: &Trace, propagation| {
+            trace.context("call").fields(propagation).into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&trace, Propagation::ALL), ["traceparent", "tracestate", "baggage"]);
+        assert_eq!(names(&trace, Propagation::TRACE_CONTEXT), ["traceparent", "tracestate"]);
+        assert_eq!(names(&trace, Propagation { trace_context: false, baggage: true }), ["baggage"]);
+        assert_eq!(names(&trace, Propagation::NOTHING), [""; 0]);
+        (trace.state, trace.baggage) = (Some(String::new()), Some(" ".into()));
+        assert_eq!(names(&trace, Propagation::ALL), ["traceparent"]);
+    }
+
+    #[test]
+    fn a_journal_written_before_there_was_baggage_is_read_and_written_as_it_was() {
+        let written = r#"{"id":"01010101010101010101010101010101","sampled":true}"#;
+        let trace: Trace = serde_json::from_str(written).expect("valid");
+        assert_eq!(trace, Trace::new(TraceId([1; 16]), true));
+        assert_eq!(serde_json::to_string(&trace).expect("JSON"), written);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::fault::Fault;
 use super::{elicitation, task};
 use crate::core::run::Answered;
 use crate::core::tool::{Action, CallReply, FailureKind, InputNeeded, Outcome};
-use crate::core::trace::SpanContext;
+use crate::core::trace::{Propagation, SpanContext};
 use crate::ports::{McpCall, Progress};
 
 /// How often a server may say "call again" without asking anything. The protocol lets it, to shed load.
@@ -29,32 +29,29 @@ const UNASKED: &str = "asks something in the middle of a call, although it was t
 /// Addresses have to be visited before the call is made again.
 const VISITS_REQUIRED: i32 = -32042;
 
-/// Makes the call, or goes on with it where it was put aside.
+/// Makes the call, or goes on with it where it was put aside. `meta` goes along with every request that takes.
 pub(super) async fn make(
     connection: &Connection,
     call: &McpCall<'_>,
+    meta: Map<String, Value>,
     limits: Limits,
     progress: &(dyn Fn(Progress) + Send + Sync),
 ) -> Result<CallReply, Fault> {
     match call.answered.and_then(|answered| Some((answered, answered.needed.task.as_ref()?))) {
-        Some((answered, task)) => task::tell(connection, task, answered, trace_meta(call.trace), limits).await,
-        None => send(connection, call, limits, progress).await,
+        Some((answered, task)) => task::tell(connection, task, answered, meta, limits).await,
+        None => send(connection, call, meta, limits, progress).await,
     }
 }
 
-/// The trace context as `_meta` carries it (SEP-414). An empty `tracestate` is none.
-pub(super) fn trace_meta(trace: &SpanContext) -> Map<String, Value> {
-    let mut meta = Map::new();
-    meta.insert("traceparent".into(), trace.traceparent().into());
-    if let Some(state) = trace.state.as_ref().filter(|state| !state.trim().is_empty()) {
-        meta.insert("tracestate".into(), state.clone().into());
-    }
-    meta
+/// The trace context as `_meta` carries it (SEP-414), as far as the server is to know it.
+pub(super) fn trace_meta(trace: &SpanContext, propagation: Propagation) -> Map<String, Value> {
+    trace.fields(propagation).into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
 }
 
 async fn send(
     connection: &Connection,
     call: &McpCall<'_>,
+    mut meta: Map<String, Value>,
     limits: Limits,
     progress: &(dyn Fn(Progress) + Send + Sync),
 ) -> Result<CallReply, Fault> {
@@ -63,7 +60,6 @@ async fn send(
         params.input_responses = Some(elicitation::responses(&answered.given.reactions));
         params.request_state = answered.needed.state.clone();
     }
-    let mut meta = trace_meta(call.trace);
     meta.insert("io.toolgate/idempotency-key".into(), format!("{}/{}", call.run, call.call).into());
 
     let mut put_off = PutOff::since(Instant::now());
@@ -153,7 +149,6 @@ fn visits_required(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::trace::Trace;
 
     #[tokio::test(start_paused = true)]
     async fn a_server_that_only_ever_wants_the_call_again_is_given_up_within_seconds_or_before_the_deadline() {
@@ -171,17 +166,5 @@ mod tests {
         assert_eq!(begun.elapsed(), Duration::from_millis(14_200));
         let told = Fault::PutOff { times: 10, within: Duration::from_millis(11_100) }.to_string();
         assert!(told.starts_with("answered 10 times within 11.1 s that the call is to be made again"), "{told}");
-    }
-
-    #[test]
-    fn an_empty_tracestate_is_never_sent() {
-        let mut trace =
-            Trace::from_traceparent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01").expect("valid");
-        for (state, sent) in [(None, None), (Some(""), None), (Some(" "), None), (Some("a=1"), Some("a=1"))] {
-            trace.state = state.map(str::to_owned);
-            let meta = trace_meta(&trace.context("call"));
-            assert_eq!(meta.get("tracestate").and_then(Value::as_str), sent);
-            assert!(meta.contains_key("traceparent"));
-        }
     }
 }

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::era::{self, Agreed, Broken, Disagreement, Era, Failed, Memory, Running, Terms, agree};
+use super::era::{self, Agreed, Broken, Disagreement, Era, Failed, Running, Terms, agree};
 use super::headers::ToolHeaders;
 use super::http;
 use super::listener::Listener;
@@ -91,11 +91,10 @@ impl Connection {
     /// whoever gives up waiting can still read it.
     pub(super) async fn open(
         settings: &ServerSettings,
+        terms: Terms<'_>,
         tasks: &TaskTracker,
         output: &Mutex<Option<Output>>,
-        memory: &Memory,
     ) -> Result<Self, ConnectError> {
-        let terms = Terms::of(settings, memory);
         let (tool_headers, task_only) = (ToolHeaders::default(), TaskOnly::default());
         match &settings.transport {
             Transport::Stdio(stdio) => {

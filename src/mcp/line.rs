@@ -43,9 +43,10 @@ impl Line {
 impl Dial for Line {
     type Link = Connection;
 
-    async fn open(&self) -> Result<Connection, NotOpened> {
+    async fn open(&self, meta: Map<String, Value>) -> Result<Connection, NotOpened> {
         let budget = self.settings.start_timeout;
-        match timeout(budget, Connection::open(&self.settings, &self.tasks, &self.output, &self.eras)).await {
+        let terms = era::Terms::of(&self.settings, &self.eras, meta);
+        match timeout(budget, Connection::open(&self.settings, terms, &self.tasks, &self.output)).await {
             Ok(Ok(connection)) => Ok(connection),
             Ok(Err(error)) => Err(NotOpened { reason: error.to_string(), may_pass: error.may_pass() }),
             Err(_) => {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 use tokio_util::task::TaskTracker;
@@ -59,7 +60,7 @@ impl Server {
 
     /// Its tools, or why there are none, within the start budget.
     pub(super) async fn list(&self, trace: &SpanContext) -> ServerTools {
-        let offer = self.supervisor.offer(call::trace_meta(trace), self.settings.trusted).await;
+        let offer = self.supervisor.offer(self.meta(trace), self.settings.trusted).await;
         ServerTools { endpoint: self.settings.transport.endpoint(), ..offer }
     }
 
@@ -94,6 +95,8 @@ impl Server {
         limits: Limits,
         progress: &(dyn Fn(Progress) + Send + Sync),
     ) -> Result<CallReply, Fault> {
+        let meta = self.meta(call.trace);
+        self.supervisor.need_for(&meta);
         let connection = match timeout_at(limits.deadline, self.supervisor.link(limits.deadline)).await {
             Ok(Ok(connection)) => connection,
             Ok(Err(reason)) => return Ok(not_made(call, FailureKind::Unavailable, reason)),
@@ -107,7 +110,7 @@ impl Server {
         };
         let said = self.supervisor.dial().output().map(|output| (output.mark(), output));
         let (flight, _under_way) = (waiting.sent(), connection.calls.token());
-        let mut reply = match call::make(&connection, call, limits, progress).await {
+        let mut reply = match call::make(&connection, call, meta, limits, progress).await {
             Ok(reply) => {
                 flight.answered();
                 reply
@@ -132,10 +135,17 @@ impl Server {
     pub(super) async fn task(&self, task: &McpTask<'_>) -> Result<CallReply, String> {
         let limits = Limits::new(self.settings.call_timeout, self.settings.call_timeout);
         let late = |_| format!("the MCP server `{}` was still starting", self.id);
+        let meta = self.meta(task.trace);
+        self.supervisor.need_for(&meta);
         let connection = timeout_at(limits.deadline, self.supervisor.link(limits.deadline)).await.map_err(late)??;
         let _under_way = connection.calls.token();
-        let asked = task::ask(&connection, task, call::trace_meta(task.trace), limits).await;
+        let asked = task::ask(&connection, task, meta, limits).await;
         asked.map_err(|fault| format!("the MCP server `{}` {fault}", self.id))
+    }
+
+    /// What this server is told of the trace that a request belongs to.
+    fn meta(&self, trace: &SpanContext) -> Map<String, Value> {
+        call::trace_meta(trace, self.settings.propagation)
     }
 
     fn failed(&self, fault: Fault) -> Outcome {

@@ -14,6 +14,7 @@ use super::http::egress::Egress;
 use super::in_process::InProcess;
 use crate::core::json;
 use crate::core::tool::Endpoint;
+use crate::core::trace::Propagation;
 
 /// One configured server.
 #[derive(Clone, Debug)]
@@ -36,6 +37,8 @@ pub struct ServerSettings {
     pub era: EraChoice,
     /// Whether it is told that it may ask something in the middle of a call; default yes.
     pub elicitation: bool,
+    /// Which parts of a caller's trace context go along with requests; default all (SEP-414).
+    pub propagation: Propagation,
 }
 
 /// Which era of the protocol a server is spoken to in.
@@ -155,6 +158,7 @@ impl ServerSettings {
             start: Start::default(),
             era: EraChoice::Auto,
             elicitation: true,
+            propagation: Propagation::ALL,
         }
     }
 

@@ -4,14 +4,21 @@ use super::{AgentRunner, Execution, RunnerError};
 use crate::core::chat::Message;
 use crate::core::id::RunId;
 use crate::core::run::{Event, Run, Trigger};
+use crate::core::trace::Trace;
 use crate::driver::{DriveError, Journal};
 
 impl AgentRunner {
     /// Copies the first `at` events (all but the ending, by default) into a new run, adds `message` if one is given,
     /// and drives the new run. A call that was under way at that position is in doubt in the new run: it is never
     /// made a second time on the strength of the copy. Neither is a consent used twice: one that was not used yet at that
-    /// position is not copied, and is asked for again ([`Run::forked`]).
-    pub async fn fork(&self, run: &RunId, at: Option<u64>, message: Option<Message>) -> Result<Execution, RunnerError> {
+    /// position is not copied, and is asked for again ([`Run::forked`]). A caller's `trace` is continued.
+    pub async fn fork(
+        &self,
+        run: &RunId,
+        at: Option<u64>,
+        message: Option<Message>,
+        trace: Option<Trace>,
+    ) -> Result<Execution, RunnerError> {
         let mut source = self.journal(run).await?;
         let ends = source.last().is_some_and(|last| matches!(last.event, Event::Ended { .. }));
         let length = source.len() as u64;
@@ -40,7 +47,7 @@ impl AgentRunner {
         journal.stage_all(events.collect())?;
         // The copied facts were told when they happened.
         let history = journal.staged().to_vec();
-        journal.stage(self.resumed(None))?;
+        journal.stage(self.resumed(trace))?;
         if let Some(message) = message {
             journal.stage(Event::MessageAdded { message })?;
         }

@@ -178,7 +178,7 @@ impl AgentRunner {
 
     fn new_trace(&self) -> Trace {
         let id = self.inner.ids.trace_id();
-        Trace { id, parent: None, sampled: (self.inner.sampler)(&id, None), state: None }
+        Trace::new(id, (self.inner.sampler)(&id, None))
     }
 
     /// Writes an input into a run's journal without driving the run.
@@ -253,10 +253,15 @@ impl AgentRunner {
         opened.ok_or_else(|| RunnerError::NoSuchRun(run.clone()))
     }
 
-    /// A trace for an execution: the caller's, continued, or a fresh one.
+    /// A trace for an execution: the caller's, continued, or a fresh one. A caller may have several runs in one trace, and
+    /// their spans must not be taken for each other.
     fn trace(&self, remote: Option<Trace>) -> Trace {
         match remote {
-            Some(trace) => Trace { sampled: (self.inner.sampler)(&trace.id, Some(trace.sampled)), ..trace },
+            Some(trace) => {
+                let remote = trace.parent.map(|_| trace.sampled);
+                let salt = trace.parent.map(|_| self.inner.ids.trace_id().salt());
+                Trace { sampled: (self.inner.sampler)(&trace.id, remote), salt, ..trace }
+            }
             None => self.new_trace(),
         }
     }

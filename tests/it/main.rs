@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::wildcard_enum_match_arm)]
 
 mod cli;
+mod collector;
 mod config;
 mod fakes;
 mod mcp;

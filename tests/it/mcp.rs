@@ -3,6 +3,7 @@
 mod auth;
 mod busy_tasks;
 mod calls;
+mod context;
 mod demo;
 mod desk;
 mod egress;

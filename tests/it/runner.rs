@@ -5,6 +5,7 @@ mod attacks;
 mod budgets;
 mod cancelling;
 mod changing;
+mod continuing;
 mod crashing;
 mod drift_laws;
 mod drifting;

@@ -24,7 +24,7 @@ pub(crate) fn noon() -> Timestamp {
 }
 
 pub(crate) fn trace(number: u8) -> Trace {
-    Trace { id: TraceId([number.max(1); 16]), parent: None, sampled: true, state: None }
+    Trace::new(TraceId([number.max(1); 16]), true)
 }
 
 pub(crate) fn external(name: &str, priority: i32) -> ExternalTool {

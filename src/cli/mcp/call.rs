@@ -16,6 +16,7 @@ use super::visit::{Visit, own_name};
 use super::waiting::{Wait, Waited};
 use super::{QUIET_LOG, new_trace};
 use crate::app::ToolServers;
+use crate::cli::caller::Caller;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
@@ -66,10 +67,6 @@ pub(super) struct Call {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
 
-    /// The W3C trace context that the server continues
-    #[arg(long, visible_alias = "traceparent", value_name = "HEADER")]
-    trace: Option<String>,
-
     /// What to say when the server wants to know something: the fields of its form, by the key of the question; without
     /// `=` an address was visited, or a form's defaults hold (repeatable)
     #[arg(long, value_name = "[KEY=]JSON")]
@@ -89,6 +86,9 @@ pub(super) struct Call {
 
     #[command(flatten)]
     reach: Reach,
+
+    #[command(flatten)]
+    caller: Caller,
 }
 
 /// What the words say.
@@ -115,13 +115,16 @@ impl Call {
         setup::log(QUIET_LOG)?;
         let words = self.words()?;
         let arguments = arguments(words.arguments)?;
-        let trace = self.trace.as_deref().map_or_else(|| Ok(new_trace()), continued)?;
+        // The caller's own span is the server's parent: nothing of ours stands between them.
+        let trace = self.caller.trace(out)?;
+        let begun = |trace: Trace| trace.remote_context().unwrap_or_else(|| trace.context("mcp"));
+        let trace = trace.map_or_else(new_trace, begun);
         let mut target = self.reach.target(words.server)?;
         if self.timeout.is_some() {
             // The flag alone bounds the call, and no setting is to be blamed.
             (target.settings.call_timeout, target.settings.total_timeout) = (UNBOUNDED, UNBOUNDED);
         }
-        let servers = target.open();
+        let servers = target.open()?;
         let mut wait = Wait::new();
         let attempt = Attempt { servers: &servers, target: &target, tool: words.tool, arguments, trace };
         let tried = self.tried(&attempt, &mut wait, out).await;
@@ -283,16 +286,6 @@ fn arguments(word: Option<&str>) -> Result<Map<String, Value>, CliError> {
     }
 }
 
-/// The caller's own span is the server's parent: nothing of ours stands between them.
-fn continued(header: &str) -> Result<SpanContext, CliError> {
-    let trace = Trace::from_traceparent(header).and_then(|trace| Some((trace.parent?, trace)));
-    let (span, trace) = trace.ok_or_else(|| {
-        CliError::usage(format!("`{header}` is no traceparent"))
-            .with_remedy("it looks like 00-<32 hex digits>-<16 hex digits>-01")
-    })?;
-    Ok(SpanContext { trace: trace.id, span, sampled: trace.sampled, state: None })
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -346,12 +339,5 @@ mod tests {
         assert!(arguments(Some("[1]")).unwrap_err().to_string().contains("no JSON object"));
         assert!(arguments(Some("{a: 1}")).unwrap_err().to_string().contains("not JSON"));
         assert!(arguments(Some("@no/such/file")).unwrap_err().to_string().contains("no/such/file"));
-    }
-
-    #[test]
-    fn a_traceparent_is_handed_on_as_it_came() {
-        let header = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-        assert_eq!(continued(header).unwrap().traceparent(), header);
-        assert!(continued("nonsense").is_err());
     }
 }

@@ -55,7 +55,7 @@ impl List {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         setup::log(QUIET_LOG)?;
         let target = self.reach.target(self.word.as_deref())?;
-        let servers = target.open();
+        let servers = target.open()?;
         let mut wait = Wait::new();
         let trace = new_trace();
         let visited = wait.until("starting", Visit::of(&servers, &target.id, &trace), out).await;

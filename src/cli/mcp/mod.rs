@@ -19,10 +19,11 @@ mod waiting;
 
 use clap::{Args, Subcommand};
 
+use super::caller;
 use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;
-use crate::core::trace::{SpanContext, Trace, TraceId};
+use crate::core::trace::SpanContext;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -83,6 +84,5 @@ const LONGER_START: &str = "--start-timeout SECONDS gives it longer, this once";
 
 /// A trace that nobody continues.
 fn new_trace() -> SpanContext {
-    let id = TraceId(uuid::Uuid::now_v7().into_bytes());
-    Trace { id, parent: None, sampled: false, state: None }.context("mcp")
+    caller::new_trace().context("mcp")
 }

@@ -10,7 +10,7 @@ use clap::Args;
 use secrecy::SecretString;
 
 use super::command_line;
-use crate::app::ToolServers;
+use crate::app::{self, ToolServers};
 use crate::cli::error::CliError;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::list;
@@ -98,8 +98,9 @@ pub(super) struct Configured {
 
 impl Target {
     /// The server, to be connected when it is first needed.
-    pub(super) fn open(&self) -> ToolServers {
-        ToolServers::new(&[(self.id.clone(), self.settings.clone())].into(), &self.credentials)
+    pub(super) fn open(&self) -> Result<ToolServers, CliError> {
+        let settings = [(self.id.clone(), self.settings.clone())].into();
+        Ok(ToolServers::new(&settings, &self.credentials, app::propagation()?))
     }
 }
 

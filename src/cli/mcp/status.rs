@@ -12,7 +12,7 @@ use super::reach::{Configured, configured};
 use super::visit::{Visit, era, milliseconds};
 use super::waiting::{Wait, Waited};
 use super::{QUIET_LOG, new_trace};
-use crate::app::{ServerState, ToolServers};
+use crate::app::{self, ServerState, ToolServers};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
@@ -67,7 +67,7 @@ impl Status {
             return Ok(Exit::Done);
         }
         let ids: Vec<ServerId> = wanted.keys().cloned().collect();
-        let servers = ToolServers::new(&wanted, &credentials);
+        let servers = ToolServers::new(&wanted, &credentials, app::propagation()?);
         let mut wait = Wait::new();
         let trace = new_trace();
         let visits = join_all(ids.iter().map(|id| Visit::of(&servers, id, &trace)));

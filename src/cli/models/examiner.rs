@@ -40,7 +40,7 @@ impl Examiner {
     /// Nothing was asked yet.
     pub(super) fn new(model: Arc<dyn Model>) -> Self {
         let id = TraceId(uuid::Uuid::now_v7().into_bytes());
-        let trace = Trace { id, parent: None, sampled: false, state: None }.context("models check");
+        let trace = Trace::new(id, false).context("models check");
         Self { model, trace, usage: Usage::default(), gaps: Gaps::default(), replies: 0, counted: 0 }
     }
 

@@ -3,6 +3,7 @@
 use clap::Args;
 
 use crate::app::App;
+use crate::cli::caller::Caller;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::find::find;
@@ -11,6 +12,7 @@ use crate::cli::output::Output;
 use crate::cli::settle::{Tasks, settle};
 use crate::cli::setup::{self, Changes, ConfigFlag};
 use crate::core::chat::Message;
+use crate::core::trace::Trace;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -48,22 +50,26 @@ pub(super) struct Fork {
 
     #[command(flatten)]
     changes: Changes,
+
+    #[command(flatten)]
+    caller: Caller,
 }
 
 impl Fork {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let mut settings = setup::settings(&self.config)?;
         self.changes.apply(&mut settings, None)?;
+        let trace = self.caller.trace(out)?;
         let app = setup::open(settings).await?;
-        let ended = self.fork(&app, out).await;
+        let ended = self.fork(&app, trace, out).await;
         crate::cli::close_after(&ended, app, out).await;
         ended
     }
 
-    async fn fork(&self, app: &App, out: &mut Output) -> Result<Exit, CliError> {
+    async fn fork(&self, app: &App, trace: Option<Trace>, out: &mut Output) -> Result<Exit, CliError> {
         let run = find(app, &self.run).await?;
         let message = self.message.as_ref().map(|text| Message::user(text.clone()));
-        let execution = app.runner.fork(&run, self.at, message).await?;
+        let execution = app.runner.fork(&run, self.at, message, trace).await?;
         let display = Display::choose(self.json, self.quiet, out);
         if !display.is_json() {
             out.note(format!("{} forks {run}", execution.run));

@@ -9,7 +9,7 @@ use super::environment;
 use crate::config::error::Fault;
 use crate::config::placed::{Placed, Text};
 use crate::config::scope::{Kind, Scope};
-use crate::config::settings::{Api, HttpModelSettings, KeySettings, ModelSettings, ProxySettings};
+use crate::config::settings::{Api, HttpModelSettings, KeySettings, ModelSettings, ProxySettings, TraceContext};
 use crate::config::written::{HttpModel, Model};
 use crate::core::id::ModelName;
 
@@ -127,6 +127,7 @@ pub(super) fn plain(api: Api, base_url: &str, key: Option<KeySettings>, model: S
         structured_output: None,
         media: None,
         prompt_cache: Default::default(),
+        trace_context: TraceContext::Traceparent,
         extra: Map::new(),
     }
 }
@@ -156,6 +157,7 @@ fn http(api: Api, written: &HttpModel, scope: &mut Scope<'_>) -> ModelSettings {
         structured_output: written.structured_output,
         media: written.media.clone(),
         prompt_cache: written.prompt_cache.unwrap_or_default(),
+        trace_context: written.trace_context.unwrap_or(TraceContext::Traceparent),
         extra: written.extra.as_ref().map(|extra| expanded(extra, scope)).unwrap_or_default(),
         ..plain(api, &base_url, key(written, scope), scope.text(&written.model))
     };

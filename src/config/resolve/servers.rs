@@ -6,7 +6,7 @@ use super::auth;
 use crate::config::error::Fault;
 use crate::config::placed::{Placed, Text};
 use crate::config::scope::Scope;
-use crate::config::settings::{McpEra, ServerSettings, TransportSettings};
+use crate::config::settings::{McpEra, ServerSettings, TraceContext, TransportSettings};
 use crate::config::written::{Http, Server, Stdio};
 use crate::core::id::ServerId;
 use crate::core::tool::result::ResultCheck;
@@ -58,6 +58,7 @@ fn settings(placed: &Placed<Server>, scope: &mut Scope<'_>) -> Option<ServerSett
         elicitation: written.elicitation.unwrap_or(true),
         max_result_bytes: written.max_result_bytes.as_ref().map(|bytes| scope.result_bytes(bytes)),
         check_results: written.check_results.unwrap_or_default(),
+        trace_context: written.trace_context.unwrap_or(TraceContext::All),
         ..ServerSettings::new(transport)
     })
 }
@@ -104,6 +105,7 @@ impl ServerSettings {
             elicitation: true,
             max_result_bytes: None,
             check_results: ResultCheck::default(),
+            trace_context: TraceContext::All,
         }
     }
 }

@@ -21,7 +21,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use super::placed::{Placed, Text};
-use super::settings::{ContentMode, Durability, McpEra, OtlpProtocol};
+use super::settings::{ContentMode, Durability, McpEra, OtlpProtocol, TraceContext};
 use crate::core::tool::result::ResultCheck;
 
 /// The configuration of toolgate: `toolgate.yaml`.
@@ -113,6 +113,8 @@ pub(super) struct Server {
     /// told (`warn`), or it counts as an error as well (`fail`). Default: `warn`.
     #[schemars(schema_with = "check_words")]
     pub(super) check_results: Option<ResultCheck>,
+    /// What it is told of the trace that a request belongs to, in `_meta` and, over HTTP, in headers. Default: `all`.
+    pub(super) trace_context: Option<TraceContext>,
 }
 
 /// A program to start.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::seconds;
 use crate::config::placed::{Placed, Text};
-use crate::config::settings::{MediaKind, PromptCache};
+use crate::config::settings::{MediaKind, PromptCache, TraceContext};
 
 /// A language model.
 #[derive(Deserialize, JsonSchema)]
@@ -82,6 +82,9 @@ pub(in crate::config) struct HttpModel {
     pub(in crate::config) media: Option<Vec<MediaKind>>,
     /// Whether Anthropic is asked to cache prompts, and for how long. Default: `automatic`, as the provider does by itself.
     pub(in crate::config) prompt_cache: Option<PromptCache>,
+    /// What it is told of the trace that a request belongs to, in headers. Default: `traceparent`, without the caller's
+    /// baggage.
+    pub(in crate::config) trace_context: Option<TraceContext>,
     /// Further members of the request body, sent as they are.
     pub(in crate::config) extra: Option<Placed<serde_json::Map<String, Value>>>,
 }

@@ -52,7 +52,7 @@ pub(super) fn defaults_question() -> Question {
 impl Play {
     pub(super) fn begin(settings: ServerSettings) -> Self {
         let server = ServerId::from(SERVER);
-        let trace = Trace { id: TRACE, parent: None, sampled: false, state: None };
+        let trace = Trace::new(TRACE, false);
         Self { servers: Servers::new([(server.clone(), settings)]), server, trace: trace.context("conformance") }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures::future::{Either, select};
 use rmcp::RoleClient;
 use rmcp::transport::Transport;
+use serde_json::{Map, Value};
 use tokio::time::timeout;
 
 use super::negotiate::{Disagreement, in_any_era, in_era};
@@ -26,6 +27,7 @@ pub(in crate::mcp) struct Terms<'a> {
     patience: Duration,
     transport: &'a Kind,
     memory: &'a Memory,
+    meta: Map<String, Value>,
 }
 
 /// A transport that agreed, with what belongs to it.
@@ -46,8 +48,8 @@ pub(in crate::mcp) enum Failed<E, K> {
 type Outcome<T, K, E> = Result<Established<T, K>, Failed<E, K>>;
 
 impl<'a> Terms<'a> {
-    /// Those of a server.
-    pub(in crate::mcp) fn of(settings: &'a ServerSettings, memory: &'a Memory) -> Self {
+    /// Those of a server. `meta` goes along with every question.
+    pub(in crate::mcp) fn of(settings: &'a ServerSettings, memory: &'a Memory, meta: Map<String, Value>) -> Self {
         let patience = match &settings.transport {
             Kind::Stdio(_) | Kind::InProcess(_) => CHILD_PATIENCE,
             Kind::Http(_) => ENDPOINT_PATIENCE,
@@ -58,6 +60,7 @@ impl<'a> Terms<'a> {
             patience: patience.min(settings.start_timeout / 4),
             transport: &settings.transport,
             memory,
+            meta,
         }
     }
 }
@@ -162,7 +165,7 @@ impl<F> Attempt<'_, F> {
         T: Transport<RoleClient> + 'static,
     {
         let (transport, keeper) = (self.open)().map_err(Failed::NoTransport)?;
-        Ok((Talk::over(transport, self.terms.elicitation), keeper))
+        Ok((Talk::over(transport, self.terms.elicitation, self.terms.meta.clone()), keeper))
     }
 
     fn settled<T, K, E>(&self, talk: Talk<T>, keeper: K, agreed: Result<Agreed, Disagreement>) -> Outcome<T, K, E>

@@ -4,11 +4,11 @@
 use rmcp::RoleClient;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, ClientResult, DiscoverRequest, DiscoverRequestParams,
-    ErrorData, GetExtensions, InitializeRequest, InitializedNotification, RequestId, RequestMetaObject,
+    ErrorData, GetExtensions, InitializeRequest, InitializedNotification, MetaObject, RequestId, RequestMetaObject,
     ServerJsonRpcMessage, ServerRequest,
 };
 use rmcp::transport::{DynamicTransportError, Transport};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Era, introduction};
 use crate::mcp::exchange;
@@ -21,6 +21,8 @@ const FIRST_ID: i64 = 2_147_000_000;
 pub(super) struct Talk<T> {
     transport: T,
     elicitation: bool,
+    /// What goes along with every question, besides what the protocol wants.
+    meta: Map<String, Value>,
     asked: Vec<Question>,
 }
 
@@ -51,8 +53,8 @@ pub(in crate::mcp) enum Broken {
 
 impl<T: Transport<RoleClient> + 'static> Talk<T> {
     /// Over this transport.
-    pub(super) fn over(transport: T, elicitation: bool) -> Self {
-        Self { transport, elicitation, asked: Vec::new() }
+    pub(super) fn over(transport: T, elicitation: bool, meta: Map<String, Value>) -> Self {
+        Self { transport, elicitation, meta, asked: Vec::new() }
     }
 
     /// Asks. Over HTTP this returns when the answer begins.
@@ -114,14 +116,19 @@ impl<T: Transport<RoleClient> + 'static> Talk<T> {
         match question {
             Question::Discover => {
                 let who = introduction(Era::Modern, self.elicitation);
-                let meta =
+                let mut meta =
                     RequestMetaObject::with_client_context(who.protocol_version, who.client_info, who.capabilities);
+                meta.0.extend(MetaObject::from(self.meta.clone()));
                 let mut request = DiscoverRequest::new(DiscoverRequestParams {});
                 request.extensions_mut().insert(meta);
                 ClientRequest::DiscoverRequest(request)
             }
             Question::Initialize => {
-                ClientRequest::InitializeRequest(InitializeRequest::new(introduction(Era::Legacy, self.elicitation)))
+                let mut request = InitializeRequest::new(introduction(Era::Legacy, self.elicitation));
+                if !self.meta.is_empty() {
+                    request.extensions_mut().insert(RequestMetaObject(MetaObject::from(self.meta.clone())));
+                }
+                ClientRequest::InitializeRequest(request)
             }
         }
     }

@@ -23,7 +23,7 @@ pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
 pub(super) type Failure = StreamableHttpError<reqwest::Error>;
 type Events = BoxStream<'static, Result<Sse, SseError>>;
 
-/// An HTTP client that adds `traceparent`, `tracestate` and `mcp-param-*` to what it posts.
+/// An HTTP client that adds `traceparent`, `tracestate`, `baggage` and `mcp-param-*` to what it posts.
 #[derive(Clone, Debug)]
 pub(in crate::mcp) struct Traced {
     client: Client,
@@ -185,7 +185,7 @@ fn trace(headers: &mut Headers, message: &ClientJsonRpcMessage) {
     let ClientJsonRpcMessage::Request(request) = message else {
         return;
     };
-    for name in ["traceparent", "tracestate"] {
+    for name in ["traceparent", "tracestate", "baggage"] {
         let value = request.request.get_meta().get(name).and_then(Value::as_str);
         if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
             headers.insert(HeaderName::from_static(name), value);

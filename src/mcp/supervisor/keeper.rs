@@ -46,7 +46,8 @@ impl<D: Dial> Supervisor<D> {
     }
 
     async fn open(&self) -> Result<D::Link, NotOpened> {
-        let opened = AssertUnwindSafe(self.dial.open()).catch_unwind().await;
+        let meta = lock(&self.need.meta).clone();
+        let opened = AssertUnwindSafe(self.dial.open(meta)).catch_unwind().await;
         let panicked = "could not be started: the code that does it panicked; this is a fault of toolgate";
         opened.unwrap_or_else(|_| Err(NotOpened { reason: panicked.into(), may_pass: false }))
     }

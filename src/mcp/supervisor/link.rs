@@ -15,8 +15,8 @@ pub(in crate::mcp) trait Dial: Send + Sync + 'static {
     /// What is made.
     type Link: Link;
 
-    /// Starts or dials the server, within its start budget.
-    fn open(&self) -> impl Future<Output = Result<Self::Link, NotOpened>> + Send;
+    /// Starts or dials the server, within its start budget. `meta` goes along with the handshake.
+    fn open(&self, meta: Map<String, Value>) -> impl Future<Output = Result<Self::Link, NotOpened>> + Send;
 }
 
 /// One connection.

@@ -66,7 +66,7 @@ pub(super) struct Supervisor<D: Dial> {
 struct Need {
     /// How often somebody did, and when last.
     seen: Mutex<(u64, Option<Instant>)>,
-    /// What the next list of tools is asked with: the trace of whoever needs it.
+    /// What the next connection is made with, and its first list of tools: the trace of whoever needs it.
     meta: Mutex<Map<String, Value>>,
     bell: Notify,
 }
@@ -164,10 +164,19 @@ impl<D: Dial> Supervisor<D> {
         }
     }
 
+    /// Says whose need it is, should a connection have to be made first. One that there is outlives whoever needed it, and
+    /// what it asks later by itself is nobody's.
+    pub(super) fn need_for(&self, meta: &Map<String, Value>) {
+        let is_live = |link: Arc<D::Link>| !link.signals().lost.is_cancelled();
+        if !self.standing.borrow().link().is_some_and(is_live) {
+            lock(&self.need.meta).clone_from(meta);
+        }
+    }
+
     /// The tools, asked for anew where that may tell something new. Never fails: what is wrong is part of the offer.
     pub(super) async fn offer(self: &Arc<Self>, meta: Map<String, Value>, trusted: bool) -> ServerTools {
         let begun = Instant::now();
-        lock(&self.need.meta).clone_from(&meta);
+        self.need_for(&meta);
         // The first start of all may be an installation.
         let is_first = !self.shelf.has_any() && self.standing.borrow().failures == 0;
         let longest = if is_first { 2 * self.budget } else { PATIENCE };

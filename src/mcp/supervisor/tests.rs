@@ -65,7 +65,7 @@ impl World {
 impl Dial for Arc<World> {
     type Link = FakeLink;
 
-    async fn open(&self) -> Result<FakeLink, NotOpened> {
+    async fn open(&self, _meta: Map<String, Value>) -> Result<FakeLink, NotOpened> {
         self.log("start");
         let opening = lock(&self.openings).pop_front().unwrap_or(Takes(0));
         let failed = |reason: &str, may_pass| Err(NotOpened { reason: reason.into(), may_pass });

@@ -10,7 +10,7 @@ use super::keys::Keys;
 use super::secrets::Secrets;
 use super::settings::{Key, Proxy, Settings, SettingsError, Timeouts};
 use crate::core::error::{ErrorCode, Failure};
-use crate::core::trace::SpanContext;
+use crate::core::trace::{Propagation, SpanContext};
 
 const OLLAMA_PORT: u16 = 11434;
 
@@ -45,6 +45,7 @@ pub(super) struct Endpoint {
     keys: Keys,
     secrets: Secrets,
     timeouts: Timeouts,
+    propagation: Propagation,
 }
 
 impl Endpoint {
@@ -72,7 +73,8 @@ impl Endpoint {
             .map_err(|error| SettingsError::Client(error.without_url().to_string()))?;
         let secrets = Secrets::of(settings, &url);
         let keys = Keys::new(settings.api_key.as_ref());
-        Ok(Self { client, url, origin, provider, key_header, keys, secrets, timeouts: settings.timeouts })
+        let (timeouts, propagation) = (settings.timeouts, settings.propagation);
+        Ok(Self { client, url, origin, provider, key_header, keys, secrets, timeouts, propagation })
     }
 
     /// A request with this body, under this span, showing this key.
@@ -82,9 +84,11 @@ impl Endpoint {
         trace: &SpanContext,
         key: Option<&SecretString>,
     ) -> Result<RequestBuilder, Failure> {
-        let mut request = self.client.post(self.url.clone()).header("traceparent", trace.traceparent());
-        if let Some(state) = trace.state.as_deref().and_then(|state| HeaderValue::from_str(state).ok()) {
-            request = request.header("tracestate", state);
+        let mut request = self.client.post(self.url.clone());
+        for (name, value) in trace.fields(self.propagation) {
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                request = request.header(name, value);
+            }
         }
         if let Some(key) = key {
             let unusable = || Failure::new(ErrorCode::ProviderAuth, SettingsError::ApiKey.to_string());

@@ -9,6 +9,7 @@ use secrecy::SecretString;
 use serde_json::{Map, Value, json};
 
 use super::keys::KeySource;
+use crate::core::trace::Propagation;
 
 /// Where the server is, which model to ask, and how.
 #[derive(Clone, Debug)]
@@ -50,6 +51,8 @@ pub struct Settings {
     pub media: Option<BTreeSet<MediaKind>>,
     /// How long the provider is to remember what was sent, where that has to be asked for.
     pub prompt_cache: PromptCache,
+    /// Which parts of a caller's trace context go along as headers; by default not its baggage, which may name users.
+    pub propagation: Propagation,
     /// Further fields of the request body. They win over the settings above.
     pub extra: Map<String, Value>,
 }
@@ -192,6 +195,7 @@ impl Settings {
             structured_output: None,
             media: None,
             prompt_cache: PromptCache::default(),
+            propagation: Propagation::TRACE_CONTEXT,
             extra: Map::new(),
         }
     }

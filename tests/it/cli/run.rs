@@ -155,7 +155,26 @@ fn a_trace_of_the_caller_is_continued_and_a_malformed_one_refused() {
     let ended = desk.toolgate(&["run", "--json", "--traceparent", &header, "x"]).expect(0);
     assert_eq!(ended.json_lines()[0]["trace_id"], trace);
     let refused = desk.toolgate(&["run", "--traceparent", "nonsense", "x"]).expect(2);
-    assert!(refused.err.contains("`nonsense` is no traceparent"), "{}", refused.err);
+    assert!(refused.err.contains("--traceparent is no traceparent: `nonsense`"), "{}", refused.err);
+}
+
+#[test]
+fn a_trace_in_the_environment_is_continued_and_a_malformed_one_told_and_passed_over() {
+    let desk = Desk::playing(ANSWER);
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let run = |parent: &str, propagators: &str| {
+        let mut command = desk.command(&["run", "--json", "x"]);
+        command.envs([("TRACEPARENT", parent), ("OTEL_PROPAGATORS", propagators)]);
+        Ended::from(command.output().unwrap())
+    };
+    let continued = run(&format!("00-{trace}-00f067aa0ba902b7-01"), "").expect(0);
+    assert_eq!((continued.json_lines()[0]["trace_id"].as_str(), continued.err.as_str()), (Some(trace), ""));
+    let passed_over = run("nonsense", "tracecontext").expect(0);
+    assert!(passed_over.err.contains("TRACEPARENT is no traceparent: `nonsense`; it is passed over"));
+    let unwanted = run(&format!("00-{trace}-00f067aa0ba902b7-01"), "none").expect(0);
+    assert_ne!(unwanted.json_lines()[0]["trace_id"], trace);
+    let unknown = run("", "b3").expect(2);
+    assert!(unknown.err.contains("OTEL_PROPAGATORS: there is no propagator `b3`"), "{}", unknown.err);
 }
 
 #[test]

@@ -21,7 +21,7 @@ use super::support::*;
 
 /// What happens in the server, for the test to wait for.
 #[derive(Clone, Default)]
-struct Till {
+pub(super) struct Till {
     started: Arc<Notify>,
     cancelled: Arc<Notify>,
 }
@@ -61,7 +61,7 @@ async fn serve(till: Till) -> (String, Arc<LocalSessionManager>) {
     (serve_router(Router::new().route_service("/mcp", service)).await, sessions)
 }
 
-async fn serve_router(router: Router) -> String {
+pub(super) async fn serve_router(router: Router) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     tokio::spawn(async move { axum::serve(listener, router).await });

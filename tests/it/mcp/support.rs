@@ -46,10 +46,11 @@ pub(super) fn servers<const N: usize>(settings: [(&str, ServerSettings); N]) -> 
     Servers::new(settings.map(|(id, settings)| (ServerId::from(id), settings)))
 }
 
-/// A trace context with a `tracestate`.
+/// A trace context with a `tracestate` and `baggage`.
 pub(super) fn trace() -> SpanContext {
     let mut trace = Trace::from_traceparent(&format!("00-{TRACE}-00f067aa0ba902b7-01")).expect("valid");
     trace.state = Some("vendor=1".into());
+    trace.baggage = Some("user=ada,tier=gold".into());
     trace.context("test")
 }
 

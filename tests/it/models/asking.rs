@@ -28,7 +28,13 @@ pub(crate) fn ask(messages: impl IntoIterator<Item = Message>) -> Ask {
         tools: Arc::default(),
         offer: Offer::Tools,
         output_schema: None,
-        trace: SpanContext { trace: TraceId([0xab; 16]), span: SpanId([0xcd; 8]), sampled: true, state: None },
+        trace: SpanContext {
+            trace: TraceId([0xab; 16]),
+            span: SpanId([0xcd; 8]),
+            sampled: true,
+            state: None,
+            baggage: None,
+        },
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use toolgate::core::chat::{Media, Message, Part, Role};
 use toolgate::core::run::Offer;
 use toolgate::core::tool::{Arguments, ExternalTool, ToolCall, Toolset, ToolsetRules};
+use toolgate::core::trace::Propagation;
 use toolgate::models::{MediaKind, Proxy, Reasoning, Settings, SettingsError, ToolChoice, openai_chat};
 use toolgate::ports::{Fit, Model};
 
@@ -53,6 +54,25 @@ async fn a_plain_request_holds_what_is_set_and_nothing_else() {
     let expected = json!({"model": "m", "stream": true, "stream_options": {"include_usage": true},
         "messages": [{"role": "user", "content": "Grüezi"}]});
     assert_eq!(asked.json(), expected);
+}
+
+#[tokio::test]
+async fn of_the_callers_context_is_sent_what_the_model_is_to_know() {
+    let mut question = ask([user("a")]);
+    (question.trace.state, question.trace.baggage) = (Some("vendor=1".into()), Some("user=ada".into()));
+    let names = ["traceparent", "tracestate", "baggage"];
+    for (propagation, sent_along) in [
+        (None, [true, true, false]),
+        (Some(Propagation::ALL), [true, true, true]),
+        (Some(Propagation::NOTHING), [false, false, false]),
+    ] {
+        let asked = sent(&question, |settings| Settings {
+            propagation: propagation.unwrap_or(settings.propagation),
+            ..settings
+        });
+        let headers = asked.await.headers;
+        assert_eq!(names.map(|name| headers.contains_key(name)), sent_along, "{propagation:?}");
+    }
 }
 
 #[tokio::test]

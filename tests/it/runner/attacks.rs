@@ -130,7 +130,8 @@ async fn double_spend_a_fork_from_between_yes_and_call_asks_again() {
     let journal = world.runner.journal(&waiting.run_id).await.unwrap();
     let decided = journal.iter().position(|fact| matches!(fact.event, Event::ApprovalDecided { .. })).unwrap();
 
-    let fork = world.runner.fork(&waiting.run_id, Some(decided as u64 + 1), None).await.unwrap().rest().await.unwrap();
+    let fork =
+        world.runner.fork(&waiting.run_id, Some(decided as u64 + 1), None, None).await.unwrap().rest().await.unwrap();
 
     assert_eq!((done.status, fork.status), (Status::Completed, Status::Pending));
     assert_eq!(world.servers.calls(), ["call_1_1"]);

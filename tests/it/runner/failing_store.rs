@@ -140,7 +140,7 @@ on_every_store! {
         let (appends, journal) = undisturbed(kept).await;
         for nth in 1..appends {
             let world = a_bit_of_everything(kept).await;
-            let trace = Trace { id: TraceId([9; 16]), parent: None, sampled: true, state: None };
+            let trace = Trace::new(TraceId([9; 16]), true);
             world.store.fail_at(nth, Fault::Intrusion(Box::new(Event::Resumed { trace })));
             let report = see_to_its_end(&world, async || panic!("append {nth}: nothing fails")).await;
             ended_well(&world, &report, nth);

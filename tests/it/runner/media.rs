@@ -239,7 +239,7 @@ async fn a_run_that_begins_with_a_past_comes_to_use_the_media_in_it() {
     let first = world.run().await;
     assert_eq!(world.store.shared(), []);
 
-    let fork = world.runner.fork(&first.run_id, None, None).await.unwrap().rest().await.unwrap();
+    let fork = world.runner.fork(&first.run_id, None, None, None).await.unwrap().rest().await.unwrap();
     let history = first.messages.iter().map(|message| (**message).clone()).collect();
     let next = world.runner.execute(Request { history, ..world.request() }).await.unwrap();
 

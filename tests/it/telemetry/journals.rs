@@ -414,7 +414,7 @@ fn trace_of(journal: u8, execution: u8, sampled: bool) -> Trace {
     let mut id = [0xab; 16];
     id[14] = journal;
     id[15] = execution;
-    Trace { id: TraceId(id), parent: None, sampled, state: None }
+    Trace::new(TraceId(id), sampled)
 }
 
 fn answered(reply: Reply) -> Reply {

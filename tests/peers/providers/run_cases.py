@@ -189,7 +189,7 @@ def bad_luck(count):
 
 
 def clean_environment():
-    ours = ("TOOLGATE_", "OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "OTEL_", "TRACEPARENT", "TRACESTATE")
+    ours = ("TOOLGATE_", "OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "OTEL_", "TRACEPARENT", "TRACESTATE", "BAGGAGE")
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
 

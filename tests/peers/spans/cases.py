@@ -6,6 +6,7 @@ In X4 (`pending`) counts each call of the model that has no TOOL span in the tra
 deferred, refused, waits, or runs in the trace of the resume.
 """
 
+PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 CUSTOMER = ("call_find", "mcp_shop_find_customer", {"name": "Ada"})
 ORDERS = ("call_orders", "mcp_shop_list_orders", {"customer_id": "C-1001"})
 POINTS = ("call_points", "mcp_shop_get_loyalty", {"customer_id": "C-1001"})
@@ -120,9 +121,36 @@ CASES = {
     ),
     "a trace that the caller began": dict(
         turns=[{"calls": [ORDERS]}, {"say": "Two."}],
-        steps=[(0, "run", "--traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "How many?")],
+        steps=[(0, "run", "--traceparent", PARENT, "--tracestate", "rojo=1", "--baggage", "user=ada", "How many?")],
         expect=dict(traces=1, agents=1, llm=2, tool=1, errors=0, spans=4),
         flags=["--allow-remote-parent"],
+        outcomes=["completed"],
+        carried={"tracestate": "rojo=1", "baggage": "user=ada"},
+    ),
+    "two runs in one trace that their caller began, by its environment": dict(
+        environment={"TRACEPARENT": PARENT, "TRACESTATE": "rojo=1", "BAGGAGE": "user=ada,no pair"},
+        turns=[{"calls": [ORDERS]}, {"say": "Two."}, {"calls": [POINTS]}, {"say": "Some."}],
+        steps=[(0, "run", "--session", "s1", "How many?"), (0, "run", "--session", "s1", "And points?")],
+        expect=dict(traces=1, agents=2, llm=4, tool=2, errors=0, spans=8),
+        flags=["--allow-remote-parent", "--off", "S3"],  # which takes a trace for one run
+        outcomes=["completed", "completed"],
+        carried={"tracestate": "rojo=1", "baggage": "user=ada"},
+    ),
+    "a caller's context that no propagator lets in": dict(
+        environment={"TRACEPARENT": PARENT, "BAGGAGE": "user=ada", "OTEL_PROPAGATORS": "tracecontext"},
+        turns=[{"calls": [ORDERS]}, {"say": "Two."}],
+        steps=[(0, "run", "How many?")],
+        expect=dict(traces=1, agents=1, llm=2, tool=1, errors=0, spans=4),
+        flags=["--allow-remote-parent"],
+        outcomes=["completed"],
+        carried={"tracestate": None, "baggage": None},
+    ),
+    "a run of 120 turns": dict(
+        delay_ms=0,
+        agent={"limits": {"max_iterations": 200, "max_tool_interactions": 200}},
+        turns=[{"calls": [(f"call_{n}", *POINTS[1:])]} for n in range(120)] + [{"say": "She has some."}],
+        steps=[(0, "run", "How many points, again and again?")],
+        expect=dict(traces=1, agents=1, llm=121, tool=120, errors=0, spans=242),
         outcomes=["completed"],
     ),
     "content that stays at home": dict(
@@ -205,3 +233,32 @@ CASES = {
         outcomes=["pending", "pending", "completed"],
     ),
 }
+
+# Each of the four wires, streamed and whole.
+for WIRE, SETTINGS in {
+    "openai_chat": {}, "openai_responses": {}, "anthropic": {"max_tokens": 1000}, "gemini": {},
+}.items():
+    for STREAM in (True, False):
+        CASES[f"{WIRE}, {'streamed' if STREAM else 'whole'}"] = dict(
+            wire=WIRE,
+            model={"stream": STREAM, **SETTINGS},
+            turns=[
+                {"think": "Look it up.", "say": "I look.", "calls": [ORDERS]},
+                {"think": "And that one.", "calls": [NO_INVOICE]},
+                {"say": "There is no such order."},
+            ],
+            steps=[(0, "run", "Where is order A-9999?")],
+            expect=dict(traces=1, agents=1, llm=3, tool=2, errors=1, spans=6),
+            outcomes=["completed"],
+        )
+
+# What shows most in a real Phoenix, which is asked about each of them.
+TELLING = [
+    "a plain answer",
+    "two MCP calls in parallel, one of them failing",
+    "pending, and resumed by another process with an external result",
+    "one call approved, one denied",
+    "an answer that is rejected and mended",
+    "a run of 120 turns",
+    "anthropic, streamed",
+]

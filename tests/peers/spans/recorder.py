@@ -40,7 +40,7 @@ def answer(line, message):
     record = {
         "kind": "tool", "start": start, "end": time.time_ns(),
         "name": call["name"], "arguments": call.get("arguments") or {},
-        "traceparent": (call.get("_meta") or {}).get("traceparent"),
+        **{field: (call.get("_meta") or {}).get(field) for field in ("traceparent", "tracestate", "baggage")},
         "is_error": "error" in message or bool(result.get("isError")),
     }
     with open(log, "a") as file:

@@ -1,8 +1,12 @@
 """Runs the real binary through every case of cases.py and has check_spans.py judge what it exports.
 
 run_cases.py BINARY [PART-OF-A-NAME]    one line per case; exit 1 if any failed
+  --phoenix BIN    the telling cases alone, also through a real Phoenix
+  --rotel BIN      the same with a real collector in between, which is to lose nothing
 """
 
+import argparse
+import contextlib
 import json
 import os
 import re
@@ -11,7 +15,9 @@ import subprocess
 import sys
 import tempfile
 
-from cases import CASES
+from any_wire import AnyWire
+from cases import CASES, TELLING
+from check_spans import Phoenix, free_port
 from provider import Provider
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -19,36 +25,61 @@ POLICY = os.path.join(HERE, "..", "..", "..", "examples", "demo", "policy.yaml")
 
 
 def main():
-    binary = os.path.abspath(sys.argv[1])
-    wanted = sys.argv[2] if len(sys.argv) > 2 else ""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("binary", type=os.path.abspath)
+    parser.add_argument("part", nargs="?", default="")
+    parser.add_argument("--phoenix", metavar="BIN", type=os.path.abspath)
+    parser.add_argument("--rotel", metavar="BIN", type=os.path.abspath)
+    given = parser.parse_args()
+    chosen = [name for name in CASES if given.part in name and (name in TELLING or not (given.phoenix or given.rotel))]
+    if not chosen:
+        print(f"no case is called anything like {given.part!r}")
+        return 1
     failed = 0
-    for name, case in CASES.items():
-        if wanted not in name:
-            continue
-        with tempfile.TemporaryDirectory(prefix="spans-") as folder:
-            problems, note = run(binary, case, folder)
-        print(f"{'FAIL' if problems else 'ok  '} {name}: {note}", flush=True)
-        for problem in problems:
-            print(f"     {problem}", flush=True)
-        failed += bool(problems)
+    with phoenix(given.phoenix) as flags:
+        for name in chosen:
+            with tempfile.TemporaryDirectory(prefix="spans-") as folder:
+                problems, note = run(given.binary, CASES[name], folder, flags, given.rotel)
+            print(f"{'FAIL' if problems else 'ok  '} {name}: {note}", flush=True)
+            for problem in problems:
+                print(f"     {problem}", flush=True)
+            failed += bool(problems)
     return 1 if failed else 0
 
 
-def run(binary, case, folder):
+@contextlib.contextmanager
+def phoenix(binary):
+    """The flags of check_spans.py that name a Phoenix, which all cases share: it takes longer to start than a case takes."""
+    if binary is None:
+        yield []
+        return
+    with tempfile.TemporaryFile() as log:
+        server = Phoenix(binary, log)
+        print(f"Phoenix was there after {server.boot_s:.1f} s", flush=True)
+        try:
+            yield ["--phoenix", f"http://127.0.0.1:{server.http}"]
+        finally:
+            server.stop()
+
+
+def run(binary, case, folder, flags, rotel):
     log, dump = os.path.join(folder, "oracle.jsonl"), os.path.join(folder, "dump.json")
     open(log, "w").close()
-    provider = Provider(case.get("turns", []), log)
+    turns, wire = case.get("turns", []), case.get("wire")
+    provider = AnyWire(wire, turns, log) if wire else Provider(turns, log)
     try:
         with open(os.path.join(folder, "toolgate.yaml"), "w") as file:
             json.dump(config(binary, case, provider.url, log), file)  # JSON is YAML
         script = os.path.join(folder, "steps.sh")
         with open(script, "w") as file:
+            file.write(collector(rotel) if rotel else "")
             file.write("".join(step(binary, case, log, *one) for one in case["steps"]))
+            file.write("kill $collector; wait $collector || true\n" if rotel else "")
         command = [sys.executable, os.path.join(HERE, "check_spans.py"), "--profile", "toolgate", "--dump", dump]
         command += [word for pair in case["expect"].items() for word in ("--expect", "%s=%d" % pair)]
         if "protocol" in case:
             command += ["--protocol", case["protocol"]]
-        command += case.get("flags", [])
+        command += case.get("flags", []) + flags
         if not case.get("demo"):
             command += ["--oracle", log, "--require-traceparent"]
         command += ["--settle", "0.2", "--", "bash", "-eu", script]
@@ -65,6 +96,7 @@ def run(binary, case, folder):
     if os.path.exists(dump):
         with open(dump) as file:
             problems += list(further_problems(case, json.load(file)["spans"]))
+    problems += list(not_carried(case, log))
     counts = next((line for line in said if re.match(r"\d+ passed", line)), "nothing was checked")
     return problems, f"{counts}; {said[0] if said else 'no span'}"
 
@@ -81,15 +113,38 @@ def further_problems(case, spans):
             yield f"an LLM span lacks {name}"
 
 
+def not_carried(case, log):
+    """What of the caller's context the MCP server did not hear, or heard and was not to."""
+    with open(log) as file:
+        calls = [record for record in map(json.loads, file) if record["kind"] == "tool"]
+    for field, value in case.get("carried", {}).items():
+        for call in calls:
+            if call[field] != value:
+                yield f"the server of {call['name']} heard the {field} {call[field]!r}, not {value!r}"
+
+
+def collector(rotel):
+    """Lines of shell that put a collector between the processes and the checker. It sends what it has when it is ended."""
+    http, grpc = free_port(), free_port()
+    line = shlex.join([
+        rotel, "start", "--otlp-http-endpoint", f"127.0.0.1:{http}", "--otlp-grpc-endpoint", f"127.0.0.1:{grpc}",
+        "--exporter", "otlp", "--otlp-exporter-protocol", "http", "--otlp-exporter-compression", "none",
+    ])
+    return (
+        f'{line} --otlp-exporter-endpoint "$OTEL_EXPORTER_OTLP_ENDPOINT" >&2 & collector=$!\n'
+        f"until (echo >/dev/tcp/127.0.0.1/{http}) 2>/dev/null; do kill -0 $collector; sleep 0.1; done\n"
+        f"export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:{http}\n"
+    )
+
+
 def config(binary, case, url, log):
     refund = {"name": "issue_refund", "description": "Pay a customer back.", "input_schema": {"type": "object"}}
     recorder = [os.path.join(HERE, "recorder.py"), log, str(case.get("delay_ms", 50)), binary, "demo-server"]
+    model = {"model": "gpt-5-mini", "temperature": 0.2, "max_tokens": 1000, "stream": False}
+    model = {"base_url": url, "api_key": "none", **({"model": "m"} if "wire" in case else model), **case.get("model", {})}
     return {
         "store": {"sqlite": {"path": "runs.db"}},
-        "models": {"main": {"openai_chat": {
-            "base_url": url, "api_key": "none", "model": "gpt-5-mini", "temperature": 0.2, "max_tokens": 1000,
-            "stream": False, **case.get("model", {}),
-        }}},
+        "models": {"main": {case.get("wire", "openai_chat"): model}},
         "servers": {"shop": {"stdio": {"command": sys.executable, "args": recorder}, "trusted": True}},
         "policies": {"desk": POLICY},
         "agents": {"desk": {
@@ -112,7 +167,7 @@ def step(binary, case, log, exit_code, *words):
 
 
 def clean_environment():
-    ours = ("TOOLGATE_", "OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "OTEL_", "OPENINFERENCE_", "TRACEPARENT", "TRACESTATE")
+    ours = ("TOOLGATE_", "OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "OTEL_", "OPENINFERENCE_", "TRACEPARENT", "TRACESTATE", "BAGGAGE")
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
 

@@ -1,0 +1,221 @@
+//! The trace that whoever called this program wants continued: as flags, or as the variables that build systems and
+//! shells hand down.
+//!
+//! A flag is meant, so a malformed one is an error. A variable may have been set by anybody for anything, so a malformed
+//! one is told and passed over. What `OTEL_PROPAGATORS` does not name is not let in.
+
+use clap::Args;
+
+use super::error::CliError;
+use super::output::Output;
+use super::setup::environment;
+use crate::app;
+use crate::core::tool::visible;
+use crate::core::trace::{Baggage, Propagation, Trace, TraceId};
+
+/// The caller's trace context. A flag wins over its variable.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Trace of the caller")]
+pub(super) struct Caller {
+    /// The W3C trace context to continue [default: TRACEPARENT]
+    #[arg(long, alias = "trace", value_name = "HEADER")]
+    traceparent: Option<String>,
+
+    /// What tracing systems say along with it [default: TRACESTATE, where TRACEPARENT counts as well]
+    #[arg(long, value_name = "HEADER")]
+    tracestate: Option<String>,
+
+    /// W3C baggage, for MCP servers to hear and for models that are to hear it [default: BAGGAGE]
+    #[arg(long, value_name = "HEADER")]
+    baggage: Option<String>,
+}
+
+/// Something the caller gave, and how: it decides what becomes of it when it is malformed.
+struct Given {
+    name: &'static str,
+    value: String,
+    is_flag: bool,
+}
+
+impl Caller {
+    /// The trace to continue. One with baggage alone begins here, and carries it.
+    pub(super) fn trace(&self, out: &mut Output) -> Result<Option<Trace>, CliError> {
+        let propagation = app::propagation()?;
+        let mut told = Vec::new();
+        let read = self.read(propagation, &environment, &mut told);
+        for warning in told {
+            out.note(format!("{} {warning}", out.note_paint().yellow("warning:")));
+        }
+        read
+    }
+
+    fn read(
+        &self,
+        propagation: Propagation,
+        environment: &dyn Fn(&str) -> Option<String>,
+        told: &mut Vec<String>,
+    ) -> Result<Option<Trace>, CliError> {
+        let variable = |name| environment(name).filter(|value| !value.trim().is_empty());
+        let given = |flag: &Option<String>, is_let_in: bool, names: [&'static str; 2]| {
+            let flag = flag.clone().map(|value| Given { name: names[0], value, is_flag: true });
+            let variable = || variable(names[1]).map(|value| Given { name: names[1], value, is_flag: false });
+            flag.or_else(variable).filter(|_| is_let_in)
+        };
+        for (flag, is_let_in, name) in [
+            (&self.traceparent, propagation.trace_context, "--traceparent"),
+            (&self.tracestate, propagation.trace_context, "--tracestate"),
+            (&self.baggage, propagation.baggage, "--baggage"),
+        ] {
+            if flag.is_some() && !is_let_in {
+                told.push(format!("{name} is passed over: OTEL_PROPAGATORS does not let it in"));
+            }
+        }
+        let parent = given(&self.traceparent, propagation.trace_context, ["--traceparent", "TRACEPARENT"]);
+        let mut state = given(&self.tracestate, propagation.trace_context, ["--tracestate", "TRACESTATE"]);
+        // The variable belongs to the variable: with another trace it would say something else.
+        if parent.as_ref().is_some_and(|parent| parent.is_flag) {
+            state = state.filter(|state| state.is_flag);
+        }
+        let baggage = given(&self.baggage, propagation.baggage, ["--baggage", "BAGGAGE"]);
+        let baggage = baggage.map(|given| read_baggage(&given, told)).transpose()?.flatten();
+        let mut trace = parent.map(|given| read_parent(&given, told)).transpose()?.flatten();
+        match (&mut trace, state) {
+            (Some(trace), Some(given)) => read_state(trace, &given, told)?,
+            (None, Some(Given { name, is_flag: true, .. })) => {
+                return Err(CliError::usage(format!("{name} says something about a trace that is not given"))
+                    .with_remedy("give --traceparent as well"));
+            }
+            (_, _) => {}
+        }
+        Ok(match baggage {
+            None => trace,
+            Some(baggage) => Some(Trace { baggage: Some(baggage), ..trace.unwrap_or_else(new_trace) }),
+        })
+    }
+}
+
+/// A trace that begins here, and that nobody records unless the sampler says so.
+pub(super) fn new_trace() -> Trace {
+    Trace::new(TraceId(uuid::Uuid::now_v7().into_bytes()), false)
+}
+
+impl Given {
+    /// What becomes of it when it is malformed.
+    fn malformed<T>(&self, what: &str, remedy: &str, told: &mut Vec<String>) -> Result<Option<T>, CliError> {
+        if self.is_flag {
+            return Err(CliError::usage(format!("{} {what}", self.name)).with_remedy(remedy));
+        }
+        told.push(format!("{} {what}; it is passed over", self.name));
+        Ok(None)
+    }
+}
+
+fn read_parent(given: &Given, told: &mut Vec<String>) -> Result<Option<Trace>, CliError> {
+    match Trace::from_traceparent(&given.value) {
+        Some(trace) => Ok(Some(trace)),
+        None => {
+            let what = format!("is no traceparent: `{}`", visible(&given.value));
+            given.malformed(&what, "it looks like 00-<32 hex digits>-<16 hex digits>-01", told)
+        }
+    }
+}
+
+fn read_state(trace: &mut Trace, given: &Given, told: &mut Vec<String>) -> Result<(), CliError> {
+    if !trace.take_state(&given.value) {
+        let remedy = "it looks like vendor=value,other=value, with lower-case names and at most 32 of them";
+        given.malformed::<()>("is no tracestate", remedy, told)?;
+    }
+    Ok(())
+}
+
+/// The values are not repeated: they may name people.
+fn read_baggage(given: &Given, told: &mut Vec<String>) -> Result<Option<String>, CliError> {
+    let read = Baggage::read(&given.value);
+    if read.is_whole() {
+        return Ok(read.kept);
+    }
+    let Baggage { malformed, too_many, .. } = read;
+    let what = format!("has {malformed} malformed members and {too_many} beyond 64 members or 8192 bytes");
+    if given.is_flag {
+        return given.malformed(&what, "it looks like key=value,other=value;property, percent-encoded", told);
+    }
+    told.push(format!("{} {what}; they are left out", given.name));
+    Ok(read.kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    const OTHER: &str = "00-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb-01";
+
+    fn flags(parent: &str, state: &str, baggage: &str) -> Caller {
+        let flag = |value: &str| (!value.is_empty()).then(|| value.to_owned());
+        Caller { traceparent: flag(parent), tracestate: flag(state), baggage: flag(baggage) }
+    }
+
+    /// What is read with these flags and these variables, and what is told.
+    fn read(
+        caller: &Caller,
+        variables: [&str; 3],
+        propagation: Propagation,
+    ) -> (Result<Option<Trace>, CliError>, Vec<String>) {
+        let environment = |name: &str| {
+            let index =
+                ["TRACEPARENT", "TRACESTATE", "BAGGAGE"].iter().position(|known| *known == name).expect("known");
+            Some(variables[index].to_owned())
+        };
+        let mut told = Vec::new();
+        (caller.read(propagation, &environment, &mut told), told)
+    }
+
+    fn said(trace: &Trace) -> (String, Option<&str>, Option<&str>) {
+        (trace.id.to_string(), trace.state.as_deref(), trace.baggage.as_deref())
+    }
+
+    #[test]
+    fn flags_win_over_variables_and_a_tracestate_stays_with_its_traceparent() {
+        let variables = [PARENT, "a=1", "user=ada"];
+        let (trace, told) = read(&flags("", "", ""), variables, Propagation::ALL);
+        let trace = trace.expect("valid").expect("a trace");
+        assert_eq!(said(&trace), (PARENT[3..35].to_owned(), Some("a=1"), Some("user=ada")));
+        let (trace, _) = read(&flags(OTHER, "", "user=bob"), variables, Propagation::ALL);
+        assert_eq!(said(&trace.expect("valid").expect("a trace")), ("a".repeat(32), None, Some("user=bob")));
+        let (trace, _) = read(&flags("", "b=2", ""), variables, Propagation::ALL);
+        assert_eq!(trace.expect("valid").expect("a trace").state.as_deref(), Some("b=2"));
+        assert_eq!(
+            (read(&flags("", "", ""), ["", "a=1", ""], Propagation::ALL).0.expect("valid"), told),
+            (None, vec![])
+        );
+    }
+
+    #[test]
+    fn baggage_alone_is_carried_by_a_trace_that_begins_here() {
+        let trace = read(&flags("", "", "user=ada"), [""; 3], Propagation::ALL).0.expect("valid").expect("a trace");
+        assert_eq!((trace.parent, trace.baggage.as_deref()), (None, Some("user=ada")));
+    }
+
+    #[test]
+    fn a_malformed_flag_is_an_error_and_a_malformed_variable_is_told_and_passed_over() {
+        for malformed in
+            [flags("00-xyz", "", ""), flags(PARENT, "A B", ""), flags("", "a=1", ""), flags("", "", "secret")]
+        {
+            let refused = read(&malformed, [""; 3], Propagation::ALL).0.expect_err("malformed").to_string();
+            assert!(refused.starts_with("--") && !refused.contains("secret"), "{refused}");
+        }
+        let (trace, told) = read(&flags("", "", ""), ["00-xyz", "a=1", "secret,user=ada"], Propagation::ALL);
+        let trace = trace.expect("passed over").expect("baggage");
+        assert_eq!((trace.parent, trace.baggage.as_deref(), told.len()), (None, Some("user=ada"), 2));
+        assert!(told.iter().all(|warning| !warning.contains("secret")), "{told:?}");
+    }
+
+    #[test]
+    fn what_no_propagator_lets_in_stays_out() {
+        let variables = [PARENT, "a=1", "user=ada"];
+        assert_eq!(read(&flags("", "", ""), variables, Propagation::NOTHING).0.expect("valid"), None);
+        let (trace, told) = read(&flags("", "", "user=bob"), variables, Propagation::TRACE_CONTEXT);
+        let trace = trace.expect("valid").expect("a trace");
+        assert_eq!((said(&trace), told.len()), ((PARENT[3..35].to_owned(), Some("a=1"), None), 1));
+    }
+}

@@ -1,0 +1,134 @@
+//! The trace context of a caller, on the wire: every request that somebody's run makes carries it, in both eras and over
+//! both transports, and a server that is not to know it is told nothing.
+
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::HeaderMap;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::{Value, json};
+use toolgate::core::id::ServerId;
+use toolgate::core::trace::{Propagation, Trace};
+use toolgate::mcp::{EraChoice, ServerSettings};
+use toolgate::ports::McpServers as _;
+
+use super::faults::watched;
+use super::http::{Till, serve_router};
+use super::support::*;
+
+const FIELDS: [&str; 3] = ["traceparent", "tracestate", "baggage"];
+const ERAS: [(EraChoice, &str, &str); 2] =
+    [(EraChoice::Legacy, "legacy", "initialize"), (EraChoice::Modern, "modern", "server/discover")];
+
+/// Every message that was posted, with its headers.
+type Posted = Arc<Mutex<Vec<(HeaderMap, Value)>>>;
+
+async fn note(State(posted): State<Posted>, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    let body = to_bytes(body, usize::MAX).await.expect("a body");
+    if let Ok(message) = serde_json::from_slice(&body) {
+        posted.lock().unwrap().push((parts.headers.clone(), message));
+    }
+    next.run(Request::from_parts(parts, Body::from(body))).await
+}
+
+async fn serve() -> (String, Posted, Arc<LocalSessionManager>) {
+    let (posted, sessions) = (Posted::default(), Arc::new(LocalSessionManager::default()));
+    let config = StreamableHttpServerConfig::default();
+    let service = StreamableHttpService::new(|| Ok(Till::default()), sessions.clone(), config);
+    let router = Router::new().route_service("/mcp", service).layer(from_fn_with_state(posted.clone(), note));
+    (serve_router(router).await, posted, sessions)
+}
+
+/// What of the context the `_meta` of a request says.
+fn in_meta(request: &Value) -> [Option<&str>; 3] {
+    FIELDS.map(|field| request["params"]["_meta"][field].as_str())
+}
+
+fn in_headers(headers: &HeaderMap) -> [Option<&str>; 3] {
+    FIELDS.map(|field| headers.get(field).map(|value| value.to_str().expect("text")))
+}
+
+#[tokio::test]
+async fn every_request_over_http_carries_the_callers_context_twice() {
+    for (era, _, handshake) in ERAS {
+        let (url, posted, _) = serve().await;
+        let servers = servers([("till", ServerSettings { era, ..ServerSettings::http(url) })]);
+        names(&servers, "till").await;
+        text(call(&servers, "till", "headers", json!({})).await);
+        servers.close().await;
+        let (context, posted) = (trace(), posted.lock().unwrap());
+        let whole = [Some(context.traceparent()), context.state, context.baggage];
+        let whole = whole.each_ref().map(Option::as_deref);
+        for method in [handshake, "tools/list", "tools/call"] {
+            let asked: Vec<_> = posted.iter().filter(|(_, message)| message["method"] == method).collect();
+            assert!(!asked.is_empty(), "{method} was sent in {era:?}");
+            for (headers, request) in asked {
+                assert_eq!((in_meta(request), in_headers(headers)), (whole, whole), "{method} in {era:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_request_to_a_child_carries_the_callers_context() {
+    for (_, era, handshake) in ERAS {
+        let (settings, wire) = watched(&[&format!("era={era}")]);
+        let servers = servers([("shop", settings)]);
+        list(&servers, &["shop"]).await;
+        text(call(&servers, "shop", "echo", json!({"text": "hello"})).await);
+        servers.close().await;
+        let context = trace();
+        let whole = [Some(context.traceparent()), context.state, context.baggage];
+        for method in [handshake, "tools/list", "tools/call"] {
+            let asked = wire.received(method);
+            assert!(!asked.is_empty(), "{method} was sent in the {era} era");
+            for request in asked {
+                assert_eq!(in_meta(&request), whole.each_ref().map(Option::as_deref), "{method} in the {era} era");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_is_told_no_more_of_the_context_than_it_is_to_know() {
+    for (propagation, told) in [
+        (Propagation::TRACE_CONTEXT, [true, true, false]),
+        (Propagation { trace_context: false, baggage: true }, [false, false, true]),
+        (Propagation::NOTHING, [false, false, false]),
+    ] {
+        let (url, posted, _) = serve().await;
+        let servers = servers([("till", ServerSettings { propagation, ..ServerSettings::http(url) })]);
+        names(&servers, "till").await;
+        text(call(&servers, "till", "headers", json!({})).await);
+        servers.close().await;
+        for (headers, message) in posted.lock().unwrap().iter().filter(|(_, message)| !message["id"].is_null()) {
+            if message["method"] == "subscriptions/listen" {
+                continue; // It is the connection's own.
+            }
+            assert_eq!(in_meta(message).map(|field| field.is_some()), told, "{propagation:?}: {message}");
+            assert_eq!(in_headers(headers).map(|field| field.is_some()), told, "{propagation:?}: {message}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_is_made_anew_belongs_to_whoever_needs_it_then() {
+    let (url, posted, sessions) = serve().await;
+    let servers = servers([("till", ServerSettings { era: EraChoice::Legacy, ..ServerSettings::http(url) })]);
+    let first = "00-11111111111111111111111111111111-2222222222222222-01";
+    let first = Trace::from_traceparent(first).expect("valid").context("first");
+    servers.list(&[ServerId::from("till")], &first).await;
+    sessions.sessions.write().await.clear();
+    text(call(&servers, "till", "headers", json!({})).await);
+    servers.close().await;
+    let posted = posted.lock().unwrap();
+    let shaken = posted.iter().filter(|(_, message)| message["method"] == "initialize");
+    let parents: Vec<_> = shaken.map(|(_, message)| in_meta(message)[0].expect("a parent").to_owned()).collect();
+    assert_eq!(parents, [first.traceparent(), trace().traceparent()]);
+}
