@@ -39,6 +39,7 @@ mod supervisor;
 mod tally;
 mod task;
 mod task_only;
+mod wire;
 
 pub use http::egress::Egress;
 pub use in_process::InProcess;

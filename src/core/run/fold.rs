@@ -122,11 +122,11 @@ impl Run {
             Event::QuestionAnswered { call, answer } => self.question_answered(call, answer),
             Event::CallsStarted { calls } => self.sent(calls),
             Event::CallCompleted { call, outcome, .. } => self.completed(call, outcome),
-            Event::InputRequired { call, needed } => {
+            Event::InputRequired { call, needed, .. } => {
                 self.settle_each(slice::from_ref(call), || CallState::NeedsInput(needed.clone()))
             }
             Event::InputGiven { call, given } => self.answered(call, given),
-            Event::TaskStarted { call, task } => {
+            Event::TaskStarted { call, task, .. } => {
                 self.settle_each(slice::from_ref(call), || CallState::Task(task.clone()))
             }
             Event::MessageAdded { message } => self.heard(message),
