@@ -10,7 +10,7 @@ use opentelemetry::{Array, InstrumentationScope, KeyValue, StringValue, Value as
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 
 use crate::core::trace::{SpanId, TraceId};
-use crate::telemetry::spans::{Kind, Link, Span, SpanEvent, Status, Value};
+use crate::telemetry::spans::{Attribute, Kind, Link, Span, SpanEvent, Status, Value};
 
 /// A span as the SDK's processors take it. The SDK's limits on attributes do not apply on this way.
 pub(super) fn span_data(span: Span, scope: &InstrumentationScope) -> SpanData {
@@ -52,7 +52,7 @@ fn link(link: Link) -> SdkLink {
     SdkLink::new(context, Vec::new(), 0)
 }
 
-fn attributes(attributes: Vec<(String, Value)>) -> Vec<KeyValue> {
+fn attributes(attributes: Vec<Attribute>) -> Vec<KeyValue> {
     attributes.into_iter().map(|(name, value)| KeyValue::new(name, sdk_value(value))).collect()
 }
 

@@ -74,11 +74,12 @@ async fn a_receiver_gets_the_spans_of_a_run_as_protobuf() {
         ("chat gpt-5-mini", 2),
         ("execute_tool mcp_weather_today", 1),
         ("execute_tool mcp_files_read", 1),
+        ("tools/list", 2),
         ("service.name", 1),
     ] {
         assert_eq!(occurrences(&bytes, name), count, "{name}");
     }
-    assert_eq!(occurrences(&bytes, "openinference.span.kind"), 5);
+    assert_eq!(occurrences(&bytes, "openinference.span.kind"), 6);
 }
 
 #[tokio::test]

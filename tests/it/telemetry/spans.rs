@@ -23,7 +23,7 @@ fn spans(journal: &Journal, content: SpanContent) -> Vec<Span> {
 }
 
 fn attribute<'a>(span: &'a Span, name: &str) -> Option<&'a Value> {
-    span.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    span.attributes.iter().find(|(known, _)| **known == *name).map(|(_, value)| value)
 }
 
 fn text<'a>(span: &'a Span, name: &str) -> &'a str {
@@ -103,8 +103,7 @@ fn no_attribute_is_set_twice_and_children_lie_inside_their_root() {
     for journal in journals::all(START) {
         let spans = spans(&journal, SpanContent { gen_ai_content: true, ..SpanContent::default() });
         for span in &spans {
-            let names: std::collections::BTreeSet<&str> =
-                span.attributes.iter().map(|(name, _)| name.as_str()).collect();
+            let names: std::collections::BTreeSet<&str> = span.attributes.iter().map(|(name, _)| &**name).collect();
             assert_eq!(names.len(), span.attributes.len(), "{}", span.name);
             let Some(parent) = span.parent else { continue };
             let root = spans.iter().find(|root| root.trace == span.trace && root.id == parent.id).expect("its root");
