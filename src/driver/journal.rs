@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::core::id::{NodeId, RunId};
-use crate::core::run::{Ending, Event, Impossible, OpenTask, Recorded, Run, Step};
+use crate::core::run::{Ending, Event, Impossible, OpenTask, Owes, Recorded, Run, Step};
 use crate::ports::{Append, AppendError, Clock, EventSink, RunRow, RunStore, StoreError, Update};
 
 /// How many characters of the user's message a listing shows.
@@ -326,7 +326,18 @@ impl Journal {
             title: self.title.clone(),
             created_at: self.created_at,
             updated_at,
+            owes: self.owes(),
         }
+    }
+
+    /// What the run waits for. It has a time of its own, which runs out like that of what is owed.
+    fn owes(&self) -> Owes {
+        let pending = self.run.pending();
+        if pending.is_empty() {
+            return Owes::default();
+        }
+        let owes = Owes::of(&pending);
+        Owes { due_at: owes.due_at.into_iter().chain(self.deadline()).min(), ..owes }
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::BlobStore;
 use crate::core::id::{AgentName, NodeId, RunId, SessionId};
-use crate::core::run::{Recorded, Status};
+use crate::core::run::{Owes, Recorded, Status};
 
 /// Events to append to a run's journal.
 #[derive(Clone, Debug)]
@@ -48,6 +48,9 @@ pub struct RunRow {
     pub created_at: Timestamp,
     /// When the last event was written.
     pub updated_at: Timestamp,
+    /// What it waits for.
+    #[serde(default, skip_serializing_if = "Owes::is_nothing")]
+    pub owes: Owes,
 }
 
 /// Which runs to list, newest first.

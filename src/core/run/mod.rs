@@ -33,7 +33,7 @@ pub use impossible::Impossible;
 pub use input::{Input, Refusal, Resume};
 pub use limits::{Budget, LONGEST_RETRY_AFTER_MS, Limit, Limits};
 pub use next::Step;
-pub use pending::Debt;
+pub use pending::{Debt, Owes};
 pub use spec::{AskHuman, DEFAULT_COOLDOWN_S, InDoubt, OnDeny, Spec, Started, Trigger};
 pub use state::Run;
 pub use tasks::OpenTask;

@@ -11,6 +11,36 @@ use super::{Binding, PolicyMark};
 use crate::core::id::CallId;
 use crate::core::tool::{Annotations, Arguments, Ask, Difference, Origin, Question, TaskHandle, ToolName};
 
+/// What a suspended run is owed, in numbers: enough to count and to sort runs by, without their journals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owes {
+    /// The calls that a person is to decide about.
+    pub approvals: u32,
+    /// Since when the oldest of them waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_at: Option<Timestamp>,
+    /// When time first runs out: for something that is owed, of any kind, or for the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due_at: Option<Timestamp>,
+}
+
+impl Owes {
+    /// Whether nobody is asked and nothing runs out.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Adds these up.
+    pub fn of(debts: &[Debt]) -> Self {
+        let approvals = || debts.iter().filter(|debt| matches!(debt, Debt::Approval { .. }));
+        Self {
+            approvals: u32::try_from(approvals().count()).unwrap_or(u32::MAX),
+            asked_at: approvals().filter_map(Debt::since).min(),
+            due_at: debts.iter().filter_map(Debt::until).min(),
+        }
+    }
+}
+
 /// One thing that has to come from outside before the run goes on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

@@ -1,6 +1,7 @@
 //! An append: the index row moves from `at` to its new version if it stands there, then the events follow it.
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use sqlx::sqlite::SqliteConnection;
 use uuid::Uuid;
 
@@ -10,18 +11,20 @@ use crate::core::id::NodeId;
 use crate::ports::{Append, AppendError, StoreError};
 
 const CREATE: &str = concat!(
-    "INSERT INTO run (id, agent, session, status, version, title, created_at, updated_at, owner, lease_until)
+    "INSERT INTO run (id, agent, session, status, version, title, created_at, updated_at, owner, lease_until,
+        approvals, asked_at, due_at)
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,
         CASE WHEN ?4 = 'running' THEN ?9 END,
         CASE WHEN ?4 = 'running' AND ?9 IS NOT NULL THEN ",
     now_ms!(),
-    " + ?10 END)
+    " + ?10 END, ?11, ?12, ?13)
      ON CONFLICT (id) DO NOTHING"
 );
 
 /// Agent, session and creation are fixed by the first event.
 const ADVANCE: &str = concat!(
     "UPDATE run SET status = ?3, version = ?4, title = ?5, updated_at = ?6,
+        approvals = ?9, asked_at = ?10, due_at = ?11,
         owner = CASE WHEN ?3 = 'running' THEN coalesce(?7, owner) END,
         lease_until = CASE WHEN ?3 <> 'running' THEN NULL WHEN ?7 IS NULL THEN lease_until ELSE ",
     now_ms!(),
@@ -68,7 +71,10 @@ impl Appending {
             .bind(row.created_at.to_string())
             .bind(row.updated_at.to_string())
             .bind(owner.as_ref().map(NodeId::as_str))
-            .bind(millis(*lease));
+            .bind(millis(*lease))
+            .bind(row.owes.approvals)
+            .bind(row.owes.asked_at.map(nanos))
+            .bind(row.owes.due_at.map(nanos));
         Ok(insert.execute(db).await?.rows_affected() == 1)
     }
 
@@ -83,7 +89,10 @@ impl Appending {
             .bind(&row.title)
             .bind(row.updated_at.to_string())
             .bind(owner.as_ref().map(NodeId::as_str))
-            .bind(millis(*lease));
+            .bind(millis(*lease))
+            .bind(row.owes.approvals)
+            .bind(row.owes.asked_at.map(nanos))
+            .bind(row.owes.due_at.map(nanos));
         Ok(update.execute(db).await?.rows_affected() == 1)
     }
 
@@ -158,6 +167,11 @@ fn can_be_read(json: &str) -> bool {
         }
     }
     true
+}
+
+/// A time that is compared, as SQLite keeps it: text of different precision has no order. Good until 2262.
+fn nanos(at: Timestamp) -> i64 {
+    i64::try_from(at.as_nanosecond()).unwrap_or(i64::MAX)
 }
 
 /// A position as SQLite keeps it. No journal comes near the limit.

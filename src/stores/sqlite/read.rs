@@ -8,7 +8,7 @@ use sqlx::sqlite::{Sqlite, SqlitePool};
 
 use super::append::integer;
 use crate::core::id::RunId;
-use crate::core::run::{Event, Recorded, Status};
+use crate::core::run::{Event, Owes, Recorded, Status};
 use crate::ports::{RunFilter, RunRow, StoreError};
 
 /// The rows of one journal from a position on.
@@ -19,8 +19,8 @@ const LISTED_BY_DEFAULT: usize = 100;
 /// A row of a journal: position, time, event.
 pub(super) type JournalRow = (i64, String, String);
 
-/// An index row: id, agent, session, status, version, title, created, updated.
-pub(super) type IndexRow = (String, String, String, String, i64, String, String, String);
+/// An index row: id, agent, session, status, version, title, created, updated; approvals, asked, due.
+pub(super) type IndexRow = (String, String, String, String, i64, String, String, String, u32, Option<i64>, Option<i64>);
 
 /// The rows of a journal from a position on, in order.
 pub(super) async fn journal(db: &SqlitePool, run: &RunId, from: u64) -> Result<Vec<JournalRow>, sqlx::Error> {
@@ -31,7 +31,8 @@ pub(super) async fn journal(db: &SqlitePool, run: &RunId, from: u64) -> Result<V
 pub(super) async fn index(db: &SqlitePool, filter: &RunFilter) -> Result<Vec<IndexRow>, sqlx::Error> {
     // Conditions that are not asked for are left out, so that SQLite can choose the index of one that is.
     let mut query = QueryBuilder::<Sqlite>::new(
-        "SELECT id, agent, session, status, version, title, created_at, updated_at FROM run WHERE true",
+        "SELECT id, agent, session, status, version, title, created_at, updated_at, approvals, asked_at, due_at \
+         FROM run WHERE true",
     );
     if let Some(status) = filter.status {
         query.push(" AND status = ").push_bind(status.as_str());
@@ -78,7 +79,7 @@ fn type_of(event: &str) -> String {
 
 /// The index row as our type.
 pub(super) fn listed(row: IndexRow) -> Result<RunRow, StoreError> {
-    let (id, agent, session, status, version, title, created_at, updated_at) = row;
+    let (id, agent, session, status, version, title, created_at, updated_at, approvals, asked_at, due_at) = row;
     let unreadable = |what: &str| StoreError::Corrupt(format!("the index row of run {id} has {what}"));
     let time = |text: &str| text.parse::<Timestamp>().map_err(|_| unreadable(&format!("`{text}` for a time")));
     Ok(RunRow {
@@ -90,5 +91,10 @@ pub(super) fn listed(row: IndexRow) -> Result<RunRow, StoreError> {
         agent: agent.into(),
         session: session.into(),
         title,
+        owes: Owes { approvals, asked_at: asked_at.and_then(moment), due_at: due_at.and_then(moment) },
     })
+}
+
+fn moment(nanos: i64) -> Option<Timestamp> {
+    Timestamp::from_nanosecond(nanos.into()).ok()
 }

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::writer::Write;
 use super::*;
-use crate::core::run::{Event, Status};
+use crate::core::run::{Event, Owes, Status};
 
 fn file(directory: &TempDir) -> std::path::PathBuf {
     directory.path().join("runs.db")
@@ -31,6 +31,7 @@ fn append(run: &str, at: u64, bytes: usize) -> Append {
         title: String::new(),
         created_at: Timestamp::UNIX_EPOCH,
         updated_at: Timestamp::UNIX_EPOCH,
+        owes: Owes::default(),
     };
     let events = vec![Recorded { seq: at, at: Timestamp::UNIX_EPOCH, event }];
     Append { run: run.into(), at, events, row, owner: None, lease: Duration::ZERO }

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolgate::core::policy::Policy;
-use toolgate::core::run::{Limits, Status};
+use toolgate::core::run::{Channel, Limits, Owes, Status};
+use toolgate::ports::{RunFilter, RunRow};
 use toolgate::runner::Late;
 
-use super::world::{Given, answer_to, given_an_agent, say};
+use super::world::{Given, World, answer_to, decisions, given_an_agent, say, yes};
 
 fn within(seconds: u64) -> Given {
     given_an_agent()
@@ -44,4 +45,27 @@ async fn a_run_whose_own_time_is_over_has_expired_after_a_sweep() {
 
     assert_eq!(swept.iter().map(|overdue| &overdue.late).collect::<Vec<_>>(), [&Late::Run]);
     assert_eq!(world.runner.report(&run).await.unwrap().status, Status::Expired);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_index_says_who_is_asked_since_when_and_when_time_runs_out() {
+    let world = within(60).within(Limits { deadline_s: Some(100), ..Limits::default() }).ready().await;
+    let report = world.run().await;
+    let row = row_of(&world).await;
+
+    let since = report.pending[0].since().unwrap();
+    let due = since.checked_add(Duration::from_secs(60)).unwrap();
+    assert_eq!(row.owes, Owes { approvals: 1, asked_at: Some(since), due_at: Some(due) });
+
+    let extended = due.checked_add(Duration::from_secs(3600)).unwrap();
+    world.runner.extend(&report.run_id, "call_1_1".into(), extended, "Ada", Channel::Terminal).await.unwrap();
+    let own = row.created_at.checked_add(Duration::from_secs(100)).unwrap();
+    assert_eq!(row_of(&world).await.owes.due_at, Some(own), "the run's own time is the first to run out");
+
+    world.resume(&report.run_id, decisions([("call_1_1", yes())])).await.unwrap();
+    assert_eq!(row_of(&world).await.owes, Owes::default());
+}
+
+async fn row_of(world: &World) -> RunRow {
+    world.runner.list(&RunFilter::default()).await.unwrap().remove(0)
 }

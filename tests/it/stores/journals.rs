@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 use toolgate::core::id::{NodeId, RunId};
-use toolgate::core::run::{Event, Recorded, Started, Status};
+use toolgate::core::run::{Event, Owes, Recorded, Started, Status};
 use toolgate::ports::{Append, Claim, RunRow};
 
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -59,6 +59,7 @@ pub(crate) fn append(run: RunId, at: u64, count: u64) -> Append {
         title: "Hello".to_owned(),
         created_at: fact(0).at,
         updated_at: fact(at + count).at,
+        owes: Owes::default(),
     };
     Append { run, at, events: facts(at, at + count), row, owner: None, lease: LONG }
 }

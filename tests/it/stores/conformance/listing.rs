@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolgate::core::run::Status;
+use toolgate::core::run::{Owes, Status};
 use toolgate::ports::{RunFilter, RunRow};
 
 use super::Store;
@@ -67,7 +67,12 @@ pub(crate) async fn a_listing_filters_by_everything_at_once<S: Store>(store: Arc
 
 pub(crate) async fn a_listing_shows_the_row_of_the_last_append<S: Store>(store: Arc<S>) {
     store.append(append(run(1), 0, 1).by("node_a")).await.unwrap();
-    let last = append(run(1), 1, 2).by("node_a").leaving(Status::Pending);
+    let mut last = append(run(1), 1, 2).by("node_a").leaving(Status::Pending);
+    last.row.owes = Owes { approvals: 2, asked_at: Some(last.row.created_at), due_at: Some(last.row.updated_at) };
     store.append(last.clone()).await.unwrap();
     assert_eq!(store.list(&RunFilter::default()).await.unwrap(), [last.row]);
+
+    let decided = append(run(1), 3, 1).by("node_a");
+    store.append(decided.clone()).await.unwrap();
+    assert_eq!(store.list(&RunFilter::default()).await.unwrap(), [decided.row], "it owes nothing any more");
 }
