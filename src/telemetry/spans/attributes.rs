@@ -236,7 +236,7 @@ mod tests {
         let mut attributes = Attributes::default();
         attributes.object("tool.parameters", &json!({"a": "x".repeat(MAX_VALUE_BYTES)}));
         let expected = Value::Text("{\"omitted_bytes\":65544}".into());
-        assert_eq!(attributes.into_vec(), vec![("tool.parameters".into(), expected)]);
+        assert_eq!(attributes.into_vec(), vec![(Arc::from("tool.parameters"), expected)]);
     }
 
     #[test]
@@ -244,13 +244,13 @@ mod tests {
         let mut attributes = Attributes::default();
         attributes.input(&json!(["x".repeat(MAX_VALUE_BYTES)]).to_string(), false);
         let mime = attributes.into_vec().pop().expect("mime type");
-        assert_eq!(mime, ("input.mime_type".into(), Value::Text("text/plain".into())));
+        assert_eq!(mime, (Arc::from("input.mime_type"), Value::Text("text/plain".into())));
     }
 
     #[test]
     fn pieces_are_put_together_as_far_as_there_is_room_and_cut_as_one_text_is() {
         let long = "ä".repeat(MAX_VALUE_BYTES / 2 - 1);
-        for pieces in [vec!["[1,", "2]"], vec!["x", &long, "ää", "b", "ö"], vec![&long, &long]] {
+        for pieces in [vec!["[1,", "2]"], vec!["x", long.as_str(), "ää", "b", "ö"], vec![long.as_str(), &long]] {
             let (text, is_whole) = joined(pieces.iter().copied());
             assert_eq!(text, bounded(&pieces.concat()));
             assert_eq!(is_whole, pieces.concat().len() <= MAX_VALUE_BYTES);
