@@ -88,7 +88,7 @@ fn a_listing_is_an_error_only_when_no_server_brought_anything() {
         span
     };
     let failed = listing(listed_without(&["weather", "files"]));
-    assert_eq!(failed.status, Status::Error("weather is away; files is away".into()));
+    assert_eq!(failed.status, Status::Error("files is away; weather is away".into()));
     assert_eq!((text(&failed, "error.type"), failed.events[0].name), ("unavailable", "exception"));
     assert_eq!(listing(listed_without(&["files"])).status, Status::Ok);
 }
