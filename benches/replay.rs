@@ -92,7 +92,8 @@ fn journal() -> Vec<Event> {
                 calls.into_iter().map(|call| Event::CallChecked { call, verdict: verdict.clone() }).collect()
             }
             Step::RunTier(calls) => {
-                let done = |call| Event::CallCompleted { call, outcome: outcome.clone(), stderr: Vec::new() };
+                let done =
+                    |call| Event::CallCompleted { call, outcome: outcome.clone(), stderr: Vec::new(), wire: None };
                 let results: Vec<Event> = calls.iter().cloned().map(done).collect();
                 [Event::CallsStarted { calls }].into_iter().chain(results).collect()
             }

@@ -47,6 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     call: call.clone(),
                     outcome: add(&run, call),
                     stderr: Vec::new(),
+                    wire: None,
                 });
                 [Event::CallsStarted { calls: calls.clone() }].into_iter().chain(results.collect::<Vec<_>>()).collect()
             }

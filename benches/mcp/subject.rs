@@ -144,7 +144,7 @@ async fn our_call(servers: &Servers, server: &ServerId) {
         deadline: None,
         answered: None,
     };
-    let reply = servers.call(call, &|_| {}).await;
+    let reply = servers.call(call, &|_| {}).await.reply;
     let CallReply::Ended { outcome, .. } = reply else { unreachable!("an echo puts nothing aside") };
     assert!(!outcome.is_error(), "{outcome:?}");
 }

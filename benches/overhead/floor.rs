@@ -49,7 +49,7 @@ async fn call(servers: &dyn McpServers, tools: &Toolset, run: &RunId, asked: &To
     };
     let arguments = asked.arguments.as_object().expect("the fake writes objects");
     let request = McpCall { run, call: &asked.id, server, tool, arguments, trace, deadline: None, answered: None };
-    let CallReply::Ended { outcome, .. } = servers.call(request, &|_| {}).await else {
+    let CallReply::Ended { outcome, .. } = servers.call(request, &|_| {}).await.reply else {
         unreachable!("these servers put nothing aside")
     };
     Part::ToolResult { tool_use_id: asked.id.clone(), content: outcome.content(), is_error: outcome.is_error() }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolgate::core::chat::{Part, Reply, Stop};
 use toolgate::core::id::{GrantId, RunId, ServerId};
 use toolgate::core::run;
-use toolgate::core::tool::{CallReply, McpTool, Outcome, ServerTools, ToolCall, ToolOutput};
+use toolgate::core::tool::{McpTool, Outcome, Replied, ServerTools, ToolCall, ToolOutput};
 use toolgate::core::trace::SpanContext;
 use toolgate::ports::{
     ApprovalCache, Asker, Conversation, DeltaSink, Grant, GrantFilter, Guarded, McpCall, McpServers, Model,
@@ -125,7 +125,7 @@ impl McpServers for Files {
         servers.iter().map(offers).collect()
     }
 
-    async fn call(&self, call: McpCall<'_>, _progress: &(dyn Fn(Progress) + Send + Sync)) -> CallReply {
+    async fn call(&self, call: McpCall<'_>, _progress: &(dyn Fn(Progress) + Send + Sync)) -> Replied {
         let text = format!("{}: {}", call.tool, "    1  fn main() {}\n".repeat(10));
         Outcome::Returned(ToolOutput::text(text)).into()
     }

@@ -16,7 +16,7 @@ use super::{DriveError, Driver, Journal, Ports, Progress};
 use crate::core::id::{CallId, RunId};
 use crate::core::policy::Verdict;
 use crate::core::run::{Answered, Event, Limits, Run};
-use crate::core::tool::{Builtin, CallReply, FailureKind, Origin, Outcome, Tool, Toolset};
+use crate::core::tool::{Builtin, FailureKind, Origin, Outcome, Replied, Tool, Toolset};
 use crate::core::trace::SpanContext;
 use crate::ports::{Delta, McpCall, Update};
 
@@ -94,17 +94,20 @@ fn outgoing(run: &Run, id: &CallId, deadline: Option<Duration>, was_sent: bool) 
 }
 
 /// A result that was overtaken (the run was ended meanwhile) is dropped.
-fn record(journal: &mut Journal, (call, reply): (CallId, CallReply)) -> Result<(), DriveError> {
+fn record(journal: &mut Journal, (call, reply): (CallId, Replied)) -> Result<(), DriveError> {
     let event = Event::of_reply(call, reply);
     if journal.run().admit(&event).is_ok() { journal.stage(event) } else { Ok(()) }
 }
 
-async fn make(ports: &Ports, run: &RunId, live: &Toolset, call: Outgoing) -> (CallId, CallReply) {
+async fn make(ports: &Ports, run: &RunId, live: &Toolset, call: Outgoing) -> (CallId, Replied) {
     let reply = match (objection(&call.tool, live), &call.errand) {
         (Some((kind, why)), _) => not_sent(kind, &why, call.was_sent).into(),
         (None, Some(errand)) => caught(async { ports.run_errand(errand).await.into() }).await,
         (None, None) => {
-            let sent = async { ports.fit(run, &call.limits, &call.tool, send(ports, run, &call).await).await };
+            let sent = async {
+                let Replied { reply, wire } = send(ports, run, &call).await;
+                Replied { reply: ports.fit(run, &call.limits, &call.tool, reply).await, wire }
+            };
             caught(sent).await
         }
     };
@@ -112,14 +115,14 @@ async fn make(ports: &Ports, run: &RunId, live: &Toolset, call: Outgoing) -> (Ca
 }
 
 /// A panic ends one call, and not its run.
-async fn caught(call: impl Future<Output = CallReply>) -> CallReply {
+async fn caught(call: impl Future<Output = Replied>) -> Replied {
     AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_panic| {
         let message = "the code that made this call panicked; this is a fault of toolgate";
         Outcome::failed(FailureKind::Panicked, message).into()
     })
 }
 
-async fn send(ports: &Ports, run: &RunId, call: &Outgoing) -> CallReply {
+async fn send(ports: &Ports, run: &RunId, call: &Outgoing) -> Replied {
     let Origin::Mcp { server, tool } = &call.tool.origin else {
         return Outcome::failed(FailureKind::Unavailable, "this tool is at no server").into();
     };

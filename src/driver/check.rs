@@ -48,6 +48,7 @@ impl Driver<'_> {
                 call: id.clone(),
                 outcome: not_sent(FailureKind::Unavailable, &message, true).into(),
                 stderr: Vec::new(),
+                wire: None,
             },
             verdict @ (CallVerdict::Run { .. } | CallVerdict::Ask { .. } | CallVerdict::Rejected { .. }) => {
                 Event::CallChecked { call: id.clone(), verdict }

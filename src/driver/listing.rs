@@ -60,7 +60,7 @@ impl Driver<'_> {
 
     async fn find_tools(&self, journal: &Journal) -> Toolset {
         let spec = &journal.run().started().spec;
-        let context = journal.run().execution_context();
+        let context = journal.run().listing_context();
         let offers = match spec.servers.is_empty() {
             true => Vec::new(),
             false => self.ports.servers.list(&spec.servers, &context).await,

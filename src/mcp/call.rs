@@ -11,13 +11,14 @@ use super::answer::{self, Answer};
 use super::connection::Connection;
 use super::dialogue::Dialogue;
 use super::era::Era;
-use super::exchange::Limits;
+use super::exchange::{Limits, Shown};
 use super::fault::Fault;
+use super::wire::Sent;
 use super::{elicitation, task};
 use crate::core::run::Answered;
 use crate::core::tool::{Action, CallReply, FailureKind, InputNeeded, Outcome};
 use crate::core::trace::{Propagation, SpanContext};
-use crate::ports::{McpCall, Progress};
+use crate::ports::McpCall;
 
 /// How often a server may say "call again" without asking anything. The protocol lets it, to shed load.
 const ROUNDS: u32 = 10;
@@ -35,11 +36,12 @@ pub(super) async fn make(
     call: &McpCall<'_>,
     meta: Map<String, Value>,
     limits: Limits,
-    progress: &(dyn Fn(Progress) + Send + Sync),
+    progress: Shown<'_>,
+    sent: &Sent,
 ) -> Result<CallReply, Fault> {
     match call.answered.and_then(|answered| Some((answered, answered.needed.task.as_ref()?))) {
-        Some((answered, task)) => task::tell(connection, task, answered, meta, limits).await,
-        None => send(connection, call, meta, limits, progress).await,
+        Some((answered, task)) => task::tell(connection, task, answered, meta, limits, sent).await,
+        None => send(connection, call, meta, limits, (progress, sent)).await,
     }
 }
 
@@ -53,7 +55,7 @@ async fn send(
     call: &McpCall<'_>,
     mut meta: Map<String, Value>,
     limits: Limits,
-    progress: &(dyn Fn(Progress) + Send + Sync),
+    (progress, sent): (Shown<'_>, &Sent),
 ) -> Result<CallReply, Fault> {
     let mut params = CallToolRequestParams::new(call.tool.to_owned()).with_arguments(call.arguments.clone());
     if let Some(answered) = call.answered.filter(|answered| is_understood(connection, answered)) {
@@ -66,7 +68,7 @@ async fn send(
     loop {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
         let dialogue = Dialogue::of(call.answered);
-        let said = connection.converse(request, meta.clone(), limits, progress, &dialogue).await;
+        let said = connection.converse(request, meta.clone(), limits, (progress, sent), &dialogue).await;
         let said = match said {
             Err(Fault::TakenBack) => {
                 return dialogue.taken_back().map(CallReply::NeedsInput).ok_or(Fault::TakenBack);

@@ -18,6 +18,7 @@ use super::dialogue::Dialogue;
 use super::era::Era;
 use super::fault::Fault;
 use super::http;
+use super::wire::Sent;
 use crate::core::run::Answered;
 use crate::ports::Progress;
 
@@ -26,6 +27,9 @@ const UNSUPPORTED_REVISION: i32 = -32022;
 
 /// What a server writes along with a question, without waiting for the answer, was read by then.
 const ALONG: Duration = Duration::from_millis(50);
+
+/// Whoever is shown how far a server is.
+pub(super) type Shown<'a> = &'a (dyn Fn(Progress) + Send + Sync);
 
 /// The time an exchange has.
 #[derive(Clone, Copy, Debug)]
@@ -54,9 +58,9 @@ impl Connection {
         request: ClientRequest,
         meta: JsonObject,
         limits: Limits,
-        progress: &(dyn Fn(Progress) + Send + Sync),
+        sent: &Sent,
     ) -> Result<Value, Fault> {
-        self.carry_out(request, meta, limits, progress, None).await
+        self.carry_out(request, meta, limits, (&|_| {}, sent), None).await
     }
 
     /// Waits until a call may be sent, with the answers it brings along.
@@ -73,10 +77,10 @@ impl Connection {
         request: ClientRequest,
         meta: JsonObject,
         limits: Limits,
-        progress: &(dyn Fn(Progress) + Send + Sync),
+        (progress, sent): (Shown<'_>, &Sent),
         dialogue: &Arc<Dialogue>,
     ) -> Result<Value, Fault> {
-        self.carry_out(request, meta, limits, progress, Some(dialogue)).await
+        self.carry_out(request, meta, limits, (progress, sent), Some(dialogue)).await
     }
 
     async fn carry_out(
@@ -84,7 +88,7 @@ impl Connection {
         request: ClientRequest,
         meta: JsonObject,
         limits: Limits,
-        progress: &(dyn Fn(Progress) + Send + Sync),
+        (progress, sent): (Shown<'_>, &Sent),
         dialogue: Option<&Arc<Dialogue>>,
     ) -> Result<Value, Fault> {
         let options = PeerRequestOptions::no_options().with_meta(RequestMetaObject(MetaObject::from(meta)));
@@ -93,6 +97,7 @@ impl Connection {
             drop(routes);
             return Err(Fault::NotSent(format!("is gone: {}", self.last_words().await)));
         };
+        sent.note(&handle.id);
         let mut updates = routes.register(handle.progress_token.clone());
         let mut present = dialogue.map(|dialogue| self.listener.desk().enter(handle.id.clone(), dialogue.clone()));
         drop(routes);
@@ -191,7 +196,7 @@ pub(super) fn raw(result: ServerResult) -> Result<Value, Fault> {
 /// What a caller was told so far. Reports can overtake one another on their way here; one that is behind is dropped.
 struct Told<'a> {
     furthest: f64,
-    progress: &'a (dyn Fn(Progress) + Send + Sync),
+    progress: Shown<'a>,
 }
 
 impl Told<'_> {

@@ -78,6 +78,16 @@ pub(super) enum Fault {
 }
 
 impl Fault {
+    /// The JSON-RPC error that the server answered with, if that is what went wrong.
+    pub(super) fn code(&self) -> Option<i32> {
+        match self {
+            Self::Refused { code, .. } => Some(*code),
+            Self::NotSent(_) | Self::SessionOver(_) | Self::Rejected(_) | Self::Demands(_) | Self::TakenBack => None,
+            Self::PutOff { .. } | Self::Silent(_) | Self::Late(_) | Self::OutOfTime(_) | Self::Disconnected(_) => None,
+            Self::TooLong(_) | Self::Unreadable(_) | Self::NoMcp(_) => None,
+        }
+    }
+
     /// What this is for a call.
     pub(super) fn into_outcome(self, server: &str) -> Outcome {
         let kind = match &self {

@@ -13,6 +13,7 @@ use super::connection::Connection;
 use super::exchange::Limits;
 use super::fault::Fault;
 use super::measure::{depth, shortened, size};
+use super::wire::Sent;
 use crate::core::tool::{Annotations, McpTool};
 
 /// No server has that many pages; one that says so repeats itself.
@@ -60,7 +61,7 @@ async fn all_pages(connection: &Connection, meta: &Map<String, Value>, limits: L
     for _ in 0..MAX_PAGES {
         let params = PaginatedRequestParams::default().with_cursor(cursor.take());
         let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
-        let page = connection.exchange(request, meta.clone(), limits, &|_| {}).await?;
+        let page = connection.exchange(request, meta.clone(), limits, &Sent::default()).await?;
         read += size(&page);
         let Some(next) = listing.add_page(page)? else {
             return Ok(listing);

@@ -40,6 +40,7 @@ mod tally;
 mod task;
 mod task_only;
 mod watch;
+mod wire;
 
 pub use http::egress::Egress;
 pub use in_process::InProcess;

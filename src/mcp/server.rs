@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 use tokio_util::task::TaskTracker;
 
-use super::exchange::Limits;
+use super::exchange::{Limits, Shown};
 use super::fault::{Fault, seconds};
 use super::line::Line;
 use super::settings::{ServerSettings, Start};
@@ -16,11 +16,12 @@ use super::status::ServerStatus;
 use super::supervisor::Supervisor;
 use super::tally::{Flight, Tally, Waiting};
 use super::watch::Watcher;
+use super::wire::Sent;
 use super::{call, task};
 use crate::core::id::ServerId;
-use crate::core::tool::{CallReply, FailureKind, Outcome, ServerTools, TaskHandle};
+use crate::core::tool::{CallReply, FailureKind, Outcome, Replied, ServerTools, TaskHandle};
 use crate::core::trace::SpanContext;
-use crate::ports::{McpCall, McpTask, Progress};
+use crate::ports::{McpCall, McpTask};
 
 /// A server and what is known of it.
 pub(super) struct Server {
@@ -70,20 +71,20 @@ impl Server {
     }
 
     /// Makes a call when it is its turn.
-    pub(super) async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> CallReply {
+    pub(super) async fn call(&self, call: McpCall<'_>, progress: Shown<'_>) -> Replied {
         let total = call.deadline.map_or(self.settings.total_timeout, |own| own.min(self.settings.total_timeout));
         let limits = Limits::new(self.settings.call_timeout, total);
         let waiting = self.tally.wait();
         let Ok(_slot) = timeout_at(limits.deadline, self.slots.acquire()).await else {
             let remedy = ". A higher `max_concurrency` lets more run at a time";
-            return self.never_sent(&call, limits, "was busy with other calls", "", remedy);
+            return self.never_sent(&call, limits, "was busy with other calls", "", remedy).into();
         };
         if let Ok(reply) = self.attempt(waiting, &call, limits, progress).await {
             return reply;
         }
         // The server turned it away unseen, together with its session. In a new one it is made for the first time.
         let second = self.attempt(self.tally.wait(), &call, limits, progress).await;
-        second.unwrap_or_else(|fault| self.in_vain(&call, fault))
+        second.unwrap_or_else(|fault| self.in_vain(&call, fault).into())
     }
 
     /// Makes the call over the connection that there is, or is about to be. The error is that the session was over, so that
@@ -93,24 +94,27 @@ impl Server {
         waiting: Waiting<'_>,
         call: &McpCall<'_>,
         limits: Limits,
-        progress: &(dyn Fn(Progress) + Send + Sync),
-    ) -> Result<CallReply, Fault> {
+        progress: Shown<'_>,
+    ) -> Result<Replied, Fault> {
         let meta = self.meta(call.trace);
         self.supervisor.need_for(&meta);
         let connection = match timeout_at(limits.deadline, self.supervisor.link(limits.deadline)).await {
             Ok(Ok(connection)) => connection,
-            Ok(Err(reason)) => return Ok(not_made(call, FailureKind::Unavailable, reason)),
+            Ok(Err(reason)) => return Ok(not_made(call, FailureKind::Unavailable, reason).into()),
             Err(_) => {
                 let before = self.supervisor.standing().before();
-                return Ok(self.never_sent(call, limits, "was still starting", &before, ""));
+                return Ok(self.never_sent(call, limits, "was still starting", &before, "").into());
             }
         };
         let Ok(_turn) = timeout_at(limits.deadline, connection.turn(call.answered)).await else {
-            return Ok(self.never_sent(call, limits, "was busy with other calls", "", ""));
+            return Ok(self.never_sent(call, limits, "was busy with other calls", "", "").into());
         };
         let said = self.supervisor.dial().output().map(|output| (output.mark(), output));
         let (flight, _under_way) = (waiting.sent(), connection.calls.token());
-        let mut reply = match call::make(&connection, call, meta, limits, progress).await {
+        let sent = Sent::default();
+        let made = call::make(&connection, call, meta, limits, progress, &sent).await;
+        let wire = sent.wire(&connection, &self.settings.transport, made.as_ref().err());
+        let mut reply = match made {
             Ok(reply) => {
                 flight.answered();
                 reply
@@ -128,19 +132,21 @@ impl Server {
         {
             *stderr = output.stderr_since(mark).await;
         }
-        Ok(reply)
+        Ok(Replied { reply, wire })
     }
 
     /// Asks about a task. The error says why it could not be asked now.
-    pub(super) async fn task(&self, task: &McpTask<'_>) -> Result<CallReply, String> {
+    pub(super) async fn task(&self, task: &McpTask<'_>) -> Result<Replied, String> {
         let limits = Limits::new(self.settings.call_timeout, self.settings.call_timeout);
         let late = |_| format!("the MCP server `{}` was still starting", self.id);
         let meta = self.meta(task.trace);
         self.supervisor.need_for(&meta);
         let connection = timeout_at(limits.deadline, self.supervisor.link(limits.deadline)).await.map_err(late)??;
         let _under_way = connection.calls.token();
-        let asked = task::ask(&connection, task, meta, limits).await;
-        asked.map_err(|fault| format!("the MCP server `{}` {fault}", self.id))
+        let sent = Sent::default();
+        let asked = task::ask(&connection, task, meta, limits, &sent).await;
+        let reply = asked.map_err(|fault| format!("the MCP server `{}` {fault}", self.id))?;
+        Ok(Replied { reply, wire: sent.wire(&connection, &self.settings.transport, None) })
     }
 
     /// What this server is told of the trace that a request belongs to.

@@ -10,7 +10,7 @@ use super::settings::ServerSettings;
 use super::status::ServerStatus;
 use super::watch::Watcher;
 use crate::core::id::{RunId, ServerId};
-use crate::core::tool::{CallReply, FailureKind, LeftOut, Outcome, ServerTools};
+use crate::core::tool::{FailureKind, LeftOut, Outcome, Replied, ServerTools};
 use crate::core::trace::SpanContext;
 use crate::ports::{McpCall, McpServers, McpTask, Progress};
 
@@ -88,14 +88,14 @@ impl McpServers for Servers {
         servers.iter().filter_map(|id| self.servers.get(id)).map(Server::generation).sum()
     }
 
-    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> CallReply {
+    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> Replied {
         match self.servers.get(call.server) {
             Some(server) => server.call(call, progress).await,
             None => Outcome::failed(FailureKind::Unavailable, Self::unknown(call.server)).into(),
         }
     }
 
-    async fn task(&self, task: McpTask<'_>) -> Result<CallReply, String> {
+    async fn task(&self, task: McpTask<'_>) -> Result<Replied, String> {
         match self.servers.get(task.server) {
             Some(server) => server.task(&task).await,
             None => Ok(Outcome::failed(FailureKind::Unavailable, Self::unknown(task.server)).into()),

@@ -13,7 +13,7 @@ use super::auth::OAuthSettings;
 use super::http::egress::Egress;
 use super::in_process::InProcess;
 use crate::core::json;
-use crate::core::tool::Endpoint;
+use crate::core::tool::{self, Endpoint};
 use crate::core::trace::Propagation;
 
 /// One configured server.
@@ -118,6 +118,20 @@ impl Transport {
     }
 }
 
+impl Transport {
+    /// What carries messages on this way. Of an address host and port alone.
+    pub(super) fn carrier(&self) -> tool::Transport {
+        match self {
+            Self::Stdio(_) | Self::InProcess(_) => tool::Transport::Pipe,
+            Self::Http(http) => {
+                let url = Url::parse(&http.url).ok();
+                let address = url.as_ref().and_then(|url| url.host_str()).map(str::to_owned);
+                tool::Transport::Http { address, port: url.and_then(|url| url.port_or_known_default()) }
+            }
+        }
+    }
+}
+
 impl StdioSettings {
     /// Any of the arguments may be a token.
     fn in_words(&self) -> String {
@@ -191,6 +205,16 @@ mod tests {
         let http = told(&ServerSettings::http("https://ann:hunter2@mcp.example/v1?key=hunter2#hunter2"));
         assert_eq!(http, "https://mcp.example/v1 (user, query and fragment are not shown)");
         assert_eq!(told(&ServerSettings::http("hunter2")), "an address that cannot be read");
+    }
+
+    #[test]
+    fn of_an_address_the_record_of_a_call_has_host_and_port_alone() {
+        let carrier = |url: &str| ServerSettings::http(url).transport.carrier();
+        let at = |address: &str, port| tool::Transport::Http { address: Some(address.into()), port: Some(port) };
+        assert_eq!(carrier("https://ann:hunter2@mcp.example/v1?key=hunter2"), at("mcp.example", 443));
+        assert_eq!(carrier("http://127.0.0.1:8080/mcp"), at("127.0.0.1", 8080));
+        assert_eq!(carrier("hunter2"), tool::Transport::Http { address: None, port: None });
+        assert_eq!(ServerSettings::stdio("desk", [""; 0]).transport.carrier(), tool::Transport::Pipe);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use super::connection::Connection;
 use super::exchange::Limits;
 use super::fault::Fault;
 use super::measure::shortened;
+use super::wire::Sent;
 use super::{answer, elicitation};
 use crate::core::run::Answered;
 use crate::core::tool::{CallReply, FailureKind, InputNeeded, Outcome, Question, TaskHandle};
@@ -32,6 +33,7 @@ pub(super) async fn ask(
     task: &McpTask<'_>,
     meta: Map<String, Value>,
     limits: Limits,
+    sent: &Sent,
 ) -> Result<CallReply, Fault> {
     let request = match task.wish {
         TaskWish::News => ClientRequest::GetTaskRequest(GetTaskRequest::new(GetTaskParams::new(&task.task.id))),
@@ -39,7 +41,7 @@ pub(super) async fn ask(
             ClientRequest::CancelTaskRequest(CancelTaskRequest::new(CancelTaskParams::new(&task.task.id)))
         }
     };
-    let said = match connection.exchange(request, meta, limits, &|_| {}).await {
+    let said = match connection.exchange(request, meta, limits, sent).await {
         Err(Fault::Refused { code, message, .. }) if UNKNOWN.contains(&code) => {
             connection.told.forget(&task.task.id);
             return Ok(gone(task, code, &message).into());
@@ -64,11 +66,12 @@ pub(super) async fn tell(
     answered: &Answered,
     meta: Map<String, Value>,
     limits: Limits,
+    sent: &Sent,
 ) -> Result<CallReply, Fault> {
     let reactions = &answered.given.reactions;
     let params = UpdateTaskParams::new(&task.id, elicitation::responses(reactions));
     let request = ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(params));
-    connection.exchange(request, meta, limits, &|_| {}).await?;
+    connection.exchange(request, meta, limits, sent).await?;
     connection.told.note(&task.id, reactions.keys());
     Ok(CallReply::Task(task.clone()))
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::core::id::{CallId, RunId, ServerId};
 use crate::core::run::Answered;
-use crate::core::tool::{CallReply, ServerTools, TaskHandle};
+use crate::core::tool::{Replied, ServerTools, TaskHandle};
 use crate::core::trace::SpanContext;
 
 /// One `tools/call`.
@@ -88,12 +88,12 @@ pub trait McpServers: Send + Sync {
 
     /// Makes a call, or goes on with one that was put aside. Never fails: what goes wrong is an outcome. Dropping the
     /// future cancels the call at the server.
-    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> CallReply;
+    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> Replied;
 
     /// Asks about a task. It is still under way when the reply is a task again. The error says why the server could not
     /// be asked now; the task may be fine. Servers that never answer a call with a task are never
     /// asked.
-    async fn task(&self, task: McpTask<'_>) -> Result<CallReply, String> {
+    async fn task(&self, task: McpTask<'_>) -> Result<Replied, String> {
         Err(format!("the MCP server `{}` has no tasks", task.server))
     }
 

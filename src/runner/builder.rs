@@ -18,7 +18,7 @@ use super::watch::Hub;
 use super::{Agent, AgentRunner, Inner, RunnerError};
 use crate::core::id::{GrantId, ModelName, NodeId, RunId, ServerId};
 use crate::core::run::{Budget, Granted, OutputVerdict, Spec};
-use crate::core::tool::{CallReply, FailureKind, LeftOut, Outcome, ServerTools, Tool};
+use crate::core::tool::{FailureKind, LeftOut, Outcome, Replied, ServerTools, Tool};
 use crate::core::trace::{SpanContext, TraceId};
 use crate::driver::{Ports, ServerResults, Store};
 use crate::ports::{
@@ -223,7 +223,7 @@ impl McpServers for Nothing {
         servers.iter().map(missing).collect()
     }
 
-    async fn call(&self, _call: McpCall<'_>, _progress: &(dyn Fn(Progress) + Send + Sync)) -> CallReply {
+    async fn call(&self, _call: McpCall<'_>, _progress: &(dyn Fn(Progress) + Send + Sync)) -> Replied {
         Outcome::failed(FailureKind::Unavailable, WITHOUT_SERVERS).into()
     }
 

@@ -10,7 +10,7 @@ use futures::future::{join, join_all};
 
 use super::{AgentRunner, RunnerError};
 use crate::core::id::{RunId, ServerId};
-use crate::core::tool::{CallReply, ServerTools};
+use crate::core::tool::{Replied, ServerTools};
 use crate::core::trace::SpanContext;
 use crate::driver::{Journal, Ports};
 use crate::ports::{McpCall, McpServers, McpTask, Progress};
@@ -138,11 +138,11 @@ impl McpServers for Together {
         each.fold(0, u64::wrapping_add)
     }
 
-    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> CallReply {
+    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> Replied {
         self.with(call.server).call(call, progress).await
     }
 
-    async fn task(&self, task: McpTask<'_>) -> Result<CallReply, String> {
+    async fn task(&self, task: McpTask<'_>) -> Result<Replied, String> {
         self.with(task.server).task(task).await
     }
 

@@ -9,7 +9,7 @@ use futures::future::join_all;
 use super::{AgentRunner, Execution, Report, RunnerError};
 use crate::core::id::{CallId, RunId};
 use crate::core::run::{Event, Input, OpenTask, Resume};
-use crate::core::tool::{CallReply, Origin, TaskHandle};
+use crate::core::tool::{CallReply, Origin, Replied, TaskHandle};
 use crate::driver::{DriveError, Hint, Journal};
 use crate::ports::{McpServers, McpTask, TaskWish};
 
@@ -84,8 +84,9 @@ impl AgentRunner {
         let mut news = TaskNews::default();
         for (call, before, reply) in join_all(asked).await.into_iter().flatten() {
             let reply = match (reply, run.call(&call).and_then(|call| call.tool.as_deref())) {
-                (Ok(reply), Some(tool)) => {
-                    Ok(self.inner.ports.fit(journal.id(), &run.started().spec.limits, tool, reply).await)
+                (Ok(Replied { reply, wire }), Some(tool)) => {
+                    let limits = &run.started().spec.limits;
+                    Ok(Replied { reply: self.inner.ports.fit(journal.id(), limits, tool, reply).await, wire })
                 }
                 (reply, _) => reply,
             };
@@ -134,12 +135,12 @@ impl AgentRunner {
 }
 
 impl TaskNews {
-    fn take(&mut self, call: CallId, before: TaskHandle, reply: Result<CallReply, String>) {
-        let (message, poll_ms) = match reply {
-            Ok(CallReply::Task(task)) => (task.message, task.poll_ms.or(before.poll_ms)),
+    fn take(&mut self, call: CallId, before: TaskHandle, replied: Result<Replied, String>) {
+        let (message, poll_ms) = match replied {
+            Ok(Replied { reply: CallReply::Task(task), .. }) => (task.message, task.poll_ms.or(before.poll_ms)),
             Err(reason) => (Some(reason), before.poll_ms),
-            Ok(reply @ (CallReply::Ended { .. } | CallReply::NeedsInput(_))) => {
-                return self.events.push(Event::of_reply(call, reply));
+            Ok(news @ Replied { reply: CallReply::Ended { .. } | CallReply::NeedsInput(_), .. }) => {
+                return self.events.push(Event::of_reply(call, news));
             }
         };
         let (shortest, longest) = POLL_BOUNDS;

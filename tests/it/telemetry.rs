@@ -1,5 +1,6 @@
 //! What is told of a run: snapshots over hand-written journals, and the laws that projections keep.
 
+mod around_calls;
 mod export;
 mod journals;
 mod lifecycle;

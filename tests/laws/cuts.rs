@@ -55,6 +55,7 @@ impl Script {
                         call: id.clone(),
                         outcome: answer(id),
                         stderr: Vec::new(),
+                        wire: None,
                     });
                     let results: Vec<Event> = results.collect();
                     [Event::CallsStarted { calls: ids }].into_iter().chain(results).collect()

@@ -106,6 +106,7 @@ impl Hand {
                 call: id,
                 outcome: Arc::new(Outcome::Returned(ToolOutput::text(text))),
                 stderr: Vec::new(),
+                wire: None,
             });
         }
     }

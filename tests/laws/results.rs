@@ -278,7 +278,7 @@ fn fastmcp_s_double_of_a_large_result_is_kept_once() {
 #[test]
 fn a_run_is_the_same_after_its_cut_results_were_written_and_read() {
     let outcome = Outcome::Returned(crate::fixtures::long_result());
-    let event = Event::CallCompleted { call: "c".into(), outcome: outcome.into(), stderr: Vec::new() };
+    let event = Event::CallCompleted { call: "c".into(), outcome: outcome.into(), stderr: Vec::new(), wire: None };
     let written = serde_json::to_string(&event).unwrap();
     assert_eq!(serde_json::from_str::<Event>(&written).unwrap(), event);
     assert!(Run::replay([&event]).is_err(), "a journal does not begin like that");

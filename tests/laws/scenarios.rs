@@ -327,7 +327,7 @@ fn a_task_that_was_being_told_something_when_the_process_died_is_asked_about_aga
         let by = Right::Policy { rule: None, policy: None };
         hand.record(Event::CallChecked { call: "a".into(), verdict: CallVerdict::Run { by } });
         hand.record(Event::CallsStarted { calls: vec!["a".into()] });
-        hand.record(Event::InputRequired { call: "a".into(), needed: needed.clone().into() });
+        hand.record(Event::InputRequired { call: "a".into(), needed: needed.clone().into(), wire: None });
         let given = InputGiven {
             reactions: [("a".to_owned(), Reaction::done())].into(),
             by: "ada".into(),
@@ -339,7 +339,7 @@ fn a_task_that_was_being_told_something_when_the_process_died_is_asked_about_aga
         // Here the process dies.
         assert_eq!(
             hand.run.next(),
-            Step::Record(vec![Event::TaskStarted { call: "a".into(), task: task.clone().into() }]),
+            Step::Record(vec![Event::TaskStarted { call: "a".into(), task: task.clone().into(), wire: None }]),
             "{tool}"
         );
         assert_eq!(hand.settled().owed(), ["task a"]);

@@ -215,8 +215,12 @@ impl World {
                 CallVerdict::Run { by: Right::Person }
             } else if call.sent {
                 if self.tape.once_in(4) {
-                    let unknown =
-                        Event::CallCompleted { call: id, outcome: Outcome::Unknown.into(), stderr: Vec::new() };
+                    let unknown = Event::CallCompleted {
+                        call: id,
+                        outcome: Outcome::Unknown.into(),
+                        stderr: Vec::new(),
+                        wire: None,
+                    };
                     self.record(unknown);
                     continue;
                 }
@@ -507,12 +511,13 @@ pub(crate) fn reactions(each: impl Iterator<Item = (String, Reaction)>) -> Input
 /// What a server makes of a call: mostly its end.
 fn any_news(tape: &mut Tape, call: CallId) -> Event {
     match tape.below(12) {
-        10 => Event::InputRequired { call, needed: Arc::new(any_questions(tape)) },
+        10 => Event::InputRequired { call, needed: Arc::new(any_questions(tape)), wire: None },
         11 => Event::TaskStarted {
             call,
             task: Arc::new(TaskHandle { id: "t1".into(), message: None, poll_ms: Some(5), ttl_ms: None }),
+            wire: None,
         },
-        _ => Event::CallCompleted { call, outcome: Arc::new(any_outcome(tape)), stderr: Vec::new() },
+        _ => Event::CallCompleted { call, outcome: Arc::new(any_outcome(tape)), stderr: Vec::new(), wire: None },
     }
 }
 
@@ -598,6 +603,7 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
             call: tape.pick(&known).clone(),
             outcome: Arc::new(any_outcome(tape)),
             stderr: Vec::new(),
+            wire: None,
         },
         14 => Event::MessageAdded {
             message: match tape.below(3) {

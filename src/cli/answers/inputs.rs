@@ -33,7 +33,7 @@ pub(in crate::cli) fn inputs(
 
 fn questions(call: &CallId, journal: &[Recorded]) -> BTreeMap<String, Question> {
     let asked = journal.iter().rev().find_map(|recorded| {
-        let Event::InputRequired { call: asked, needed } = &recorded.event else { return None };
+        let Event::InputRequired { call: asked, needed, .. } = &recorded.event else { return None };
         (asked == call).then(|| needed.questions.clone())
     });
     asked.unwrap_or_default()
@@ -148,7 +148,7 @@ mod tests {
     fn a_call_is_answered_by_what_it_was_asked_last() {
         let event = |questions| {
             let needed = InputNeeded { questions: asked(questions), state: None, task: None, restarts: false };
-            Event::InputRequired { call: "c".into(), needed: needed.into() }
+            Event::InputRequired { call: "c".into(), needed: needed.into(), wire: None }
         };
         let events = [event(&[("first", form())]), event(&[("second", form())])];
         let journal: Vec<Recorded> = (0..).zip(events).map(|(seq, event)| recorded(seq, event)).collect();

@@ -106,7 +106,7 @@ impl Exchange<'_> {
             answered,
         };
         let show = shown(wait.speaker(), out.note_paint());
-        wait.until("calling", self.servers.port().call(call, &show), out).await
+        wait.until("calling", async { self.servers.port().call(call, &show).await.reply }, out).await
     }
 
     /// Asks after the task until it is over or has a question. When the time is up it is a task still, and is stopped.
@@ -131,7 +131,8 @@ impl Exchange<'_> {
         let (mut pause, mut said, mut failures) = (pause(task), task.message.clone(), 0);
         loop {
             tokio::time::sleep(pause).await;
-            match self.servers.port().task(self.about(ids, task, TaskWish::News)).await {
+            let told = self.servers.port().task(self.about(ids, task, TaskWish::News)).await;
+            match told.map(|replied| replied.reply) {
                 Ok(CallReply::Task(news)) => {
                     (pause, failures) = (self::pause(&news), 0);
                     if let Some(message) = news.message.as_ref().filter(|_| news.message != said) {

@@ -179,7 +179,7 @@ impl Picture {
             Event::CallCompleted { call, outcome, .. } => {
                 self.change(call, |call| call.end = Some((at, outcome.clone())))
             }
-            Event::InputRequired { call, needed } => {
+            Event::InputRequired { call, needed, .. } => {
                 let pause = Pause::Asked { needed: needed.clone(), answered_by: None };
                 self.change(call, |call| call.pauses.push(pause));
             }
@@ -188,7 +188,7 @@ impl Picture {
                     *answered_by = Some(given.by.clone());
                 }
             }),
-            Event::TaskStarted { call, task } => {
+            Event::TaskStarted { call, task, .. } => {
                 self.change(call, |call| call.pauses.push(Pause::Task(task.clone())));
             }
             Event::MessageAdded { message } => self.later_messages.push((self.turns.len(), message.text())),

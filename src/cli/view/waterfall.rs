@@ -145,7 +145,7 @@ fn painted(span: &Span, paint: Paint, bar: &str) -> String {
     }
 }
 
-/// What went wrong, or what was used.
+/// What went wrong, what was used, or how long somebody was waited for.
 fn remark(span: &Span, paint: Paint) -> Option<String> {
     let room = REMARK - 2;
     if matches!(span.status, Status::Error(_)) {
@@ -154,6 +154,15 @@ fn remark(span: &Span, paint: Paint) -> Option<String> {
     }
     if let Some(why) = span.text(names::PUT_ASIDE) {
         return Some(paint.yellow(one_line(why, room)));
+    }
+    // How long the run waited as a whole stands between the executions.
+    if let Some(waited) = span.int(names::WAIT_MS).filter(|_| span.text(names::SPAN_KIND) != Some("AGENT")) {
+        let waited = duration(u64::try_from(waited).unwrap_or_default());
+        return Some(paint.yellow(one_line(&format!("waited {waited}"), room)));
+    }
+    if let Some(tools) = span.int(names::LISTED_TOOLS) {
+        let tools = count(usize::try_from(tools).unwrap_or_default(), "tool");
+        return Some(paint.dim(one_line(&tools, room)));
     }
     let tokens = (span.int(names::TOKENS_PROMPT), span.int(names::TOKENS_COMPLETION));
     let (Some(prompt), Some(completion)) = tokens else { return None };
@@ -200,7 +209,7 @@ mod tests {
     }
 
     fn saying(span: Span, attributes: &[(&str, Value)]) -> Span {
-        let attributes = attributes.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        let attributes = attributes.iter().map(|(name, value)| ((*name).into(), value.clone())).collect();
         Span { attributes, ..span }
     }
 
@@ -234,6 +243,21 @@ mod tests {
                 "└ execute_tool x █████████████████████████████       1.0 s  ✗ timeout",
             ]
         );
+    }
+
+    #[test]
+    fn what_was_waited_for_and_what_was_listed_is_said_beside_the_bar() {
+        let kind = |kind: &str| (names::SPAN_KIND, Value::Text(kind.into()));
+        let listed = [kind("CHAIN"), (names::LISTED_TOOLS, Value::Int(2))];
+        let asked = [kind("GUARDRAIL"), (names::WAIT_MS, Value::Int(61_000))];
+        let spans = vec![
+            saying(span(1, 0, "invoke_agent a", (0, 1_000)), &[kind("AGENT"), (names::WAIT_MS, Value::Int(61_000))]),
+            saying(span(1, 1, "tools/list", (0, 500)), &listed),
+            saying(span(1, 2, "approval", (600, 600)), &asked),
+        ];
+        let lines = drawn(spans, 80);
+        assert!(lines[1].ends_with("1.0 s"), "the root's own wait is told between executions: {lines:#?}");
+        assert!(lines[2].ends_with("500 ms  2 tools") && lines[3].ends_with("0 ms  waited 1 min 1 s"), "{lines:#?}");
     }
 
     #[test]

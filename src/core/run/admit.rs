@@ -93,7 +93,7 @@ impl Run {
                 let owed = under_way || (call.is_answerable() && call.is_external());
                 expect_state(name, call, owed)
             }
-            (Event::InputRequired { call, needed }, Phase::Working { turn, .. }) => {
+            (Event::InputRequired { call, needed, .. }, Phase::Working { turn, .. }) => {
                 if needed.questions.is_empty() {
                     return contradiction("it asks nothing");
                 }

@@ -12,7 +12,8 @@ use crate::core::error::Failure;
 use crate::core::id::{CallId, GrantId, ModelName};
 use crate::core::json;
 use crate::core::tool::{
-    CallReply, Choice, Difference, InputNeeded, Outcome, Problem, Reaction, Reactions, TaskHandle, Tool, Toolset,
+    CallReply, Choice, Difference, InputNeeded, Outcome, Problem, Reaction, Reactions, Replied, TaskHandle, Tool,
+    Toolset, Wire,
 };
 use crate::core::trace::Trace;
 
@@ -156,6 +157,9 @@ pub enum Event {
         /// What its server wrote to stderr meanwhile, when the call failed. For people; the model does not read it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         stderr: Vec<String>,
+        /// How its server was reached.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wire: Option<Box<Wire>>,
     },
     /// The server put a call aside until it is answered.
     #[serde(rename = "tool.input.required")]
@@ -164,6 +168,9 @@ pub enum Event {
         call: CallId,
         /// What the server wants to know.
         needed: Arc<InputNeeded>,
+        /// How its server was reached.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wire: Option<Box<Wire>>,
     },
     /// The server's questions about a call were answered.
     #[serde(rename = "tool.input.given")]
@@ -180,6 +187,9 @@ pub enum Event {
         call: CallId,
         /// The task it became.
         task: Arc<TaskHandle>,
+        /// How its server was reached.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wire: Option<Box<Wire>>,
     },
     /// Somebody said something to the run.
     #[serde(rename = "message.added")]
@@ -365,11 +375,11 @@ impl InputGiven {
 
 impl Event {
     /// What it means for a call that its server replied so.
-    pub fn of_reply(call: CallId, reply: CallReply) -> Self {
+    pub fn of_reply(call: CallId, Replied { reply, wire }: Replied) -> Self {
         match reply {
-            CallReply::Ended { outcome, stderr } => Self::CallCompleted { call, outcome: outcome.into(), stderr },
-            CallReply::NeedsInput(needed) => Self::InputRequired { call, needed: needed.into() },
-            CallReply::Task(task) => Self::TaskStarted { call, task: task.into() },
+            CallReply::Ended { outcome, stderr } => Self::CallCompleted { call, outcome: outcome.into(), stderr, wire },
+            CallReply::NeedsInput(needed) => Self::InputRequired { call, needed: needed.into(), wire },
+            CallReply::Task(task) => Self::TaskStarted { call, task: task.into(), wire },
         }
     }
 

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::core::chat::{Message, Part, ProviderState, Reply, Role, Stop};
 use crate::core::id::CallId;
-use crate::core::tool::{Difference, FailureKind, Outcome, Problem, TierMode, Tool, ToolOutput};
+use crate::core::tool::{Difference, Outcome, Problem, TierMode, Tool, ToolOutput};
 
 const BUDGET_NOTE: &str =
     "[toolgate] The tool budget of this run is used up: no more tools will be run. Answer now with what you have.";
@@ -122,11 +122,11 @@ impl Run {
             Event::QuestionAnswered { call, answer } => self.question_answered(call, answer),
             Event::CallsStarted { calls } => self.sent(calls),
             Event::CallCompleted { call, outcome, .. } => self.completed(call, outcome),
-            Event::InputRequired { call, needed } => {
+            Event::InputRequired { call, needed, .. } => {
                 self.settle_each(slice::from_ref(call), || CallState::NeedsInput(needed.clone()))
             }
             Event::InputGiven { call, given } => self.answered(call, given),
-            Event::TaskStarted { call, task } => {
+            Event::TaskStarted { call, task, .. } => {
                 self.settle_each(slice::from_ref(call), || CallState::Task(task.clone()))
             }
             Event::MessageAdded { message } => self.heard(message),
@@ -298,36 +298,7 @@ impl Run {
     fn expired(&mut self, id: &CallId) {
         self.expired.insert(id.clone());
         let Some(call) = self.open_call(id) else { return };
-        let settlement = match &call.state {
-            // What may have taken effect is not told as not run.
-            CallState::Asked { in_doubt: true, .. } => Settlement::Completed(Outcome::Unknown.into()),
-            CallState::Asked { .. } => Settlement::Rejected {
-                reason: Rejection::Expired,
-                message:
-                    "Not run: nobody decided about this call in time. That is no denial. Go on without it, or ask for \
-                          it again if it is still needed."
-                        .into(),
-            },
-            CallState::Cleared if call.is_question() => Settlement::Rejected {
-                reason: Rejection::Expired,
-                message: "Nobody answered in time. That is no refusal. Go on as well as you can without an answer."
-                    .into(),
-            },
-            CallState::Cleared
-            | CallState::New
-            | CallState::Selected
-            | CallState::Started
-            | CallState::NeedsInput(_)
-            | CallState::Task(_)
-            | CallState::Settled(_) => Settlement::Completed(
-                Outcome::failed(
-                    FailureKind::Expired,
-                    "The application gave no result in time. The call may or may not have taken effect.",
-                )
-                .into(),
-            ),
-        };
-        call.state = CallState::Settled(settlement);
+        call.state = CallState::Settled(call.lapsed());
     }
 
     fn question_answered(&mut self, id: &CallId, answer: &HumanAnswer) {

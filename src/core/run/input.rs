@@ -224,6 +224,7 @@ impl Run {
                         call: call.clone(),
                         outcome: outcome.clone().into(),
                         stderr: Vec::new(),
+                        wire: None,
                     }),
                     Some(refusal) => refusals.push(refusal),
                 },

@@ -8,6 +8,12 @@ pub fn execution(seq: u64) -> String {
     format!("execution/{seq}")
 }
 
+/// Asking servers for their tools; `seq` is the position of the execution for the listing that it begins with, and of the
+/// fact that came of it for any later one.
+pub fn listing(seq: u64) -> String {
+    format!("listing/{seq}")
+}
+
 /// One logical call of one model, retries inside; `seq` is the position of its first attempt within the execution.
 pub fn model_call(seq: u64) -> String {
     format!("llm/{seq}")

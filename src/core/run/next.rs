@@ -217,11 +217,15 @@ impl Run {
         let started = turn.calls.iter().filter(|call| call.is_in_doubt());
         started
             .filter_map(|call| match (call.task(), self.started.spec.in_doubt) {
-                (Some(task), _) => Some(Event::TaskStarted { call: call.asked.id.clone(), task: task.clone().into() }),
+                (Some(task), _) => {
+                    let (call, task) = (call.asked.id.clone(), task.clone().into());
+                    Some(Event::TaskStarted { call, task, wire: None })
+                }
                 (None, InDoubt::Tell) if call.is_doubtful() => Some(Event::CallCompleted {
                     call: call.asked.id.clone(),
                     outcome: Outcome::Unknown.into(),
                     stderr: Vec::new(),
+                    wire: None,
                 }),
                 (None, InDoubt::Tell | InDoubt::Ask) => None,
             })

@@ -268,6 +268,15 @@ impl Run {
         self.execution.1.context(&super::labels::execution(self.execution.0))
     }
 
+    /// The trace context of asking for tools. Before there are any that is a span of its own; later the servers are asked
+    /// whenever something may have changed, and mostly nothing has.
+    pub fn listing_context(&self) -> SpanContext {
+        match &self.tools {
+            None => self.execution.1.context(&super::labels::listing(self.execution.0)),
+            Some(_) => self.execution_context(),
+        }
+    }
+
     /// The trace context of the model call under way, once it is journaled as started.
     pub fn model_context(&self) -> SpanContext {
         match self.attempts() {

@@ -6,7 +6,8 @@ use super::{Impossible, InputGiven, PolicyMark, Rejection, Term};
 use crate::core::chat::{Message, Part, Role};
 use crate::core::id::{CallId, GrantId};
 use crate::core::tool::{
-    Arguments, Ask, Builtin, Difference, InputNeeded, Origin, Outcome, TaskHandle, TierMode, Tool, ToolCall,
+    Arguments, Ask, Builtin, Difference, FailureKind, InputNeeded, Origin, Outcome, TaskHandle, TierMode, Tool,
+    ToolCall,
 };
 
 /// A reply with calls that are not all answered yet.
@@ -169,6 +170,39 @@ impl Call {
     /// Whether toolgate runs the call itself.
     pub fn is_builtin(&self) -> bool {
         self.tool.as_ref().is_some_and(|tool| matches!(tool.origin, Origin::Builtin { .. }))
+    }
+
+    /// What becomes of it when nobody decides about it or answers it in time.
+    pub fn lapsed(&self) -> Settlement {
+        match &self.state {
+            // What may have taken effect is not told as not run.
+            CallState::Asked { in_doubt: true, .. } => Settlement::Completed(Outcome::Unknown.into()),
+            CallState::Asked { .. } => Settlement::Rejected {
+                reason: Rejection::Expired,
+                message:
+                    "Not run: nobody decided about this call in time. That is no denial. Go on without it, or ask for \
+                          it again if it is still needed."
+                        .into(),
+            },
+            CallState::Cleared if self.is_question() => Settlement::Rejected {
+                reason: Rejection::Expired,
+                message: "Nobody answered in time. That is no refusal. Go on as well as you can without an answer."
+                    .into(),
+            },
+            CallState::Cleared
+            | CallState::New
+            | CallState::Selected
+            | CallState::Started
+            | CallState::NeedsInput(_)
+            | CallState::Task(_)
+            | CallState::Settled(_) => Settlement::Completed(
+                Outcome::failed(
+                    FailureKind::Expired,
+                    "The application gave no result in time. The call may or may not have taken effect.",
+                )
+                .into(),
+            ),
+        }
     }
 
     pub(super) fn is_settled(&self) -> bool {

@@ -163,7 +163,7 @@ impl Play {
             deadline: None,
             answered,
         };
-        match self.servers.call(made, &|_| {}).await {
+        match self.servers.call(made, &|_| {}).await.reply {
             CallReply::Ended { outcome: Outcome::Returned(_), .. } => None,
             CallReply::Ended { outcome, .. } => {
                 tracing::warn!(tool, ?outcome, "the call failed");

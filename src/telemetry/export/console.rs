@@ -4,7 +4,7 @@ use std::io::{Write as _, stderr};
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::telemetry::spans::{Span, Status, Value};
+use crate::telemetry::spans::{Attribute, Span, Status};
 
 /// Writes a span. A terminal that is gone is nobody's failure.
 pub(super) fn write(span: &Span) {
@@ -36,6 +36,6 @@ fn line(span: &Span) -> Json {
     })
 }
 
-fn object(attributes: &[(String, Value)]) -> Map<String, Json> {
-    attributes.iter().map(|(name, value)| (name.clone(), json!(value))).collect()
+fn object(attributes: &[Attribute]) -> Map<String, Json> {
+    attributes.iter().map(|(name, value)| (name.to_string(), json!(value))).collect()
 }

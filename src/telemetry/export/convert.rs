@@ -11,7 +11,7 @@ use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 
 use super::limits::LeftOut;
 use crate::core::trace::{SpanId, TraceId};
-use crate::telemetry::spans::{Kind, Link, Span, SpanEvent, Status, Value};
+use crate::telemetry::spans::{Attribute, Kind, Link, Span, SpanEvent, Status, Value};
 
 /// A span as the SDK's exporters take it, with what the limits left out of it.
 pub(super) fn span_data(span: Span, left_out: LeftOut, scope: &InstrumentationScope) -> SpanData {
@@ -56,7 +56,7 @@ fn link(link: Link) -> SdkLink {
     SdkLink::new(context, Vec::new(), 0)
 }
 
-fn attributes(attributes: Vec<(String, Value)>) -> Vec<KeyValue> {
+fn attributes(attributes: Vec<Attribute>) -> Vec<KeyValue> {
     attributes.into_iter().map(|(name, value)| KeyValue::new(name, sdk_value(value))).collect()
 }
 

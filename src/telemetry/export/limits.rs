@@ -73,14 +73,14 @@ fn keep<T>(all: &mut Vec<T>, most: Option<usize>) -> u32 {
 }
 
 fn shorten(value: &mut Value, chars: usize) {
-    let cut = |text: &mut String| {
-        if let Some((end, _)) = text.char_indices().nth(chars) {
-            text.truncate(end);
-        }
-    };
+    let end = |text: &str| text.char_indices().nth(chars).map(|(end, _)| end);
     match value {
-        Value::Text(text) => cut(text),
-        Value::Texts(texts) => texts.iter_mut().for_each(cut),
+        Value::Text(text) => {
+            if let Some(kept) = end(text).and_then(|end| text.get(..end)) {
+                *text = kept.into();
+            }
+        }
+        Value::Texts(texts) => texts.iter_mut().for_each(|text| text.truncate(end(text).unwrap_or(text.len()))),
         Value::Int(_) | Value::Float(_) | Value::Bool(_) => {}
     }
 }
@@ -89,7 +89,7 @@ fn shorten(value: &mut Value, chars: usize) {
 mod tests {
     use super::*;
     use crate::core::trace::{SpanId, TraceId};
-    use crate::telemetry::spans::{Kind, Link, SpanEvent, Status};
+    use crate::telemetry::spans::{Attribute, Kind, Link, SpanEvent, Status};
     use jiff::Timestamp;
 
     fn limits(set: &[(&str, &str)]) -> Result<Limits, SettingsError> {
@@ -97,8 +97,8 @@ mod tests {
         Limits::resolve(Variables(&env))
     }
 
-    fn attributes(count: usize) -> Vec<(String, Value)> {
-        (0..count).map(|n| (format!("name {n}"), Value::Text("äöüß€".to_owned()))).collect()
+    fn attributes(count: usize) -> Vec<Attribute> {
+        (0..count).map(|n| (format!("name {n}").into(), Value::Text("äöüß€".into()))).collect()
     }
 
     fn span() -> Span {

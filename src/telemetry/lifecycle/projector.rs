@@ -148,8 +148,8 @@ impl Lifecycle {
                 answer: self.said(|| answer.choice.to_words()),
             }],
             Event::CallsStarted { calls } => calls.iter().map(|call| self.call_started(call)).collect(),
-            Event::CallCompleted { call, outcome, stderr } => vec![self.call_completed(call, outcome, stderr, at)],
-            Event::InputRequired { call, needed } => vec![Fact::InputRequired {
+            Event::CallCompleted { call, outcome, stderr, .. } => vec![self.call_completed(call, outcome, stderr, at)],
+            Event::InputRequired { call, needed, .. } => vec![Fact::InputRequired {
                 call: self.call_ref(call),
                 asks: needed.questions.keys().cloned().collect(),
                 messages: (self.content == Content::Include)
@@ -159,7 +159,7 @@ impl Lifecycle {
             Event::InputGiven { call, given } => {
                 vec![Fact::InputGiven { call: self.call_ref(call), by: given.by.clone(), via: given.via }]
             }
-            Event::TaskStarted { call, task } => {
+            Event::TaskStarted { call, task, .. } => {
                 vec![Fact::TaskStarted { call: self.call_ref(call), task_id: task.id.clone(), poll_ms: task.poll_ms }]
             }
             Event::MessageAdded { message } => vec![Fact::MessageAdded { text: self.said(|| message.text()) }],

@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::attributes::{Attributes, Value, bounded};
+use super::attributes::{Attribute, Attributes, Value, bounded};
 use super::messages::{answer_text, arguments_text};
 use super::span::SpanEvent;
 use super::tool::CutShort;
@@ -122,21 +122,22 @@ pub(super) fn note(event: &LifecycleEvent) -> Option<SpanEvent> {
         | Fact::Rejected { .. }
         | Fact::BudgetExhausted { .. }
         | Fact::ApprovalRequested { .. }
-        | Fact::ApprovalDecided { .. }
-        | Fact::ApprovalExpired { .. }
-        | Fact::PendingExpired { .. }
         | Fact::PendingExtended { .. }
-        | Fact::Drifted { .. }
         | Fact::QuestionAsked { .. }
-        | Fact::QuestionAnswered { .. }
         | Fact::ExternalRequested { .. }
         | Fact::InputRequired { .. }
-        | Fact::InputGiven { .. }
         | Fact::TaskStarted { .. }
         | Fact::ValidationFailed { .. }
         | Fact::MessageAdded { .. }
         | Fact::Resumed { .. } => Some(SpanEvent { name: event.name(), at, attributes: fields(event) }),
+        // What has a span of its own, or is the run's own beginning and end.
         Fact::Started { .. }
+        | Fact::ApprovalDecided { .. }
+        | Fact::ApprovalExpired { .. }
+        | Fact::PendingExpired { .. }
+        | Fact::Drifted { .. }
+        | Fact::QuestionAnswered { .. }
+        | Fact::InputGiven { .. }
         | Fact::Pending { .. }
         | Fact::Completed { .. }
         | Fact::Failed { .. }
@@ -160,7 +161,7 @@ pub(super) fn note(event: &LifecycleEvent) -> Option<SpanEvent> {
 }
 
 /// The fields of a lifecycle event under our own names; what is not a scalar as JSON text.
-fn fields(event: &LifecycleEvent) -> Vec<(String, Value)> {
+fn fields(event: &LifecycleEvent) -> Vec<Attribute> {
     let serde_json::Value::Object(fields) = serde_json::to_value(&event.fact).unwrap_or_default() else {
         return Vec::new();
     };
@@ -168,17 +169,17 @@ fn fields(event: &LifecycleEvent) -> Vec<(String, Value)> {
     named
         .map(|(name, value)| {
             let value = match value {
-                serde_json::Value::String(text) => Value::Text(bounded(&text)),
+                serde_json::Value::String(text) => Value::Text(bounded(&text).into()),
                 serde_json::Value::Bool(flag) => Value::Bool(flag),
                 serde_json::Value::Number(number) => match number.as_i64() {
                     Some(number) => Value::Int(number),
                     None => Value::Float(number.as_f64().unwrap_or_default()),
                 },
                 other @ (serde_json::Value::Null | serde_json::Value::Array(_) | serde_json::Value::Object(_)) => {
-                    Value::Text(bounded(&other.to_string()))
+                    Value::Text(bounded(&other.to_string()).into())
                 }
             };
-            (format!("toolgate.{name}"), value)
+            (format!("toolgate.{name}").into(), value)
         })
         .collect()
 }

@@ -1,6 +1,7 @@
 //! Attribute values, and the list they are collected in: cleaned, cut to a bound, each name once.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -12,12 +13,15 @@ pub(super) const MAX_VALUE_BYTES: usize = 64 * 1024;
 /// What stands where something was hidden; the word OpenInference prescribes.
 pub(super) const REDACTED: &str = "__REDACTED__";
 
+/// One attribute. Name and text are shared: a conversation is said again in each turn, and is not copied for that.
+pub type Attribute = (Arc<str>, Value);
+
 /// A value that OTLP can carry.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Value {
     /// Text.
-    Text(String),
+    Text(Arc<str>),
     /// Several texts.
     Texts(Vec<String>),
     /// A whole number.
@@ -30,12 +34,12 @@ pub enum Value {
 
 /// Attributes under construction.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Attributes(Vec<(String, Value)>);
+pub(super) struct Attributes(Vec<Attribute>);
 
 impl Attributes {
     /// Sets a text; NUL is dropped (Postgres-backed readers lose the whole span over one) and long text is cut.
-    pub(super) fn text(&mut self, name: impl Into<String>, text: impl AsRef<str>) {
-        self.0.push((name.into(), Value::Text(bounded(text.as_ref()))));
+    pub(super) fn text(&mut self, name: impl Into<Arc<str>>, text: impl AsRef<str>) {
+        self.set(name, Value::Text(bounded(text.as_ref()).into()));
     }
 
     /// Sets a text if there is one.
@@ -47,36 +51,43 @@ impl Attributes {
 
     /// Sets a list of texts.
     pub(super) fn texts(&mut self, name: &str, texts: impl IntoIterator<Item = String>) {
-        self.0.push((name.to_owned(), Value::Texts(texts.into_iter().map(|text| bounded(&text)).collect())));
+        self.set(name, Value::Texts(texts.into_iter().map(|text| bounded(&text)).collect()));
     }
 
     /// Sets a number if it is known; one beyond OTLP's range is the largest there is.
     pub(super) fn int(&mut self, name: &str, number: impl Into<Option<u64>>) {
         if let Some(number) = number.into() {
-            self.0.push((name.to_owned(), Value::Int(i64::try_from(number).unwrap_or(i64::MAX))));
+            self.set(name, Value::Int(i64::try_from(number).unwrap_or(i64::MAX)));
         }
     }
 
     /// Sets any value.
-    pub(super) fn set(&mut self, name: impl Into<String>, value: Value) {
+    pub(super) fn set(&mut self, name: impl Into<Arc<str>>, value: Value) {
         self.0.push((name.into(), value));
     }
 
     /// Sets a fraction if it is known.
     pub(super) fn float(&mut self, name: &str, number: Option<f64>) {
         if let Some(number) = number {
-            self.0.push((name.to_owned(), Value::Float(number)));
+            self.set(name, Value::Float(number));
         }
     }
 
     /// Sets a text that readers parse as a JSON object. Too long a one is replaced rather than cut, so that it parses.
-    pub(super) fn object(&mut self, name: impl Into<String>, object: &serde_json::Value) {
-        self.0.push((name.into(), Value::Text(json_object(object))));
+    pub(super) fn object(&mut self, name: impl Into<Arc<str>>, object: &serde_json::Value) {
+        self.set(name, Value::Text(json_object(object).into()));
     }
 
     /// Sets a text that has to stay whole because readers parse it.
     pub(super) fn json(&mut self, name: &str, json: &serde_json::Value) {
-        self.0.push((name.to_owned(), Value::Text(json_text(json))));
+        self.set(name, Value::Text(json_text(json).into()));
+    }
+
+    /// Sets what went in, from pieces that are JSON together. What is beyond the bound is never put together.
+    pub(super) fn input_json<'a>(&mut self, pieces: impl Iterator<Item = &'a str>) {
+        let (text, is_whole) = joined(pieces);
+        self.set(names::INPUT_VALUE, Value::Text(text.into()));
+        self.text(names::INPUT_MIME, mime(is_whole));
     }
 
     /// Sets what went in, or the sign that it is hidden.
@@ -90,24 +101,24 @@ impl Attributes {
     }
 
     /// The finished list.
-    pub(super) fn into_vec(self) -> Vec<(String, Value)> {
+    pub(super) fn into_vec(self) -> Vec<Attribute> {
         self.0
     }
 
     /// Appends what another list holds.
-    pub(super) fn extend(&mut self, other: &[(String, Value)]) {
+    pub(super) fn extend(&mut self, other: &[Attribute]) {
         self.0.extend_from_slice(other);
     }
 
-    fn value(&mut self, value: &str, mime: &str, text: &str, hidden: bool) {
+    fn value(&mut self, value: &str, mime_name: &str, text: &str, hidden: bool) {
         if hidden {
             self.text(value, REDACTED);
             return;
         }
         let text = bounded(text);
-        let kind = if is_json(&text) { "application/json" } else { "text/plain" };
-        self.set(value, Value::Text(text));
-        self.text(mime, kind);
+        let kind = mime(is_json(&text));
+        self.set(value, Value::Text(text.into()));
+        self.text(mime_name, kind);
     }
 }
 
@@ -133,6 +144,28 @@ fn json_object(object: &serde_json::Value) -> String {
 /// Text that is a JSON object or array. Numbers and the like are more use as text.
 fn is_json(text: &str) -> bool {
     text.starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}
+
+fn mime(is_json: bool) -> &'static str {
+    if is_json { "application/json" } else { "text/plain" }
+}
+
+/// Pieces without NUL as one text, cut at the bound with a word about how much is missing, and whether it is whole.
+fn joined<'a>(pieces: impl Iterator<Item = &'a str>) -> (String, bool) {
+    let (mut text, mut missing) = (String::new(), 0);
+    for piece in pieces {
+        let mut room = if missing == 0 { (MAX_VALUE_BYTES - text.len()).min(piece.len()) } else { 0 };
+        while !piece.is_char_boundary(room) {
+            room -= 1;
+        }
+        let (kept, cut) = piece.split_at(room);
+        text.push_str(kept);
+        missing += cut.len();
+    }
+    if missing > 0 {
+        let _ = write!(text, "… [{missing} bytes cut by toolgate]");
+    }
+    (text, missing == 0)
 }
 
 /// Text without NUL, cut at the bound on a character boundary, with a word about how much is missing.
@@ -203,7 +236,7 @@ mod tests {
         let mut attributes = Attributes::default();
         attributes.object("tool.parameters", &json!({"a": "x".repeat(MAX_VALUE_BYTES)}));
         let expected = Value::Text("{\"omitted_bytes\":65544}".into());
-        assert_eq!(attributes.into_vec(), vec![("tool.parameters".to_owned(), expected)]);
+        assert_eq!(attributes.into_vec(), vec![(Arc::from("tool.parameters"), expected)]);
     }
 
     #[test]
@@ -211,6 +244,16 @@ mod tests {
         let mut attributes = Attributes::default();
         attributes.input(&json!(["x".repeat(MAX_VALUE_BYTES)]).to_string(), false);
         let mime = attributes.into_vec().pop().expect("mime type");
-        assert_eq!(mime, ("input.mime_type".to_owned(), Value::Text("text/plain".into())));
+        assert_eq!(mime, (Arc::from("input.mime_type"), Value::Text("text/plain".into())));
+    }
+
+    #[test]
+    fn pieces_are_put_together_as_far_as_there_is_room_and_cut_as_one_text_is() {
+        let long = "ä".repeat(MAX_VALUE_BYTES / 2 - 1);
+        for pieces in [vec!["[1,", "2]"], vec!["x", long.as_str(), "ää", "b", "ö"], vec![long.as_str(), &long]] {
+            let (text, is_whole) = joined(pieces.iter().copied());
+            assert_eq!(text, bounded(&pieces.concat()));
+            assert_eq!(is_whole, pieces.concat().len() <= MAX_VALUE_BYTES);
+        }
     }
 }

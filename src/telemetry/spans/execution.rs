@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::attributes::Attributes;
+use super::attributes::{Attribute, Attributes};
 use super::span::{Kind, Link, Parent, Span, SpanEvent, Status};
-use super::{Mask, Redaction, Value};
+use super::{Mask, Redaction};
 use crate::core::chat::Usage;
 use crate::core::error::Failure;
 use crate::core::id::ModelName;
@@ -16,6 +16,10 @@ use crate::core::trace::{SpanId, Trace};
 pub(super) struct Execution {
     /// The trace it writes.
     pub(super) trace: Trace,
+    /// The position of the fact that began it.
+    pub(super) seq: u64,
+    /// How long the run had come to rest before, in milliseconds.
+    pub(super) waited_ms: Option<u64>,
     /// Its AGENT span.
     pub(super) root: SpanId,
     /// When it began.
@@ -34,7 +38,7 @@ pub(super) struct Execution {
     pub(super) owed: Option<Vec<Debt>>,
     /// Whether another driver tells what happens in it.
     pub(super) is_anothers: bool,
-    common: Vec<(String, Value)>,
+    common: Vec<Attribute>,
     mask: Mask,
     /// What no text of its spans may repeat.
     pub(super) redaction: Redaction,
@@ -82,12 +86,14 @@ impl Execution {
         at: Timestamp,
         trace: Trace,
         link: Option<Link>,
-        common: Vec<(String, Value)>,
+        common: Vec<Attribute>,
         mask: Mask,
     ) -> Self {
         let root = trace.span(&labels::execution(seq));
         Self {
             trace,
+            seq,
+            waited_ms: None,
             root,
             started: at,
             last: at,
@@ -111,13 +117,18 @@ impl Execution {
         }
     }
 
+    /// Whether spans of it are told here at all.
+    pub(super) fn is_told(&self) -> bool {
+        self.trace.sampled && !self.is_anothers
+    }
+
     /// A finished span below the root, moved into the execution's time where it lay outside. `None` when nothing is
     /// recorded; then nothing is built either.
     pub(super) fn child(&mut self, child: Child, build: impl FnOnce(&mut Attributes)) -> Option<Span> {
         let start = child.start.max(self.started);
         let end = child.end.max(start);
         self.last = self.last.max(end);
-        if !self.trace.sampled || self.is_anothers {
+        if !self.is_told() {
             return None;
         }
         let mut events = child.events;
@@ -150,7 +161,7 @@ impl Execution {
         failure: Option<(&str, &str)>,
         build: impl FnOnce(&mut Attributes),
     ) -> Option<Span> {
-        if !self.trace.sampled || self.is_anothers {
+        if !self.is_told() {
             return None;
         }
         let end = end.max(self.last);
@@ -182,7 +193,7 @@ impl Execution {
         Some(span)
     }
 
-    fn attributes(&self, build: impl FnOnce(&mut Attributes)) -> Vec<(String, Value)> {
+    fn attributes(&self, build: impl FnOnce(&mut Attributes)) -> Vec<Attribute> {
         let mut attributes = Attributes::default();
         attributes.extend(&self.common);
         build(&mut attributes);

@@ -1,17 +1,19 @@
-//! GUARDRAIL spans: a check of the answer, and a person's decision about a call.
+//! GUARDRAIL spans: a check of the answer, and whatever stands between a call and its tool: the policy, a person, what
+//! changed since they said yes, and what the tool's server wants to know of them.
 //!
 //! A rejected answer and a denied call are the guardrail at work, so their spans are well; only a check that itself
 //! broke would be an error, and that ends the run.
 
 use jiff::Timestamp;
-use serde_json::json;
+use serde::Serialize;
+use serde_json::{Value as Json, json};
 
-use super::attributes::Attributes;
+use super::attributes::{Attributes, Value};
 use super::messages::arguments_text;
 use super::span::SpanEvent;
 use super::{SpanContent, names};
-use crate::core::run::{Call, CallState, Decision, OutputVerdict};
-use crate::core::tool::Problem;
+use crate::core::run::{Call, CallState, Decision, InputGiven, OutputVerdict};
+use crate::core::tool::{Difference, Problem};
 
 /// The check of an answer.
 pub(super) fn output_check(answer: &str, verdict: &OutputVerdict, content: SpanContent, to: &mut Attributes) {
@@ -41,26 +43,93 @@ pub(super) fn output_rejected(verdict: &OutputVerdict, at: Timestamp, content: S
 
 /// A person's decision about a call, which is as it was when they were asked.
 pub(super) fn approval(call: &Call, decision: &Decision, content: SpanContent, to: &mut Attributes) {
-    to.text(names::SPAN_KIND, "GUARDRAIL");
-    to.text(names::GUARDRAIL, "approval");
+    asked(call, "approval", content, to);
+    to.text(names::DECIDED, word(&decision.answer));
+    to.text(names::DECIDED_BY, &decision.by);
+    to.text(names::DECIDED_VIA, word(&decision.via));
+    to.text(names::DECIDED_SCOPE, word(&decision.scope));
+    to.set(names::EDITED, Value::Bool(decision.edited_arguments.is_some()));
+    let answer = json!({
+        "answer": decision.answer, "by": decision.by, "scope": decision.scope, "reason": decision.reason,
+        "edited": decision.edited_arguments.is_some(),
+    });
+    to.output(&answer.to_string(), content.hide_outputs);
+}
+
+/// That nobody decided about a call in time.
+pub(super) fn expired(call: &Call, content: SpanContent, to: &mut Attributes) {
+    asked(call, "approval", content, to);
+    to.text(names::DECIDED, "expired");
+    to.output(&json!({ "answer": "expired" }).to_string(), content.hide_outputs);
+}
+
+/// That a call may not run, and nobody is asked. It has no other span, for it never ran.
+pub(super) fn denied(call: &Call, message: &str, content: SpanContent, to: &mut Attributes) {
+    asked(call, "policy", content, to);
+    to.text(names::DECIDED, "deny");
+    to.output(&json!({ "answer": "deny", "reason": message }).to_string(), content.hide_outputs);
+}
+
+/// That a call is not what it was cleared for. What differs quotes definitions and arguments.
+pub(super) fn drift(call: &Call, differences: &[Difference], content: SpanContent, to: &mut Attributes) {
+    asked(call, "drift", content, to);
+    to.texts(names::DIFFERS, differences.iter().map(|difference| difference.what.clone()));
+    to.output(&json!({ "differences": differences }).to_string(), content.hide_inputs || content.hide_outputs);
+}
+
+/// What a server wanted to know in the middle of a call, and what it was told.
+pub(super) fn input_given(call: &Call, given: &InputGiven, content: SpanContent, to: &mut Attributes) {
+    common("input_required", to);
+    to.text(names::TOOL_NAME, &call.asked.name);
+    to.text(names::DECIDED_BY, &given.by);
+    to.text(names::DECIDED_VIA, word(&given.via));
+    let questions = match &call.state {
+        CallState::NeedsInput(needed) => Some(&needed.questions),
+        CallState::New
+        | CallState::Selected
+        | CallState::Asked { .. }
+        | CallState::Cleared
+        | CallState::Started
+        | CallState::Task(_)
+        | CallState::Settled(_) => None,
+    };
+    let question = json!({ "call_id": call.asked.id, "tool": call.asked.name, "questions": questions });
+    to.input(&question.to_string(), content.hide_inputs);
+    to.output(&json!({ "reactions": given.reactions }).to_string(), content.hide_inputs || content.hide_outputs);
+}
+
+/// What every span about a call says, and what was asked.
+fn asked(call: &Call, guardrail: &str, content: SpanContent, to: &mut Attributes) {
+    common(guardrail, to);
+    to.text(names::TOOL_NAME, &call.asked.name);
     let (rule, why) = match &call.state {
-        CallState::Asked { rule, why, .. } => (rule.as_deref(), why.as_str()),
+        CallState::Asked { rule, why, .. } => (rule.as_deref(), Some(why.as_str())),
         CallState::New
         | CallState::Selected
         | CallState::Cleared
         | CallState::Started
         | CallState::NeedsInput(_)
         | CallState::Task(_)
-        | CallState::Settled(_) => (None, ""),
+        | CallState::Settled(_) => (None, None),
     };
+    to.text_if(names::DECIDED_RULE, rule);
     let question = json!({
         "call_id": call.asked.id, "tool": call.asked.name, "arguments": arguments_text(&call.asked.arguments),
         "rule": rule, "why": why,
     });
     to.input(&question.to_string(), content.hide_inputs);
-    let answer = json!({
-        "answer": decision.answer, "by": decision.by, "scope": decision.scope, "reason": decision.reason,
-        "edited": decision.edited_arguments.is_some(),
-    });
-    to.output(&answer.to_string(), content.hide_outputs);
+}
+
+fn common(guardrail: &str, to: &mut Attributes) {
+    to.text(names::SPAN_KIND, "GUARDRAIL");
+    to.text(names::GUARDRAIL, guardrail);
+}
+
+/// The word that stands for it in JSON.
+fn word(value: &impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(Json::String(word)) => word,
+        Ok(other) => other.to_string(),
+        Err(_) => String::new(),
+    }
 }

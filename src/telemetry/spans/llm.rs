@@ -1,25 +1,27 @@
 //! LLM spans: one per model call of a turn, its attempts inside.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use serde_json::{Value as Json, json};
 
-use super::attributes::{Attributes, Value};
+use super::attributes::{Attributes, Value, json_text};
+use super::conversation::Conversation;
 use super::messages::{Said, answer_text};
+use super::offered::Offered;
 use super::{SpanContent, names};
-use crate::core::chat::{Message, Part, Reply, Role, Stop, Usage};
-use crate::core::id::CallId;
+use crate::core::chat::{Reply, Stop, Usage};
 use crate::core::run::{Offer, Output};
-use crate::core::tool::{Tool, Toolset};
 use crate::ports::ModelIdentity;
 
 /// A model call that is over.
 pub(super) struct ModelCall<'a> {
     pub(super) identity: &'a ModelIdentity,
+    /// The agent's name and the hash of its instructions.
+    pub(super) prompt: Option<(&'a str, &'a str)>,
     pub(super) system: &'a str,
-    pub(super) messages: &'a [Arc<Message>],
-    pub(super) tools: Option<&'a Toolset>,
+    /// What was shown of the conversation.
+    pub(super) conversation: &'a Conversation,
+    /// How many messages, from the beginning, were not.
+    pub(super) left_out: usize,
+    pub(super) offered: &'a Offered,
     pub(super) offer: Offer,
     /// `None` if every attempt failed.
     pub(super) reply: Option<&'a Reply>,
@@ -61,6 +63,13 @@ impl ModelCall<'_> {
         let most = settings.get("max_tokens").or_else(|| settings.get("max_output_tokens"));
         to.int(names::REQUEST_MAX_TOKENS, most.and_then(Json::as_u64));
         to.int(names::REQUEST_SEED, settings.get("seed").and_then(Json::as_u64));
+        if let Some(stream) = settings.get("stream").and_then(Json::as_bool) {
+            to.set(names::REQUEST_STREAM, Value::Bool(stream));
+        }
+        if let Some((agent, instructions)) = self.prompt {
+            to.text(names::PROMPT_ID, agent);
+            to.text(names::PROMPT_VERSION, instructions);
+        }
     }
 
     fn usage(&self, to: &mut Attributes) {
@@ -82,36 +91,31 @@ impl ModelCall<'_> {
     }
 
     fn inputs(&self, to: &mut Attributes) {
-        let said = self.said();
-        let chat = json!({ "messages": said.iter().map(Said::chat).collect::<Vec<_>>(), "tools": self.schemas() });
-        to.input(&chat.to_string(), self.content.hide_inputs);
         if self.content.hide_inputs {
+            to.input("", true);
             return;
         }
-        to.int(names::LEFT_OUT, Some(self.left_out() as u64).filter(|left_out| *left_out > 0));
-        for (index, tool) in self.tools().enumerate() {
-            let name = format!("{}.{index}.{}", names::LLM_TOOLS, names::TOOL_JSON_SCHEMA);
-            to.object(name, &function_schema(tool));
-        }
-        for (index, said) in said.iter().enumerate() {
-            said.attributes(&format!("{}.{index}", names::LLM_INPUT_MESSAGES), to);
-        }
+        let (before, between, after) = (["{\"messages\":"], [",\"tools\":"], ["}"]);
+        let chat = before.into_iter().chain(self.conversation.chat()).chain(between);
+        to.input_json(chat.chain(self.offered.schemas()).chain(after));
+        to.int(names::LEFT_OUT, Some(self.left_out as u64).filter(|left_out| *left_out > 0));
+        self.offered.attributes(to);
+        self.conversation.attributes(to);
         if self.content.gen_ai_inputs() {
-            let spoken = if self.system.is_empty() { &said[..] } else { said.get(1..).unwrap_or_default() };
             if !self.system.is_empty() {
                 to.json(names::SYSTEM_INSTRUCTIONS, &json!([{ "type": "text", "content": self.system }]));
             }
-            to.json(names::INPUT_MESSAGES, &spoken.iter().map(Said::parts).collect());
-            to.json(names::TOOL_DEFINITIONS, &Json::Array(self.schemas()));
+            to.set(names::INPUT_MESSAGES, Value::Text(self.conversation.parts().into()));
+            to.set(names::TOOL_DEFINITIONS, Value::Text(self.offered.schemas().collect::<String>().into()));
         }
     }
 
     fn outputs(&self, to: &mut Attributes) {
         let Some(reply) = self.reply else { return };
-        let said = Said::assistant(&reply.content, self.content.mask.image_chars);
+        let said = Said::assistant(&reply.content, reply.provider_state.as_ref(), self.content.mask.image_chars);
         let text = match reply.calls().next() {
             None => answer_text(&Output::of(&reply.content)),
-            Some(_) => json!({ "messages": [said.chat()] }).to_string(),
+            Some(_) => json_text(&json!({ "messages": [said.chat()] })),
         };
         to.output(&text, self.content.hide_outputs);
         if self.content.hide_outputs {
@@ -126,49 +130,6 @@ impl ModelCall<'_> {
             to.json(names::OUTPUT_MESSAGES, &json!([parts]));
         }
     }
-
-    fn said(&self) -> Vec<Said> {
-        let mut all: Vec<Said> = Vec::with_capacity(self.messages.len() + 1);
-        if !self.system.is_empty() {
-            all.push(Said::system(self.system));
-        }
-        let names = tool_names(self.messages);
-        let tool_of = |call: &CallId| names.get(call).map(|name| (*name).to_owned());
-        let image_chars = self.content.mask.image_chars;
-        let shown = self.messages.iter().skip(self.left_out());
-        all.extend(shown.flat_map(|message| Said::from_message(message, &tool_of, image_chars)));
-        all
-    }
-
-    /// How many messages, from the beginning, are not shown.
-    fn left_out(&self) -> usize {
-        let last_said = || self.messages.iter().rposition(|message| message.role == Role::Assistant);
-        self.content.last_turn_only.then(last_said).flatten().unwrap_or(0)
-    }
-
-    fn schemas(&self) -> Vec<Json> {
-        self.tools().map(function_schema).collect()
-    }
-
-    fn tools(&self) -> impl Iterator<Item = &Tool> {
-        self.tools.into_iter().flat_map(Toolset::iter).map(|tool| &**tool)
-    }
-}
-
-/// Which tool each call in the conversation called.
-fn tool_names(messages: &[Arc<Message>]) -> HashMap<&CallId, &str> {
-    let parts = messages.iter().flat_map(|message| &message.content);
-    parts
-        .filter_map(|part| match part {
-            Part::ToolUse { id, name, .. } => Some((id, name.as_str())),
-            Part::Text { .. }
-            | Part::Image(_)
-            | Part::Audio(_)
-            | Part::Resource { .. }
-            | Part::Reasoning { .. }
-            | Part::ToolResult { .. } => None,
-        })
-        .collect()
 }
 
 fn response(reply: &Reply, to: &mut Attributes) {
@@ -203,15 +164,4 @@ fn offer_word(offer: Offer) -> &'static str {
         Offer::NoTools => "no_tools",
         Offer::LastWord => "last_word",
     }
-}
-
-fn function_schema(tool: &Tool) -> Json {
-    let parameters = match tool.input_schema.as_object() {
-        Some(schema) => json!(schema),
-        None => json!({ "type": "object" }),
-    };
-    json!({
-        "type": "function",
-        "function": { "name": tool.name, "description": tool.description, "parameters": parameters },
-    })
 }

@@ -6,7 +6,7 @@
 //! descriptions of errors must not quote them either. As in the reference, `input.value` and `output.value` are hidden by
 //! those two switches and by no other.
 
-use super::attributes::{REDACTED, Value};
+use super::attributes::{Attribute, REDACTED, Value};
 use super::names;
 
 /// The longest inline image that is shown, in characters of base64.
@@ -57,13 +57,13 @@ enum Fate {
 
 impl Mask {
     /// The attributes that remain.
-    pub(super) fn apply(&self, attributes: Vec<(String, Value)>) -> Vec<(String, Value)> {
+    pub(super) fn apply(&self, attributes: Vec<Attribute>) -> Vec<Attribute> {
         if *self == (Self { image_chars: self.image_chars, ..Self::default() }) {
             return attributes;
         }
         let masked = attributes.into_iter().filter_map(|(name, value)| match self.fate(&name) {
             Fate::Kept => Some((name, value)),
-            Fate::Redacted => Some((name, Value::Text(REDACTED.to_owned()))),
+            Fate::Redacted => Some((name, Value::Text(REDACTED.into()))),
             Fate::LeftOut => None,
         });
         masked.collect()
@@ -127,9 +127,9 @@ mod tests {
 
     /// What is left, with a star at what is redacted.
     fn left(mask: Mask) -> Vec<String> {
-        let attributes = EVERYTHING.iter().map(|name| ((*name).to_owned(), Value::Text("said".into()))).collect();
+        let attributes = EVERYTHING.iter().map(|name| ((*name).into(), Value::Text("said".into()))).collect();
         let redacted = Value::Text(REDACTED.into());
-        let starred = |(name, value): (String, Value)| if value == redacted { format!("{name}*") } else { name };
+        let starred = |(name, value): Attribute| if value == redacted { format!("{name}*") } else { name.to_string() };
         mask.apply(attributes).into_iter().map(starred).collect()
     }
 

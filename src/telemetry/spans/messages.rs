@@ -1,13 +1,15 @@
 //! Messages as traces show them: flattened for OpenInference, as a list for readers that want JSON, and in parts for
 //! GenAI.
 //!
-//! Ours pack all results of a turn into one user message; traces show one message of role `tool` per result.
+//! Ours pack all results of a turn into one user message; traces show one message of role `tool` per result. What is no
+//! more than a text, and calls after it, is told in the simple form; anything else as contents in their order.
 
 use serde_json::{Value as Json, json};
 
 use super::attributes::{Attributes, REDACTED, json_text};
 use super::names;
-use crate::core::chat::{Media, Message, Part, Role};
+use super::thought::{Sealed, Thought};
+use crate::core::chat::{Media, Message, Part, ProviderState, Role};
 use crate::core::id::CallId;
 use crate::core::run::Output;
 use crate::core::tool::Arguments;
@@ -16,19 +18,35 @@ use crate::core::tool::Arguments;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Said {
     role: &'static str,
+    /// All text of it, as readers of the simple form see it.
     text: Option<String>,
-    other: Vec<Shown>,
-    calls: Vec<(CallId, String, String)>,
+    contents: Vec<Shown>,
+    calls: Vec<SaidCall>,
     answers: Option<CallId>,
     name: Option<String>,
 }
 
-/// What is neither text nor a call.
+/// A piece of a message, in its place.
 #[derive(Clone, Debug)]
 enum Shown {
-    Reasoning(String),
+    Text(String),
+    Thought(Thought),
     Image(String),
-    Audio { url: String, media_type: String },
+    Audio {
+        url: String,
+        media_type: String,
+    },
+    /// The call of this number.
+    Call(usize),
+}
+
+/// A call that a model asked for.
+#[derive(Clone, Debug)]
+struct SaidCall {
+    id: CallId,
+    name: String,
+    arguments: String,
+    signature: Option<String>,
 }
 
 impl Said {
@@ -37,10 +55,25 @@ impl Said {
         Self { role: "system", text: Some(text.to_owned()), ..Self::default() }
     }
 
-    /// What the assistant says in one turn.
-    pub(super) fn assistant(parts: &[Part], image_chars: usize) -> Self {
+    /// What the assistant says in one turn; of its reasoning also what the provider's own form says.
+    pub(super) fn assistant(parts: &[Part], state: Option<&ProviderState>, image_chars: usize) -> Self {
         let mut said = Self { role: "assistant", ..Self::default() };
-        parts.iter().for_each(|part| said.push(part, image_chars));
+        let mut sealed = Sealed::of(state);
+        for part in parts {
+            said.contents.extend(std::iter::from_fn(|| sealed.wordless()).map(Shown::Thought));
+            match part {
+                Part::Reasoning { text } => said.contents.push(Shown::Thought(sealed.with_text(text))),
+                Part::Text { .. }
+                | Part::Image(_)
+                | Part::Audio(_)
+                | Part::Resource { .. }
+                | Part::ToolUse { .. }
+                | Part::ToolResult { .. } => said.push(part, image_chars),
+            }
+        }
+        for (call, signature) in said.calls.iter_mut().zip(sealed.of_calls) {
+            call.signature = signature;
+        }
         said.never_empty()
     }
 
@@ -52,7 +85,9 @@ impl Said {
     ) -> Vec<Self> {
         let role = match message.role {
             Role::User => "user",
-            Role::Assistant => return vec![Self::assistant(&message.content, image_chars)],
+            Role::Assistant => {
+                return vec![Self::assistant(&message.content, message.provider_state.as_ref(), image_chars)];
+            }
         };
         let mut all: Vec<Self> = Vec::new();
         for part in &message.content {
@@ -82,16 +117,27 @@ impl Said {
             result.push(part, image_chars);
         }
         let mut result = result.never_empty();
-        if let Some(text) = result.text.as_mut().filter(|text| is_error && !says_error(text)) {
-            text.insert_str(0, "Error: ");
+        if is_error && result.text.as_ref().is_some_and(|text| !says_error(text)) {
+            result.mark_as_error();
         }
         result
+    }
+
+    fn mark_as_error(&mut self) {
+        const MARK: &str = "Error: ";
+        if let Some(text) = &mut self.text {
+            text.insert_str(0, MARK);
+        }
+        match self.contents.first_mut() {
+            Some(Shown::Text(text)) => text.insert_str(0, MARK),
+            Some(_) | None => self.contents.insert(0, Shown::Text(MARK.to_owned())),
+        }
     }
 
     /// Flattens it below `prefix`.
     pub(super) fn attributes(&self, prefix: &str, to: &mut Attributes) {
         to.text(format!("{prefix}.{}", names::MESSAGE_ROLE), self.role);
-        if let Some(text) = &self.text {
+        if let Some(text) = self.text.as_ref().filter(|_| self.is_simple()) {
             to.text(format!("{prefix}.{}", names::MESSAGE_CONTENT), text);
         }
         if let Some(call) = &self.answers {
@@ -100,14 +146,38 @@ impl Said {
         if let Some(name) = &self.name {
             to.text(format!("{prefix}.{}", names::MESSAGE_NAME), name);
         }
-        for (index, (id, name, arguments)) in self.calls.iter().enumerate() {
-            let prefix = format!("{prefix}.{}.{index}", names::MESSAGE_TOOL_CALLS);
-            to.text(format!("{prefix}.{}", names::TOOL_CALL_ID), id.as_str());
-            to.text(format!("{prefix}.{}", names::TOOL_CALL_NAME), name);
-            to.text(format!("{prefix}.{}", names::TOOL_CALL_ARGUMENTS), arguments);
+        for (index, call) in self.calls.iter().enumerate() {
+            call.attributes(&format!("{prefix}.{}.{index}", names::MESSAGE_TOOL_CALLS), to);
         }
-        for (index, shown) in self.other.iter().enumerate() {
-            shown.attributes(&format!("{prefix}.{}.{index}", names::MESSAGE_CONTENTS), to);
+        if !self.is_simple() {
+            for (index, shown) in self.contents.iter().enumerate() {
+                self.content(shown, &format!("{prefix}.{}.{index}", names::MESSAGE_CONTENTS), to);
+            }
+        }
+    }
+
+    fn content(&self, shown: &Shown, prefix: &str, to: &mut Attributes) {
+        let kind = match shown {
+            Shown::Text(_) => "text",
+            Shown::Thought(_) => "reasoning",
+            Shown::Image(_) => "image",
+            Shown::Audio { .. } => "audio",
+            Shown::Call(_) => "tool_use",
+        };
+        to.text(format!("{prefix}.{}", names::CONTENT_TYPE), kind);
+        match shown {
+            Shown::Text(text) => to.text(format!("{prefix}.{}", names::CONTENT_TEXT), text),
+            Shown::Thought(thought) => thought.attributes(prefix, to),
+            Shown::Image(url) => to.text(format!("{prefix}.{}", names::CONTENT_IMAGE_URL), url),
+            Shown::Audio { url, media_type } => {
+                to.text(format!("{prefix}.{}", names::CONTENT_AUDIO_URL), url);
+                to.text(format!("{prefix}.{}", names::CONTENT_AUDIO_MIME), media_type);
+            }
+            Shown::Call(number) => {
+                if let Some(call) = self.calls.get(*number) {
+                    call.attributes(prefix, to);
+                }
+            }
         }
     }
 
@@ -122,7 +192,7 @@ impl Said {
                 fields.insert("name".into(), json!(name));
             }
             if !self.calls.is_empty() {
-                let calls = self.calls.iter().map(|(id, name, arguments)| {
+                let calls = self.calls.iter().map(|SaidCall { id, name, arguments, .. }| {
                     json!({ "id": id, "type": "function", "function": { "name": name, "arguments": arguments } })
                 });
                 fields.insert("tool_calls".into(), calls.collect());
@@ -135,13 +205,15 @@ impl Said {
     pub(super) fn parts(&self) -> Json {
         let text = self.text.as_deref().unwrap_or_default();
         let mut parts: Vec<Json> = Vec::new();
-        for shown in &self.other {
+        for shown in &self.contents {
             match shown {
-                Shown::Reasoning(text) => parts.push(json!({ "type": "reasoning", "content": text })),
+                Shown::Thought(thought) if thought.text.is_empty() => {}
+                Shown::Thought(thought) => parts.push(json!({ "type": "reasoning", "content": thought.text })),
                 Shown::Image(url) => parts.push(json!({ "type": "uri", "modality": "image", "uri": url })),
                 Shown::Audio { url, media_type } => {
                     parts.push(json!({ "type": "uri", "modality": "audio", "mime_type": media_type, "uri": url }));
                 }
+                Shown::Text(_) | Shown::Call(_) => {}
             }
         }
         if let Some(call) = &self.answers {
@@ -149,7 +221,7 @@ impl Said {
         } else if self.text.is_some() {
             parts.push(json!({ "type": "text", "content": text }));
         }
-        for (id, name, arguments) in &self.calls {
+        for SaidCall { id, name, arguments, .. } in &self.calls {
             let arguments = serde_json::from_str(arguments).unwrap_or_else(|_| Json::from(arguments.as_str()));
             parts.push(json!({ "type": "tool_call", "id": id, "name": name, "arguments": arguments }));
         }
@@ -159,13 +231,16 @@ impl Said {
     fn push(&mut self, part: &Part, image_chars: usize) {
         match part {
             Part::Text { .. } | Part::Resource { .. } => self.say(part_text(part).unwrap_or_default()),
-            Part::Image(media) => self.other.push(Shown::Image(url(media, image_chars))),
+            Part::Image(media) => self.contents.push(Shown::Image(url(media, image_chars))),
             Part::Audio(media) => {
-                self.other.push(Shown::Audio { url: url(media, image_chars), media_type: media.media_type.clone() });
+                let media_type = media.media_type.clone();
+                self.contents.push(Shown::Audio { url: url(media, image_chars), media_type });
             }
-            Part::Reasoning { text } => self.other.push(Shown::Reasoning(text.clone())),
+            Part::Reasoning { text } => self.contents.push(Shown::Thought(Thought::said(text))),
             Part::ToolUse { id, name, input } => {
-                self.calls.push((id.clone(), name.clone(), arguments_text(input)));
+                let (id, name, arguments) = (id.clone(), name.clone(), arguments_text(input));
+                self.contents.push(Shown::Call(self.calls.len()));
+                self.calls.push(SaidCall { id, name, arguments, signature: None });
             }
             Part::ToolResult { .. } => {} // nested results do not occur; at the top level each is a message of its own
         }
@@ -173,28 +248,30 @@ impl Said {
 
     fn say(&mut self, text: &str) {
         self.text.get_or_insert_default().push_str(text);
+        self.contents.push(Shown::Text(text.to_owned()));
+    }
+
+    /// Whether it is no more than a text, and calls after it.
+    fn is_simple(&self) -> bool {
+        let calls = self.contents.iter().rev().take_while(|shown| matches!(shown, Shown::Call(_))).count();
+        self.contents.iter().rev().skip(calls).all(|shown| matches!(shown, Shown::Text(_)))
     }
 
     fn never_empty(mut self) -> Self {
-        if self.text.is_none() && (self.calls.is_empty() || !self.other.is_empty()) {
+        let has_more = self.contents.iter().any(|shown| !matches!(shown, Shown::Text(_) | Shown::Call(_)));
+        if self.text.is_none() && (self.calls.is_empty() || has_more) {
             self.text = Some(String::new());
         }
         self
     }
 }
 
-impl Shown {
+impl SaidCall {
     fn attributes(&self, prefix: &str, to: &mut Attributes) {
-        let (kind, name, value) = match self {
-            Self::Reasoning(text) => ("reasoning", names::CONTENT_TEXT, text),
-            Self::Image(url) => ("image", names::CONTENT_IMAGE_URL, url),
-            Self::Audio { url, .. } => ("audio", names::CONTENT_AUDIO_URL, url),
-        };
-        to.text(format!("{prefix}.{}", names::CONTENT_TYPE), kind);
-        to.text(format!("{prefix}.{name}"), value);
-        if let Self::Audio { media_type, .. } = self {
-            to.text(format!("{prefix}.{}", names::CONTENT_AUDIO_MIME), media_type);
-        }
+        to.text(format!("{prefix}.{}", names::TOOL_CALL_ID), self.id.as_str());
+        to.text(format!("{prefix}.{}", names::TOOL_CALL_NAME), &self.name);
+        to.text(format!("{prefix}.{}", names::TOOL_CALL_ARGUMENTS), &self.arguments);
+        to.text_if(&format!("{prefix}.{}", names::TOOL_CALL_SIGNATURE), self.signature.as_ref());
     }
 }
 

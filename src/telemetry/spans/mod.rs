@@ -11,18 +11,22 @@
 mod agent;
 mod attributes;
 mod content;
+mod conversation;
 mod execution;
 mod guardrail;
+mod listing;
 mod llm;
 mod mask;
 mod messages;
 pub(crate) mod names;
+mod offered;
 mod projector;
 mod redact;
 mod span;
+mod thought;
 mod tool;
 
-pub use attributes::Value;
+pub use attributes::{Attribute, Value};
 pub use content::SpanContent;
 pub use mask::Mask;
 pub use projector::{IdentityOf, Projector, project};

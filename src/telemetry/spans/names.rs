@@ -31,6 +31,8 @@ pub(crate) const TOKENS_CACHE_READ: &str = "llm.token_count.prompt_details.cache
 pub(crate) const TOKENS_CACHE_WRITE: &str = "llm.token_count.prompt_details.cache_write";
 pub(crate) const TOKENS_REASONING: &str = "llm.token_count.completion_details.reasoning";
 pub(crate) const COST_TOTAL: &str = "llm.cost.total";
+pub(crate) const PROMPT_ID: &str = "prompt.id";
+pub(crate) const PROMPT_VERSION: &str = "llm.prompt_template.version";
 pub(crate) const TOOL_NAME: &str = "tool.name";
 pub(crate) const TOOL_DESCRIPTION: &str = "tool.description";
 pub(crate) const TOOL_PARAMETERS: &str = "tool.parameters";
@@ -46,9 +48,14 @@ pub(crate) const MESSAGE_NAME: &str = "message.name";
 pub(crate) const MESSAGE_TOOL_CALL_ID: &str = "message.tool_call_id";
 pub(crate) const MESSAGE_TOOL_CALLS: &str = "message.tool_calls";
 pub(crate) const TOOL_CALL_NAME: &str = "tool_call.function.name";
+pub(crate) const TOOL_CALL_SIGNATURE: &str = "tool_call.reasoning_signature";
 pub(crate) const TOOL_CALL_ARGUMENTS: &str = "tool_call.function.arguments";
 pub(crate) const CONTENT_TYPE: &str = "message_content.type";
 pub(crate) const CONTENT_TEXT: &str = "message_content.text";
+pub(crate) const CONTENT_ID: &str = "message_content.id";
+pub(crate) const CONTENT_SIGNATURE: &str = "message_content.signature";
+pub(crate) const CONTENT_ENCRYPTED: &str = "message_content.encrypted_content";
+pub(crate) const CONTENT_DATA: &str = "message_content.data";
 pub(crate) const CONTENT_IMAGE: &str = "message_content.image";
 pub(crate) const CONTENT_IMAGE_URL: &str = "message_content.image.image.url";
 pub(crate) const CONTENT_AUDIO_URL: &str = "message_content.audio.audio.url";
@@ -70,6 +77,7 @@ pub(crate) const REQUEST_TEMPERATURE: &str = "gen_ai.request.temperature";
 pub(crate) const REQUEST_TOP_P: &str = "gen_ai.request.top_p";
 pub(crate) const REQUEST_MAX_TOKENS: &str = "gen_ai.request.max_tokens";
 pub(crate) const REQUEST_SEED: &str = "gen_ai.request.seed";
+pub(crate) const REQUEST_STREAM: &str = "gen_ai.request.stream";
 pub(crate) const RESPONSE_ID: &str = "gen_ai.response.id";
 pub(crate) const RESPONSE_MODEL: &str = "gen_ai.response.model";
 pub(crate) const RESPONSE_FINISH: &str = "gen_ai.response.finish_reasons";
@@ -92,6 +100,15 @@ pub(crate) const GEN_AI_CALL_RESULT: &str = "gen_ai.tool.call.result";
 
 // OpenTelemetry MCP
 pub(crate) const MCP_METHOD: &str = "mcp.method.name";
+pub(crate) const MCP_PROTOCOL: &str = "mcp.protocol.version";
+
+// OpenTelemetry JSON-RPC, RPC, network and server, as the MCP conventions ask for them
+pub(crate) const REQUEST_ID: &str = "jsonrpc.request.id";
+pub(crate) const RPC_STATUS: &str = "rpc.response.status_code";
+pub(crate) const NETWORK_TRANSPORT: &str = "network.transport";
+pub(crate) const NETWORK_PROTOCOL: &str = "network.protocol.name";
+pub(crate) const SERVER_ADDRESS: &str = "server.address";
+pub(crate) const SERVER_PORT: &str = "server.port";
 
 // ours
 pub(crate) const RUN_ID: &str = "toolgate.run.id";
@@ -116,3 +133,13 @@ pub(crate) const PRIORITY: &str = "toolgate.tool.priority";
 pub(crate) const PUT_ASIDE: &str = "toolgate.tool.put_aside";
 pub(crate) const EDITED: &str = "toolgate.tool.arguments_edited";
 pub(crate) const GUARDRAIL: &str = "toolgate.guardrail";
+pub(crate) const WAIT_MS: &str = "toolgate.wait_ms";
+pub(crate) const DECIDED: &str = "toolgate.approval.answer";
+pub(crate) const DECIDED_BY: &str = "toolgate.approval.by";
+pub(crate) const DECIDED_VIA: &str = "toolgate.approval.via";
+pub(crate) const DECIDED_SCOPE: &str = "toolgate.approval.scope";
+pub(crate) const DECIDED_RULE: &str = "toolgate.approval.rule";
+pub(crate) const DIFFERS: &str = "toolgate.drift.differs";
+pub(crate) const LISTED_SERVERS: &str = "toolgate.listing.servers";
+pub(crate) const LISTED_TOOLS: &str = "toolgate.listing.tools";
+pub(crate) const LISTED_LEFT_OUT: &str = "toolgate.listing.left_out";

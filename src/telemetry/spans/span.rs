@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::attributes::bounded;
+use super::attributes::{Attribute, bounded};
 use super::{Value, names};
 use crate::core::trace::{SpanId, TraceId};
 
@@ -34,7 +34,7 @@ pub struct Span {
     /// How it ended.
     pub status: Status,
     /// Each name once, the essential ones first.
-    pub attributes: Vec<(String, Value)>,
+    pub attributes: Vec<Attribute>,
     /// What happened within, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<SpanEvent>,
@@ -43,7 +43,7 @@ pub struct Span {
 impl Span {
     /// What an attribute says.
     pub fn attribute(&self, name: &str) -> Option<&Value> {
-        self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+        self.attributes.iter().find(|(known, _)| **known == *name).map(|(_, value)| value)
     }
 
     /// What an attribute says, if that is text.
@@ -107,15 +107,15 @@ pub struct SpanEvent {
     /// When; within the span.
     pub at: Timestamp,
     /// More of it.
-    pub attributes: Vec<(String, Value)>,
+    pub attributes: Vec<Attribute>,
 }
 
 impl SpanEvent {
     /// The event by which readers show what went wrong.
     pub(super) fn exception(kind: &str, message: &str, at: Timestamp) -> Self {
         let attributes = vec![
-            (names::EXCEPTION_TYPE.to_owned(), Value::Text(kind.to_owned())),
-            (names::EXCEPTION_MESSAGE.to_owned(), Value::Text(bounded(message))),
+            (names::EXCEPTION_TYPE.into(), Value::Text(kind.into())),
+            (names::EXCEPTION_MESSAGE.into(), Value::Text(bounded(message).into())),
         ];
         Self { name: names::EXCEPTION, at, attributes }
     }

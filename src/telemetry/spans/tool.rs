@@ -1,5 +1,7 @@
 //! TOOL spans: one per call that was run, with the OpenInference, the GenAI and the MCP names on the same span.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -8,8 +10,20 @@ use super::messages::{arguments_text, text_of};
 use super::span::{Kind, SpanEvent, Status};
 use super::{SpanContent, names};
 use crate::core::run::Call;
-use crate::core::tool::{Origin, Outcome};
+use crate::core::tool::{Origin, Outcome, Transport, Wire};
 use crate::telemetry::lifecycle::error_word;
+
+/// A call, as its span tells it.
+#[derive(Clone, Copy)]
+pub(super) struct ToolCall<'a> {
+    pub(super) call: &'a Call,
+    pub(super) result: CallResult<'a>,
+    /// How its server was reached.
+    pub(super) wire: Option<&'a Wire>,
+    /// How long the run waited for whoever answers it outside.
+    pub(super) waited_ms: Option<u64>,
+    pub(super) content: SpanContent,
+}
 
 /// Why a call has no outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +41,8 @@ pub(super) enum CallResult<'a> {
     Outcome(&'a Outcome),
     /// Its server put it aside, with this word for why: it goes on in a span of its own.
     PutAside(&'static str),
+    /// Nobody answered it in time; what the model reads instead.
+    Expired(&'a str),
     /// It never had one within the span.
     CutShort(CutShort),
 }
@@ -49,64 +65,106 @@ impl CutShort {
     }
 }
 
-/// The OTLP kind of the span: a request of ours, or work of the caller's or our own.
-pub(super) fn kind(call: &Call) -> Kind {
-    match call.is_external() || call.is_builtin() {
-        true => Kind::Internal,
-        false => Kind::Client,
+impl ToolCall<'_> {
+    /// The OTLP kind of the span: a request of ours, or work of the caller's or our own.
+    pub(super) fn kind(&self) -> Kind {
+        match self.call.is_external() || self.call.is_builtin() {
+            true => Kind::Internal,
+            false => Kind::Client,
+        }
     }
-}
 
-/// Everything but what all spans of an execution share.
-pub(super) fn attributes(call: &Call, result: CallResult<'_>, content: SpanContent, to: &mut Attributes) {
-    let id = call.asked.id.as_str();
-    to.text(names::SPAN_KIND, "TOOL");
-    to.text(names::OPERATION, "execute_tool");
-    to.text(names::TOOL_NAME, &call.asked.name);
-    to.text(names::GEN_AI_TOOL, &call.asked.name);
-    to.text(names::TOOL_ID, id);
-    to.text(names::TOOL_CALL_ID, id);
-    to.text(names::GEN_AI_CALL_ID, id);
-    definition(call, content, to);
-    if call.edited.is_some() {
-        to.set(names::EDITED, Value::Bool(true));
+    /// Everything but what all spans of an execution share.
+    pub(super) fn attributes(&self, to: &mut Attributes) {
+        let (call, content) = (self.call, self.content);
+        let id = call.asked.id.as_str();
+        to.text(names::SPAN_KIND, "TOOL");
+        to.text(names::OPERATION, "execute_tool");
+        to.text(names::TOOL_NAME, &call.asked.name);
+        to.text(names::GEN_AI_TOOL, &call.asked.name);
+        to.text(names::TOOL_ID, id);
+        to.text(names::TOOL_CALL_ID, id);
+        to.text(names::GEN_AI_CALL_ID, id);
+        to.text_if(names::ERROR_TYPE, self.error());
+        to.int(names::WAIT_MS, self.waited_ms);
+        definition(call, content, to);
+        if let Some(wire) = self.wire {
+            way(wire, to);
+        }
+        if call.edited.is_some() {
+            to.set(names::EDITED, Value::Bool(true));
+        }
+        let arguments = arguments_text(call.arguments());
+        to.input(&arguments, content.hide_inputs);
+        if content.gen_ai_inputs() {
+            to.text(names::GEN_AI_CALL_ARGUMENTS, &arguments);
+        }
+        self.output(to);
     }
-    let arguments = arguments_text(call.arguments());
-    to.input(&arguments, content.hide_inputs);
-    if content.gen_ai_inputs() {
-        to.text(names::GEN_AI_CALL_ARGUMENTS, &arguments);
+
+    fn output(&self, to: &mut Attributes) {
+        let content = self.content;
+        match self.result {
+            CallResult::Outcome(outcome) => {
+                let text = output_text(outcome);
+                to.output(&text, content.hide_outputs);
+                if content.gen_ai_outputs() {
+                    to.text(names::GEN_AI_CALL_RESULT, &text);
+                }
+            }
+            CallResult::PutAside(why) => {
+                to.text(names::PUT_ASIDE, why);
+                to.output(&json!({ "status": why }).to_string(), content.hide_outputs);
+            }
+            CallResult::Expired(message) => to.output(message, content.hide_outputs),
+            CallResult::CutShort(_) => {}
+        }
     }
-    match result {
-        CallResult::Outcome(outcome) => {
-            to.text_if(names::ERROR_TYPE, error_word(outcome));
-            let text = output_text(outcome);
-            to.output(&text, content.hide_outputs);
-            if content.gen_ai_outputs() {
-                to.text(names::GEN_AI_CALL_RESULT, &text);
+
+    /// The status and, for a failure, the exception that tells it.
+    pub(super) fn status(&self, at: Timestamp) -> (Status, Option<SpanEvent>) {
+        let Some(kind) = self.error() else { return (Status::Ok, None) };
+        let message = match self.result {
+            CallResult::CutShort(why) => why.message().to_owned(),
+            CallResult::Expired(message) => message.to_owned(),
+            CallResult::Outcome(_) if self.content.hide_outputs => String::new(),
+            CallResult::Outcome(outcome) => output_text(outcome),
+            CallResult::PutAside(_) => String::new(),
+        };
+        let message = if message.is_empty() { kind.to_string() } else { message };
+        let event = SpanEvent::exception(&kind, &message, at);
+        (Status::error(&message), Some(event))
+    }
+
+    /// The word for `error.type`. What the server said in a code of JSON-RPC is told in that, as the MCP conventions want it.
+    fn error(&self) -> Option<Cow<'static, str>> {
+        match self.result {
+            CallResult::PutAside(_) => None,
+            CallResult::Expired(_) => Some("expired".into()),
+            CallResult::CutShort(why) => Some(why.as_str().into()),
+            CallResult::Outcome(outcome) => {
+                let word = error_word(outcome)?;
+                let code = self.wire.and_then(|wire| wire.error_code).map(|code| code.to_string());
+                Some(code.map_or(word.into(), Cow::Owned))
             }
         }
-        CallResult::PutAside(why) => {
-            to.text(names::PUT_ASIDE, why);
-            to.output(&json!({ "status": why }).to_string(), content.hide_outputs);
-        }
-        CallResult::CutShort(why) => to.text(names::ERROR_TYPE, why.as_str()),
     }
 }
 
-/// The status and, for a failure, the exception that tells it.
-pub(super) fn status(result: CallResult<'_>, at: Timestamp, content: SpanContent) -> (Status, Option<SpanEvent>) {
-    let (kind, message) = match result {
-        CallResult::PutAside(_) => return (Status::Ok, None),
-        CallResult::CutShort(why) => (why.as_str(), why.message().to_owned()),
-        CallResult::Outcome(outcome) => match error_word(outcome) {
-            None => return (Status::Ok, None),
-            Some(word) if content.hide_outputs => (word, word.to_owned()),
-            Some(word) => (word, output_text(outcome)),
-        },
-    };
-    let message = if message.is_empty() { kind.to_owned() } else { message };
-    let event = SpanEvent::exception(kind, &message, at);
-    (Status::error(&message), Some(event))
+/// How a server was reached, under the names of the MCP conventions.
+fn way(wire: &Wire, to: &mut Attributes) {
+    to.text_if(names::MCP_PROTOCOL, wire.protocol_version.as_deref());
+    to.text_if(names::REQUEST_ID, wire.request_id.as_deref());
+    to.text_if(names::RPC_STATUS, wire.error_code.map(|code| code.to_string()));
+    to.text(names::NETWORK_TRANSPORT, wire.transport.as_str());
+    match &wire.transport {
+        Transport::Pipe => {}
+        Transport::Http { address, port } => {
+            to.text(names::NETWORK_PROTOCOL, "http");
+            to.text_if(names::SERVER_ADDRESS, address.as_deref());
+            to.int(names::SERVER_PORT, port.map(u64::from));
+        }
+    }
 }
 
 fn definition(call: &Call, content: SpanContent, to: &mut Attributes) {

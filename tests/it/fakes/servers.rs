@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use toolgate::core::id::{CallId, RunId, ServerId};
 use toolgate::core::run::Answered;
-use toolgate::core::tool::{Annotations, CallReply, FailureKind, McpTool, Outcome, ServerTools, ToolOutput};
+use toolgate::core::tool::{Annotations, CallReply, FailureKind, McpTool, Outcome, Replied, ServerTools, ToolOutput};
 use toolgate::core::trace::SpanContext;
 use toolgate::ports::{McpCall, McpServers, McpTask, Progress, TaskWish};
 
@@ -297,7 +297,7 @@ impl McpServers for FakeServers {
         servers.iter().map(|server| world.servers[server].clone()).collect()
     }
 
-    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> CallReply {
+    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> Replied {
         let behaviour = self.arrived(&call);
         let mut in_flight = InFlight { servers: self, call: call.call.clone(), answered: false };
         for step in behaviour.progress {
@@ -306,7 +306,7 @@ impl McpServers for FakeServers {
         if !behaviour.latency.is_zero() {
             tokio::time::sleep(behaviour.latency).await;
         }
-        let reply = match behaviour.ends {
+        let reply: CallReply = match behaviour.ends {
             Ends::Well => Outcome::Returned(ToolOutput::text(format!("{} done", call.tool))).into(),
             Ends::With(outcome) => outcome.into(),
             Ends::InTurn(_) => self.next_reply(&call),
@@ -317,7 +317,7 @@ impl McpServers for FakeServers {
         if matches!(reply, CallReply::NeedsInput(_)) {
             self.world().put_aside.insert((call.run.clone(), call.call.clone()));
         }
-        reply
+        reply.into()
     }
 
     fn generation(&self, _servers: &[ServerId]) -> u64 {
@@ -331,7 +331,7 @@ impl McpServers for FakeServers {
         world.generation
     }
 
-    async fn task(&self, task: McpTask<'_>) -> Result<CallReply, String> {
+    async fn task(&self, task: McpTask<'_>) -> Result<Replied, String> {
         let is_mute = task.wish == TaskWish::News
             && self.world().mute_tasks.get_mut(&task.task.id).map(|asked| *asked += 1).is_some();
         if is_mute {
@@ -346,7 +346,7 @@ impl McpServers for FakeServers {
                 if matches!(news, Ok(CallReply::NeedsInput(_))) {
                     world.put_aside.insert((task.run.clone(), task.call.clone()));
                 }
-                news
+                news.map(Replied::from)
             }
             TaskWish::Stop => {
                 world.stopped_tasks.push(task.task.id.clone());

@@ -18,7 +18,9 @@ fn task(reply: CallReply) -> TaskHandle {
 async fn news(servers: &Servers, task: &TaskHandle) -> Result<CallReply, String> {
     let (run, call, server) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from("clerk"));
     let (trace, wish) = (trace(), TaskWish::News);
-    servers.task(McpTask { run: &run, call: &call, server: &server, tool: "act", task, trace: &trace, wish }).await
+    let told =
+        servers.task(McpTask { run: &run, call: &call, server: &server, tool: "act", task, trace: &trace, wish }).await;
+    told.map(|replied| replied.reply)
 }
 
 #[tokio::test]

@@ -42,7 +42,7 @@ async fn send(servers: &Servers, tool: &str, arguments: Value, answered: Option<
     let arguments = arguments.as_object().expect("an object");
     let call =
         McpCall { run: &run, call: &call, server: &server, tool, arguments, trace: &trace, deadline: None, answered };
-    servers.call(call, &|_| {}).await
+    servers.call(call, &|_| {}).await.reply
 }
 
 async fn delete(servers: &Servers, what: &str, answered: Option<&Answered>) -> CallReply {

@@ -20,7 +20,7 @@ pub(super) async fn send(servers: &Servers, id: &str, tool: &str, answered: Opti
     let arguments = arguments.as_object().expect("an object");
     let call =
         McpCall { run: &run, call: &call, server: &server, tool, arguments, trace: &trace, deadline: None, answered };
-    servers.call(call, &|_| {}).await
+    servers.call(call, &|_| {}).await.reply
 }
 
 /// What the server wants to know.

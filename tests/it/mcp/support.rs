@@ -114,7 +114,7 @@ pub(super) async fn ended(
         deadline,
         answered: None,
     };
-    match servers.call(call, progress).await {
+    match servers.call(call, progress).await.reply {
         CallReply::Ended { outcome, stderr } => (outcome, stderr),
         other => panic!("expected the end of the call, got {other:?}"),
     }

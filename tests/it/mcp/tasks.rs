@@ -21,7 +21,10 @@ fn task(reply: CallReply) -> TaskHandle {
 async fn ask(servers: &Servers, id: &str, task: &TaskHandle, wish: TaskWish) -> Result<CallReply, String> {
     let (run, call, server) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from(id));
     let trace = trace();
-    servers.task(McpTask { run: &run, call: &call, server: &server, tool: "echo", task, trace: &trace, wish }).await
+    let told = servers
+        .task(McpTask { run: &run, call: &call, server: &server, tool: "echo", task, trace: &trace, wish })
+        .await;
+    told.map(|replied| replied.reply)
 }
 
 async fn news(servers: &Servers, id: &str, task: &TaskHandle) -> CallReply {

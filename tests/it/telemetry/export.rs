@@ -69,11 +69,12 @@ fn a_receiver_gets_the_spans_of_a_run_in_each_protocol() {
             ("execute_tool mcp_weather_today", 1),
             ("execute_tool mcp_files_read", 1),
             ("service.name", 1),
-            ("openinference.span.kind", 5),
+            ("tools/list", 2),
+            ("openinference.span.kind", 6),
         ] {
             assert_eq!(receiver.occurrences(name), count, "{name} over {protocol}");
         }
-        assert_eq!(sink.tally(), Tally { exported: 5, ..Tally::default() });
+        assert_eq!(sink.tally(), Tally { exported: 6, ..Tally::default() });
     }
 }
 

@@ -114,7 +114,7 @@ pub(crate) fn put_aside(start: Timestamp) -> Journal {
     let question = Question::Url { message: "Agree to the terms.".into(), url: "https://weather.example/terms".into() };
     let questions = BTreeMap::from([("terms".to_owned(), question)]);
     let needed = InputNeeded { questions, state: Some("opaque".into()), task: None, restarts: false };
-    journal.then(Event::InputRequired { call: "call_i".into(), needed: Arc::new(needed) });
+    journal.then(Event::InputRequired { call: "call_i".into(), needed: Arc::new(needed), wire: None });
     let reactions = BTreeMap::from([("terms".to_owned(), Reaction::done())]);
     journal.then(Event::InputGiven {
         call: "call_i".into(),
@@ -122,7 +122,7 @@ pub(crate) fn put_aside(start: Timestamp) -> Journal {
     });
     journal.sends(&["call_i"]);
     let task = TaskHandle { id: "task_1".into(), message: None, poll_ms: Some(500), ttl_ms: None };
-    journal.then(Event::TaskStarted { call: "call_i".into(), task: Arc::new(task) });
+    journal.then(Event::TaskStarted { call: "call_i".into(), task: Arc::new(task), wire: None });
     journal.settles("call_j", Outcome::Returned(ToolOutput::text("a")));
     journal.resumes();
     journal.settles("call_i", Outcome::Returned(ToolOutput::text("rain")));
@@ -395,7 +395,12 @@ impl Journal {
     }
 
     pub(crate) fn settles(&mut self, call: &str, outcome: Outcome) {
-        self.then(Event::CallCompleted { call: call.into(), outcome: Arc::new(outcome), stderr: Vec::new() });
+        self.then(Event::CallCompleted {
+            call: call.into(),
+            outcome: Arc::new(outcome),
+            stderr: Vec::new(),
+            wire: None,
+        });
     }
 
     pub(crate) fn resumes(&mut self) {

@@ -12,28 +12,28 @@ use toolgate::telemetry::spans::{IdentityOf, Kind, Projector, Span, SpanContent,
 
 use super::journals::{self, Journal};
 
-const START: Timestamp = Timestamp::UNIX_EPOCH;
+pub(super) const START: Timestamp = Timestamp::UNIX_EPOCH;
 
 fn identities() -> IdentityOf {
     Arc::new(journals::identity)
 }
 
-fn spans(journal: &Journal, content: SpanContent) -> Vec<Span> {
+pub(super) fn spans(journal: &Journal, content: SpanContent) -> Vec<Span> {
     project(&journal.run, &journal.events, content, identities())
 }
 
-fn attribute<'a>(span: &'a Span, name: &str) -> Option<&'a Value> {
-    span.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+pub(super) fn attribute<'a>(span: &'a Span, name: &str) -> Option<&'a Value> {
+    span.attributes.iter().find(|(known, _)| **known == *name).map(|(_, value)| value)
 }
 
-fn text<'a>(span: &'a Span, name: &str) -> &'a str {
+pub(super) fn text<'a>(span: &'a Span, name: &str) -> &'a str {
     match attribute(span, name) {
         Some(Value::Text(text)) => text,
         other => panic!("{name} of {} is {other:?}", span.name),
     }
 }
 
-fn named<'a>(spans: &'a [Span], name: &str) -> &'a Span {
+pub(super) fn named<'a>(spans: &'a [Span], name: &str) -> &'a Span {
     spans.iter().find(|span| span.name == name).unwrap_or_else(|| panic!("no span {name}"))
 }
 
@@ -103,8 +103,7 @@ fn no_attribute_is_set_twice_and_children_lie_inside_their_root() {
     for journal in journals::all(START) {
         let spans = spans(&journal, SpanContent { gen_ai_content: true, ..SpanContent::default() });
         for span in &spans {
-            let names: std::collections::BTreeSet<&str> =
-                span.attributes.iter().map(|(name, _)| name.as_str()).collect();
+            let names: std::collections::BTreeSet<&str> = span.attributes.iter().map(|(name, _)| &**name).collect();
             assert_eq!(names.len(), span.attributes.len(), "{}", span.name);
             let Some(parent) = span.parent else { continue };
             let root = spans.iter().find(|root| root.trace == span.trace && root.id == parent.id).expect("its root");

@@ -3,15 +3,18 @@
 Runs COMMAND and passes everything on in both directions. Each tools/call becomes one line of LOG when its answer goes
 back: what was asked, when, with which trace context, and whether it failed. That is what rule O4 of check_spans.py
 compares the spans with. Each answer is held back for DELAY_MS first, so that calls of one tier are seen to overlap.
+With `dies` in its place the server ends at its first call.
 """
 
 import json
+import os
 import subprocess
 import sys
 import threading
 import time
 
-log, delay, command = sys.argv[1], int(sys.argv[2]) / 1000, sys.argv[3:]
+log, dies, command = sys.argv[1], sys.argv[2] == "dies", sys.argv[3:]
+delay = 0 if dies else int(sys.argv[2]) / 1000
 server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 asked = {}
 speaking = threading.Lock()
@@ -21,6 +24,8 @@ def ask():
     for line in sys.stdin.buffer:
         message = json.loads(line)
         if message.get("method") == "tools/call":
+            if dies:
+                os._exit(3)
             asked[message["id"]] = time.time_ns(), message["params"]
         server.stdin.write(line)
         server.stdin.flush()

@@ -70,6 +70,8 @@ def run(binary, case, folder, flags, rotel):
     try:
         with open(os.path.join(folder, "toolgate.yaml"), "w") as file:
             json.dump(config(binary, case, provider.url, log), file)  # JSON is YAML
+        with open(os.path.join(folder, "policy.yaml"), "w") as file:
+            json.dump(case.get("policy", {}), file)
         script = os.path.join(folder, "steps.sh")
         with open(script, "w") as file:
             file.write(collector(rotel) if rotel else "")
@@ -146,7 +148,7 @@ def config(binary, case, url, log):
         "store": {"sqlite": {"path": "runs.db"}},
         "models": {"main": {case.get("wire", "openai_chat"): model}},
         "servers": {"shop": {"stdio": {"command": sys.executable, "args": recorder}, "trusted": True}},
-        "policies": {"desk": POLICY},
+        "policies": {"desk": "policy.yaml" if "policy" in case else POLICY},
         "agents": {"desk": {
             "model": "main", "policy": "desk", "servers": ["shop"], "instructions": "You work at the desk of a shop.",
             "external_tools": [refund], **case.get("agent", {}),
@@ -157,12 +159,18 @@ def config(binary, case, url, log):
 
 def step(binary, case, log, exit_code, *words):
     """One process, as lines of a shell script that fails when the process does not end as it has to."""
+    if exit_code == "sleep":
+        return f"sleep {words[0]}\n"
     line = shlex.join([binary, *words]) + " </dev/null >&2"
     if exit_code == "killed":
         # A call is on its way when the model was answered; the recorder holds its answer back much longer than this.
         wait = f"until grep -q llm {shlex.quote(log)}; do sleep 0.05; done; sleep 0.5"
         lease_runs_out = "sleep 5.5"
         return f"{line} & victim=$!\n{wait}\nkill -9 $victim; wait $victim || true; {lease_runs_out}\n"
+    if exit_code == "cancelled":
+        wait = f"until grep -q llm {shlex.quote(log)}; do sleep 0.05; done; sleep 0.5"
+        cancel = shlex.join([binary, "runs", "cancel", "last"]) + " >&2"
+        return f"{line} & victim=$!\n{wait}\n{cancel}\ncode=0; wait $victim || code=$?; test $code -eq 130\n"
     return f"code=0; {line} || code=$?; test $code -eq {exit_code}\n"
 
 

@@ -3,11 +3,14 @@
 use jiff::Timestamp;
 
 use super::Projector;
+use super::held::Held;
 use crate::core::id::CallId;
-use crate::core::run::{Call, CallState, Decision, OutputVerdict, labels};
+use crate::core::run::{Call, CallState, Decision, InputGiven, OutputVerdict, labels};
+use crate::core::tool::{Difference, Wire};
+use crate::telemetry::spans::attributes::Attributes;
 use crate::telemetry::spans::execution::{Child, OpenCall};
 use crate::telemetry::spans::span::{Kind, Span, Status};
-use crate::telemetry::spans::tool::{self, CallResult};
+use crate::telemetry::spans::tool::{CallResult, CutShort, ToolCall};
 use crate::telemetry::spans::{guardrail, names};
 
 impl Projector {
@@ -31,7 +34,13 @@ impl Projector {
     }
 
     /// The end of a call that is with its server.
-    pub(super) fn call_ended(&mut self, id: &CallId, at: Timestamp, result: CallResult<'_>) -> Option<Span> {
+    pub(super) fn call_ended(
+        &mut self,
+        id: &CallId,
+        at: Timestamp,
+        result: CallResult<'_>,
+        wire: Option<&Wire>,
+    ) -> Option<Span> {
         let calls = &mut self.execution.as_mut()?.calls;
         let open = match calls.iter().position(|open| open.call.asked.id == *id) {
             Some(open) => calls.remove(open),
@@ -40,42 +49,102 @@ impl Projector {
                 OpenCall { call: self.call(id).filter(|call| matches!(call.state, CallState::Task(_)))?, start: at }
             }
         };
-        self.tool_span(&open, at, result)
+        self.tool_span((open.start, at), self.tool_call(&open.call, result, wire))
     }
 
-    pub(super) fn tool_span(&mut self, open: &OpenCall, end: Timestamp, result: CallResult<'_>) -> Option<Span> {
-        let call = &open.call;
-        let (status, exception) = tool::status(result, end, self.content);
+    /// A call whose driver stopped first.
+    pub(super) fn call_cut_short(&mut self, open: &OpenCall, at: Timestamp, cut: CutShort) -> Option<Span> {
+        self.tool_span((open.start, at), self.tool_call(&open.call, CallResult::CutShort(cut), None))
+    }
+
+    /// The end of a call that somebody outside answers: a point in time, for nobody here saw them at work.
+    pub(super) fn awaited_span(&mut self, held: &Held, result: CallResult<'_>) -> Option<Span> {
+        let call = ToolCall { waited_ms: held.waited_ms(), ..self.tool_call(&held.call, result, None) };
+        self.tool_span((held.at, held.at), call)
+    }
+
+    fn tool_call<'a>(&self, call: &'a Call, result: CallResult<'a>, wire: Option<&'a Wire>) -> ToolCall<'a> {
+        ToolCall { call, result, wire, waited_ms: None, content: self.content }
+    }
+
+    fn tool_span(&mut self, (start, end): (Timestamp, Timestamp), told: ToolCall<'_>) -> Option<Span> {
+        let call = told.call;
+        let (status, exception) = told.status(end);
         let child = Child {
             label: labels::tool_call(&call.asked.id, call.round),
             name: format!("execute_tool {}", call.asked.name),
-            kind: tool::kind(call),
-            start: open.start,
+            kind: told.kind(),
+            start,
             end,
             status,
             events: exception.into_iter().collect(),
         };
-        let (iteration, content) = (self.lifecycle.iteration(), self.content);
+        let iteration = self.lifecycle.iteration();
         self.execution.as_mut()?.child(child, |to| {
             to.int(names::ITERATION, u64::from(iteration));
-            tool::attributes(call, result, content, to);
+            told.attributes(to);
         })
     }
 
-    pub(super) fn approval_span(&mut self, seq: u64, call: &Call, at: Timestamp, decision: &Decision) -> Option<Span> {
+    pub(super) fn approval_span(&mut self, held: &Held, decision: &Decision) -> Option<Span> {
+        let content = self.content;
+        self.person_span(held, "approval", |to| guardrail::approval(&held.call, decision, content, to))
+    }
+
+    pub(super) fn expired_span(&mut self, held: &Held) -> Option<Span> {
+        let content = self.content;
+        self.person_span(held, "approval", |to| guardrail::expired(&held.call, content, to))
+    }
+
+    pub(super) fn input_span(&mut self, held: &Held, given: &InputGiven) -> Option<Span> {
+        let content = self.content;
+        self.person_span(held, "input_required", |to| guardrail::input_given(&held.call, given, content, to))
+    }
+
+    pub(super) fn denied_span(&mut self, seq: u64, at: Timestamp, id: &CallId, message: &str) -> Option<Span> {
+        let (call, content) = (self.call(id)?, self.content);
+        self.guardrail_span((seq, "policy"), (at, at), |to| guardrail::denied(&call, message, content, to))
+    }
+
+    pub(super) fn drift_span(
+        &mut self,
+        seq: u64,
+        at: Timestamp,
+        id: &CallId,
+        differences: &[Difference],
+    ) -> Option<Span> {
+        let (call, content) = (self.call(id)?, self.content);
+        self.guardrail_span((seq, "drift"), (at, at), |to| guardrail::drift(&call, differences, content, to))
+    }
+
+    /// What a person had to say, from when they were asked; what of that lay before the execution is told as a number.
+    fn person_span(&mut self, held: &Held, name: &str, build: impl FnOnce(&mut Attributes)) -> Option<Span> {
+        let start = held.asked.unwrap_or(held.at);
+        self.guardrail_span((held.seq, name), (start, held.at), |to| {
+            to.int(names::WAIT_MS, held.waited_ms());
+            build(to);
+        })
+    }
+
+    fn guardrail_span(
+        &mut self,
+        (seq, name): (u64, &str),
+        (start, end): (Timestamp, Timestamp),
+        build: impl FnOnce(&mut Attributes),
+    ) -> Option<Span> {
         let child = Child {
             label: labels::guardrail(seq),
-            name: "approval".to_owned(),
+            name: name.to_owned(),
             kind: Kind::Internal,
-            start: at,
-            end: at,
+            start,
+            end,
             status: Status::Ok,
             events: Vec::new(),
         };
-        let (iteration, content) = (self.lifecycle.iteration(), self.content);
+        let iteration = self.lifecycle.iteration();
         self.execution.as_mut()?.child(child, |to| {
             to.int(names::ITERATION, u64::from(iteration));
-            guardrail::approval(call, decision, content, to);
+            build(to);
         })
     }
 }

@@ -1,43 +1,52 @@
-//! What comes from outside: results of the caller's tools and decisions of people. Nobody drives the run when they come,
-//! so they wait here for the execution that goes on with them.
+//! What comes from outside: results of the caller's tools, answers and decisions of people, and that none came in time.
+//! Nobody drives the run when they come, so they wait here for the execution that goes on with them.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::Projector;
+use super::{Projector, milliseconds};
 use crate::core::id::CallId;
-use crate::core::run::{Call, Decision, Event, Recorded};
-use crate::core::tool::Outcome;
-use crate::telemetry::spans::execution::OpenCall;
+use crate::core::run::{Call, CallState, CallVerdict, Decision, Event, HumanAnswer, InputGiven, Recorded, Settlement};
+use crate::core::tool::{Outcome, ToolOutput};
 use crate::telemetry::spans::span::Span;
 use crate::telemetry::spans::tool::CallResult;
 
 /// Something that came from outside, with the call as it was then.
 #[derive(Clone, Debug)]
-pub(super) enum Held {
-    Result { call: Call, at: Timestamp, outcome: Arc<Outcome> },
-    Decision { seq: u64, call: Call, at: Timestamp, decision: Decision },
+pub(super) struct Held {
+    pub(super) seq: u64,
+    pub(super) call: Call,
+    /// When it was asked for, if that is known.
+    pub(super) asked: Option<Timestamp>,
+    pub(super) at: Timestamp,
+    what: What,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    Result(Arc<Outcome>),
+    Decision(Decision),
+    Answer(HumanAnswer),
+    Input(InputGiven),
+    Expired,
 }
 
 impl Projector {
     /// Keeps what came from outside for the execution that goes on with it. Whether it did.
     pub(super) fn hold(&mut self, recorded: &Recorded) -> bool {
-        let at = recorded.at;
-        match &recorded.event {
+        let (id, what) = match &recorded.event {
             Event::CallCompleted { call, outcome, .. } => {
-                let Some(call) = self.call(call).filter(|call| call.is_external()) else { return false };
-                self.held.push(Held::Result { call, at, outcome: Arc::clone(outcome) });
-                true
+                if !self.call(call).is_some_and(|call| call.is_external()) {
+                    return false;
+                }
+                (call, What::Result(Arc::clone(outcome)))
             }
-            Event::ApprovalDecided { call, decision } => {
-                let decision = decision.clone();
-                let held = self.call(call).map(|call| Held::Decision { seq: recorded.seq, call, at, decision });
-                self.held.extend(held);
-                true
-            }
-            Event::MessageAdded { .. } | Event::InputGiven { .. } | Event::QuestionAnswered { .. } => true,
-            Event::Extended { .. } | Event::Expired { .. } => true,
+            Event::ApprovalDecided { call, decision } => (call, What::Decision(decision.clone())),
+            Event::QuestionAnswered { call, answer } => (call, What::Answer(answer.clone())),
+            Event::InputGiven { call, given } => (call, What::Input(given.clone())),
+            Event::Expired { call } => (call, What::Expired),
+            Event::MessageAdded { .. } | Event::Extended { .. } => return true,
             Event::Started(_)
             | Event::Resumed { .. }
             | Event::ToolsListed { .. }
@@ -52,28 +61,86 @@ impl Projector {
             | Event::CallsStarted { .. }
             | Event::InputRequired { .. }
             | Event::TaskStarted { .. }
-            | Event::Ended { .. } => false,
+            | Event::Ended { .. } => return false,
+        };
+        if let Some(call) = self.call(id) {
+            let asked = self.asked.get(id).copied();
+            self.held.push(Held { seq: recorded.seq, call, asked, at: recorded.at, what });
         }
+        true
     }
 
-    /// The spans of what was held: points in time, for nobody here saw the caller or the person at work.
+    /// The spans of what was held.
     pub(super) fn release(&mut self) -> Vec<Span> {
         if self.execution.is_none() {
             return Vec::new();
         }
         let held = std::mem::take(&mut self.held);
-        held.into_iter()
-            .filter_map(|held| match held {
-                Held::Result { call, at, outcome } => {
-                    self.tool_span(&OpenCall { call, start: at }, at, CallResult::Outcome(&outcome))
+        held.iter().filter_map(|held| self.held_span(held)).collect()
+    }
+
+    fn held_span(&mut self, held: &Held) -> Option<Span> {
+        match &held.what {
+            What::Result(outcome) => self.awaited_span(held, CallResult::Outcome(outcome)),
+            What::Answer(answer) => {
+                let said = Outcome::Returned(ToolOutput::text(answer.choice.to_words()));
+                self.awaited_span(held, CallResult::Outcome(&said))
+            }
+            What::Decision(decision) => self.approval_span(held, decision),
+            What::Input(given) => self.input_span(held, given),
+            What::Expired => match (&held.call.state, held.call.lapsed()) {
+                (CallState::Asked { .. }, _) => self.expired_span(held),
+                (_, Settlement::Completed(outcome)) => self.awaited_span(held, CallResult::Outcome(&outcome)),
+                (_, Settlement::Rejected { message, .. }) => self.awaited_span(held, CallResult::Expired(&message)),
+                (_, Settlement::Abandoned) => None,
+            },
+        }
+    }
+
+    /// Remembers since when something is asked for.
+    pub(super) fn note_asked(&mut self, recorded: &Recorded) {
+        match &recorded.event {
+            Event::CallChecked { call, verdict: CallVerdict::Ask { .. } } | Event::InputRequired { call, .. } => {
+                self.asked.insert(call.clone(), recorded.at);
+            }
+            Event::CallChecked { call, verdict: CallVerdict::Run { .. } } => {
+                if self.call(call).is_some_and(|call| !call.is_sent_by_us()) {
+                    self.asked.insert(call.clone(), recorded.at);
                 }
-                Held::Decision { seq, call, at, decision } => self.approval_span(seq, &call, at, &decision),
-            })
-            .collect()
+            }
+            Event::ModelReplied { .. } => self.asked.clear(),
+            Event::CallChecked { verdict: CallVerdict::Rejected { .. }, .. }
+            | Event::Started(_)
+            | Event::Resumed { .. }
+            | Event::ToolsListed { .. }
+            | Event::ApprovalsResolved { .. }
+            | Event::ModelCalled { .. }
+            | Event::ModelFailed { .. }
+            | Event::OutputValidated { .. }
+            | Event::TierSelected { .. }
+            | Event::ApprovalDecided { .. }
+            | Event::CallDrifted { .. }
+            | Event::Extended { .. }
+            | Event::Expired { .. }
+            | Event::QuestionAnswered { .. }
+            | Event::CallsStarted { .. }
+            | Event::CallCompleted { .. }
+            | Event::InputGiven { .. }
+            | Event::TaskStarted { .. }
+            | Event::MessageAdded { .. }
+            | Event::Ended { .. } => {}
+        }
     }
 
     /// A call of the open turn, as it is now.
     pub(super) fn call(&self, id: &CallId) -> Option<Call> {
         self.lifecycle.run()?.call(id).cloned()
+    }
+}
+
+impl Held {
+    /// How long it was waited for.
+    pub(super) fn waited_ms(&self) -> Option<u64> {
+        Some(milliseconds(self.at.duration_since(self.asked?)))
     }
 }

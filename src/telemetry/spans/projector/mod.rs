@@ -2,23 +2,28 @@
 
 mod calls;
 mod held;
+mod listings;
 mod models;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value as Json;
 
 use self::held::Held;
 use super::agent::{self, Finish};
-use super::attributes::Attributes;
+use super::attributes::{Attribute, Attributes};
+use super::conversation::Conversation;
 use super::execution::{Execution, OpenCall};
+use super::offered::Offered;
 use super::span::{Link, Span};
 use super::tool::CallResult;
 use super::{Redaction, SpanContent, Value, names};
-use crate::core::id::{ModelName, RunId};
-use crate::core::run::{Debt, Event, Recorded, Run, Started, Trigger, labels};
+use crate::core::id::{CallId, ModelName, RunId};
+use crate::core::json;
+use crate::core::run::{CallVerdict, Debt, Event, Recorded, Rejection, Run, Started, Trigger, labels};
 use crate::core::trace::Trace;
 use crate::ports::ModelIdentity;
 use crate::telemetry::lifecycle::{Content, Lifecycle};
@@ -40,6 +45,15 @@ pub struct Projector {
     previous: Option<Link>,
     /// Results and decisions that came while nothing ran: they belong to the execution that goes on with them.
     held: Vec<Held>,
+    /// Since when something is asked for, for each call of the turn.
+    asked: BTreeMap<CallId, Timestamp>,
+    /// Since when the run waits for others, while it does.
+    rested: Option<Timestamp>,
+    /// What was shown of the conversation, and of the tools, so far.
+    conversation: Conversation,
+    offered: Offered,
+    /// The hash of the agent's instructions.
+    instructions: Option<String>,
     next_seq: u64,
     /// Whether what is folded happened to another driver, which tells it.
     is_catching_up: bool,
@@ -68,6 +82,11 @@ impl Projector {
             execution: None,
             previous: None,
             held: Vec::new(),
+            asked: BTreeMap::new(),
+            rested: None,
+            conversation: Conversation::default(),
+            offered: Offered::default(),
+            instructions: None,
             next_seq: 0,
             is_catching_up: false,
         }
@@ -89,6 +108,7 @@ impl Projector {
             true => self.pass_over(recorded),
             false => self.tell(recorded),
         };
+        self.note_asked(recorded);
         self.lifecycle.take_in(recorded);
         if matches!(recorded.event, Event::ToolsListed { .. }) {
             let redaction = self.redaction_of_run();
@@ -109,7 +129,7 @@ impl Projector {
         history.iter().for_each(|recorded| drop(self.observe(recorded)));
         self.is_catching_up = false;
         if self.rests() {
-            self.execution = None;
+            self.rested = self.execution.take().map(|execution| execution.last);
         }
         if let Some(interrupted) = &mut self.execution {
             interrupted.is_anothers = false;
@@ -190,22 +210,29 @@ impl Projector {
                 }
                 Vec::new()
             }
-            Event::CallCompleted { call, outcome, .. } => {
-                self.call_ended(call, *at, CallResult::Outcome(outcome)).into_iter().collect()
+            Event::CallCompleted { call, outcome, wire, .. } => {
+                let result = CallResult::Outcome(outcome);
+                self.call_ended(call, *at, result, wire.as_deref()).into_iter().collect()
             }
-            Event::InputRequired { call, .. } => {
-                self.call_ended(call, *at, CallResult::PutAside("input_required")).into_iter().collect()
+            Event::InputRequired { call, wire, .. } => {
+                let result = CallResult::PutAside("input_required");
+                self.call_ended(call, *at, result, wire.as_deref()).into_iter().collect()
             }
-            Event::TaskStarted { call, .. } => {
-                self.call_ended(call, *at, CallResult::PutAside("task")).into_iter().collect()
+            Event::TaskStarted { call, wire, .. } => {
+                self.call_ended(call, *at, CallResult::PutAside("task"), wire.as_deref()).into_iter().collect()
+            }
+            Event::ToolsListed { toolset } => self.listed(*seq, *at, toolset).into_iter().collect(),
+            Event::CallChecked { call, verdict: CallVerdict::Rejected { reason: Rejection::Denied, message } } => {
+                self.denied_span(*seq, *at, call, message).into_iter().collect()
+            }
+            Event::CallDrifted { call, differences, .. } => {
+                self.drift_span(*seq, *at, call, differences).into_iter().collect()
             }
             Event::Ended { ending } => self.finish(Finish::Ended(ending), *at),
-            Event::ToolsListed { .. }
-            | Event::ApprovalsResolved { .. }
+            Event::ApprovalsResolved { .. }
             | Event::TierSelected { .. }
             | Event::CallChecked { .. }
             | Event::ApprovalDecided { .. }
-            | Event::CallDrifted { .. }
             | Event::Extended { .. }
             | Event::Expired { .. }
             | Event::QuestionAnswered { .. }
@@ -219,21 +246,26 @@ impl Projector {
         let mut execution = Execution::begin(seq, at, trace.clone(), self.previous, common, self.content.mask);
         execution.is_anothers = self.is_catching_up;
         execution.redaction = self.redaction_of_run();
+        execution.waited_ms = self.rested.take().map(|since| at.duration_since(since)).map(milliseconds);
         self.previous = Some(Link { trace: trace.id, span: execution.root });
         self.execution = Some(execution);
     }
 
     /// Ends the execution under way, whose driver stopped before the run was over.
     fn stop(&mut self, at: Timestamp) -> Vec<Span> {
-        let finish = if self.rests() { Finish::Paused } else { Finish::Interrupted };
-        self.finish(finish, at)
+        if !self.rests() {
+            return self.finish(Finish::Interrupted, at);
+        }
+        self.rested = self.execution.as_ref().map(|execution| execution.last);
+        self.finish(Finish::Paused, at)
     }
 
     fn finish(&mut self, finish: Finish<'_>, at: Timestamp) -> Vec<Span> {
         let cut = finish.cuts_short();
         let mut spans: Vec<Span> = self.model_lost(cut, at).into_iter().collect();
         let open = self.execution.as_mut().map(|execution| std::mem::take(&mut execution.calls)).unwrap_or_default();
-        spans.extend(open.iter().filter_map(|call| self.tool_span(call, at, CallResult::CutShort(cut))));
+        spans.extend(open.iter().filter_map(|call| self.call_cut_short(call, at, cut)));
+        spans.extend(self.listing_cut_short(at, cut));
 
         let (Some(mut execution), Some(run)) = (self.execution.take(), self.lifecycle.run()) else { return spans };
         let started = run.started();
@@ -241,7 +273,9 @@ impl Projector {
         let owed = execution.owed.take().unwrap_or_else(|| run.pending());
         let failure = finish.failure();
         let failure = failure.as_ref().map(|(word, message)| (*word, message.as_str()));
+        let waited_ms = execution.waited_ms;
         spans.extend(execution.finish(name, at, failure, |to| {
+            to.int(names::WAIT_MS, waited_ms);
             agent::attributes(started, run.budget(), &self.identity, self.content, to);
             agent::outcome(finish, &owed, self.content, to);
         }));
@@ -310,7 +344,9 @@ impl Projector {
     }
 
     fn identify(&mut self, started: &Started) {
-        self.identity = self.identity_of(&started.spec.model);
+        self.identity = (self.identity_of)(&started.spec.model).unwrap_or_else(|| unknown_model(&started.spec.model));
+        let system = Some(&started.spec.system).filter(|system| !system.is_empty());
+        self.instructions = system.map(|system| json::hash(&Json::from(system.as_str())));
     }
 
     fn identity_of(&self, model: &ModelName) -> ModelIdentity {
@@ -325,7 +361,7 @@ impl fmt::Debug for Projector {
 }
 
 /// What every span of an execution carries.
-fn common(run: &RunId, started: &Started, resumed: bool) -> Vec<(String, Value)> {
+fn common(run: &RunId, started: &Started, resumed: bool) -> Vec<Attribute> {
     let mut to = Attributes::default();
     to.text(names::SESSION_ID, started.session.as_str());
     to.text(names::CONVERSATION, started.session.as_str());
@@ -347,6 +383,10 @@ fn common(run: &RunId, started: &Started, resumed: bool) -> Vec<(String, Value)>
 /// What the run is owed.
 fn pending(lifecycle: &Lifecycle) -> Vec<Debt> {
     lifecycle.run().map(Run::pending).unwrap_or_default()
+}
+
+fn milliseconds(duration: SignedDuration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or_default()
 }
 
 /// What a model is called that the configuration no longer knows.

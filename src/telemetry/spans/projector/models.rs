@@ -1,18 +1,21 @@
 //! Model calls, one span for each model that is asked in a turn: opened by the first attempt at it, closed by the reply,
 //! by the first attempt at another one, or by the end of the execution.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use super::Projector;
-use crate::core::chat::{Reply, Usage};
+use crate::core::chat::{Message, Reply, Role, Usage};
 use crate::core::error::Failure;
 use crate::core::id::ModelName;
 use crate::core::run::{Offer, Run, labels};
-use crate::telemetry::spans::execution::{Child, OpenModelCall};
+use crate::telemetry::spans::conversation::Conversation;
+use crate::telemetry::spans::execution::{Child, Execution, OpenModelCall};
 use crate::telemetry::spans::llm::ModelCall;
 use crate::telemetry::spans::span::{Kind, Span, SpanEvent, Status};
 use crate::telemetry::spans::tool::CutShort;
-use crate::telemetry::spans::{Value, names};
+use crate::telemetry::spans::{SpanContent, Value, names};
 
 impl Projector {
     /// An attempt at a model: its own call, or once more in the one that is open. A call of another model that failed
@@ -44,7 +47,7 @@ impl Projector {
         };
         open.attempts += 1;
         open.failure = None;
-        let attributes = vec![("toolgate.attempt".to_owned(), Value::Int(i64::from(attempt)))];
+        let attributes = vec![("toolgate.attempt".into(), Value::Int(i64::from(attempt)))];
         open.events.push(SpanEvent { name: "llm.call.retrying", at, attributes });
         left
     }
@@ -88,12 +91,27 @@ impl Projector {
         let run = self.lifecycle.run()?;
         let iteration = self.lifecycle.iteration();
         let identity = self.identity_of(&open.model);
+        let spec = &run.started().spec;
+        // Nothing is added to it while the model is asked.
+        let transcript = run.transcript();
+        let left_out = left_out(transcript, self.content);
+        let is_shown = self.execution.as_ref().is_some_and(Execution::is_told) && !self.content.hide_inputs;
+        if is_shown {
+            if left_out > 0 {
+                // What is shown begins elsewhere each time.
+                self.conversation = Conversation::default();
+            }
+            let shown = transcript.get(left_out..).unwrap_or_default();
+            self.conversation.update(&spec.system, shown, self.content);
+            self.offered.update(run.tools());
+        }
         let call = ModelCall {
             identity: &identity,
-            system: &run.started().spec.system,
-            // Nothing is added to it while the model is asked.
-            messages: run.transcript(),
-            tools: run.tools().map(|tools| &**tools),
+            prompt: self.instructions.as_deref().map(|instructions| (spec.agent.as_str(), instructions)),
+            system: &spec.system,
+            conversation: &self.conversation,
+            left_out,
+            offered: &self.offered,
             offer: open.offer,
             reply,
             usage: open.usage,
@@ -116,4 +134,10 @@ impl Projector {
             call.attributes(to);
         })
     }
+}
+
+/// How many messages, from the beginning, are not shown.
+fn left_out(transcript: &[Arc<Message>], content: SpanContent) -> usize {
+    let last_said = || transcript.iter().rposition(|message| message.role == Role::Assistant);
+    content.last_turn_only.then(last_said).flatten().unwrap_or(0)
 }

@@ -9,6 +9,7 @@
 mod loose;
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use regex::{Regex, RegexBuilder};
@@ -95,42 +96,50 @@ impl Redaction {
         }
         let said_by_events = span.events.iter_mut().flat_map(|event| &mut event.attributes);
         span.attributes.iter_mut().chain(said_by_events).for_each(|(_, value)| self.value(value));
-        if let Status::Error(message) = &mut span.status {
-            self.text(message);
+        if let Status::Error(message) = &mut span.status
+            && let Some(clean) = self.clean(message)
+        {
+            *message = clean;
         }
     }
 
     fn value(&self, value: &mut Value) {
         match value {
-            Value::Text(text) => self.text(text),
-            Value::Texts(texts) => texts.iter_mut().for_each(|text| self.text(text)),
+            Value::Text(text) => {
+                if let Some(clean) = self.clean(text) {
+                    *text = clean.into();
+                }
+            }
+            Value::Texts(texts) => texts.iter_mut().for_each(|text| {
+                if let Some(clean) = self.clean(text) {
+                    *text = clean;
+                }
+            }),
             Value::Int(_) | Value::Float(_) | Value::Bool(_) => {}
         }
     }
 
-    fn text(&self, text: &mut String) {
-        for secret in self.values.iter().map(ExposeSecret::expose_secret) {
-            if text.contains(secret) {
-                *text = text.replace(secret, REDACTED);
-            }
-            self.begun(text, secret);
-        }
-        if let Some(clean) = self.without_keys(text) {
-            *text = clean;
-        }
+    /// The text without secrets; `None` if it has none.
+    fn clean(&self, text: &str) -> Option<String> {
+        let known = self.without_values(text);
+        let named = self.without_keys(known.as_deref().unwrap_or(text));
+        named.or(known)
     }
 
-    /// A secret that was cut in two is one still.
-    fn begun(&self, text: &mut String, secret: &str) {
-        let Some(cut) = text.rfind("… [") else { return };
-        let ends = secret.char_indices().map(|(at, _)| at).filter(|at| *at >= TELLING_START);
-        let begins = |end: &usize| {
-            let beginning = secret.get(..*end);
-            beginning.is_some_and(|beginning| text.get(..cut).is_some_and(|kept| kept.ends_with(beginning)))
-        };
-        if let Some(end) = ends.rev().find(begins) {
-            text.replace_range(cut - end..cut, REDACTED);
+    fn without_values(&self, text: &str) -> Option<String> {
+        let mut clean = None;
+        for secret in self.values.iter().map(ExposeSecret::expose_secret) {
+            let text: &str = clean.as_deref().unwrap_or(text);
+            let whole = text.contains(secret).then(|| text.replace(secret, REDACTED));
+            let text = whole.as_deref().unwrap_or(text);
+            let cut = begun(text, secret).map(|place| {
+                let mut text = text.to_owned();
+                text.replace_range(place, REDACTED);
+                text
+            });
+            clean = cut.or(whole).or(clean);
         }
+        clean
     }
 
     /// The text without what stands under the names of secrets; `None` if it has nothing of the kind.
@@ -204,6 +213,15 @@ fn hint(patterns: &[String]) -> Option<Regex> {
     });
     let pieces = pieces.collect::<Option<Vec<_>>>()?;
     RegexBuilder::new(&pieces.join("|")).case_insensitive(true).build().ok()
+}
+
+/// Where a text was cut in the middle of a secret: that is one still.
+fn begun(text: &str, secret: &str) -> Option<Range<usize>> {
+    let cut = text.rfind("… [")?;
+    let kept = text.get(..cut)?;
+    let beginnings = secret.char_indices().map(|(at, _)| at).filter(|at| *at >= TELLING_START);
+    let end = beginnings.rev().find(|end| secret.get(..*end).is_some_and(|beginning| kept.ends_with(beginning)))?;
+    Some(cut - end..cut)
 }
 
 /// A name as it is compared.

@@ -30,13 +30,13 @@ async fn send(servers: &Servers, answered: Option<&Answered>) -> CallReply {
         deadline: None,
         answered,
     };
-    servers.call(call, &|_| {}).await
+    servers.call(call, &|_| {}).await.reply
 }
 
 async fn ask(servers: &Servers, task: &TaskHandle, wish: TaskWish) -> CallReply {
     let (run, call, server, trace) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from("modern"), trace());
     let about = McpTask { run: &run, call: &call, server: &server, tool: "echo", task, trace: &trace, wish };
-    servers.task(about).await.expect("it can be asked")
+    servers.task(about).await.expect("it can be asked").reply
 }
 
 fn task(reply: CallReply) -> TaskHandle {

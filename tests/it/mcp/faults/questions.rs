@@ -94,7 +94,7 @@ async fn ask(servers: &Servers, id: &str, answered: Option<&Answered>) -> CallRe
         deadline: None,
         answered,
     };
-    servers.call(call, &|_| {}).await
+    servers.call(call, &|_| {}).await.reply
 }
 
 /// What a server asked when it put the call aside.

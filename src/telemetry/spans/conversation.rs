@@ -1,0 +1,150 @@
+//! The conversation of a run as its spans show it. Each model call shows all of it once more; what was rendered for the
+//! one before is kept and shared, so that a turn costs what is new in it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::attributes::{Attribute, Attributes, json_text};
+use super::messages::Said;
+use super::{SpanContent, names};
+use crate::core::chat::{Message, Part};
+use crate::core::id::CallId;
+
+/// What was rendered so far, oldest first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Conversation {
+    rendered: Vec<Rendered>,
+    has_system: bool,
+    /// How many messages readers see of it.
+    length: usize,
+    /// Which tool each call in it called.
+    tools: HashMap<CallId, String>,
+}
+
+/// One message of ours, which may be several to a reader.
+#[derive(Clone, Debug)]
+struct Rendered {
+    /// `None` for the instructions.
+    message: Option<Arc<Message>>,
+    length: usize,
+    attributes: Vec<Attribute>,
+    /// Its chat form: JSON, one text for each message that a reader sees.
+    chats: Vec<String>,
+    /// The same in the form of the GenAI conventions, if that is wanted.
+    parts: Vec<String>,
+}
+
+impl Conversation {
+    /// Takes in what it has become. What is the same allocation as before is not looked at again.
+    pub(super) fn update(&mut self, system: &str, messages: &[Arc<Message>], content: SpanContent) {
+        if self.rendered.is_empty() && !system.is_empty() {
+            self.has_system = true;
+            self.push(None, &[Said::system(system)], content);
+        }
+        let spoken = usize::from(self.has_system);
+        let is_same = |(rendered, message): &(&Rendered, &Arc<Message>)| {
+            rendered.message.as_ref().is_some_and(|known| Arc::ptr_eq(known, message))
+        };
+        let same = self.rendered.iter().skip(spoken).zip(messages).take_while(is_same).count();
+        for gone in self.rendered.drain(spoken + same..) {
+            self.length -= gone.length;
+        }
+        for message in messages.iter().skip(same) {
+            self.tools.extend(message.content.iter().filter_map(called));
+            let tool_of = |call: &CallId| self.tools.get(call).cloned();
+            let said = Said::from_message(message, &tool_of, content.mask.image_chars);
+            self.push(Some(message.clone()), &said, content);
+        }
+    }
+
+    fn push(&mut self, message: Option<Arc<Message>>, said: &[Said], content: SpanContent) {
+        let mut attributes = Attributes::default();
+        for (index, said) in said.iter().enumerate() {
+            said.attributes(&format!("{}.{}", names::LLM_INPUT_MESSAGES, self.length + index), &mut attributes);
+        }
+        let parts = said.iter().filter(|_| content.gen_ai_inputs()).map(|said| json_text(&said.parts())).collect();
+        let chats = said.iter().map(|said| json_text(&said.chat())).collect();
+        self.length += said.len();
+        self.rendered.push(Rendered { message, length: said.len(), attributes: attributes.into_vec(), chats, parts });
+    }
+
+    /// All messages under their OpenInference names.
+    pub(super) fn attributes(&self, to: &mut Attributes) {
+        self.rendered.iter().for_each(|rendered| to.extend(&rendered.attributes));
+    }
+
+    /// A list of all messages as a chat, piece by piece.
+    pub(super) fn chat(&self) -> impl Iterator<Item = &str> {
+        list(self.rendered.iter().flat_map(|rendered| &rendered.chats))
+    }
+
+    /// A list of all messages but the instructions in the form of the GenAI conventions.
+    pub(super) fn parts(&self) -> String {
+        let spoken = self.rendered.iter().skip(usize::from(self.has_system));
+        list(spoken.flat_map(|rendered| &rendered.parts)).collect()
+    }
+}
+
+/// A JSON list of these values, piece by piece.
+pub(super) fn list<'a>(values: impl Iterator<Item = &'a String>) -> impl Iterator<Item = &'a str> {
+    let separated = values.enumerate().flat_map(|(index, value)| [if index > 0 { "," } else { "" }, value.as_str()]);
+    std::iter::once("[").chain(separated).chain(std::iter::once("]"))
+}
+
+fn called(part: &Part) -> Option<(CallId, String)> {
+    match part {
+        Part::ToolUse { id, name, .. } => Some((id.clone(), name.clone())),
+        Part::Text { .. }
+        | Part::Image(_)
+        | Part::Audio(_)
+        | Part::Resource { .. }
+        | Part::Reasoning { .. }
+        | Part::ToolResult { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(messages: &[Arc<Message>]) -> Conversation {
+        let mut conversation = Conversation::default();
+        conversation.update("Be brief.", messages, SpanContent::default());
+        conversation
+    }
+
+    fn told(conversation: &Conversation) -> (Vec<Attribute>, String) {
+        let mut attributes = Attributes::default();
+        conversation.attributes(&mut attributes);
+        (attributes.into_vec(), conversation.chat().collect())
+    }
+
+    #[test]
+    fn a_conversation_that_grew_or_changed_is_told_like_one_that_was_always_so() {
+        let say = |text: &str| Arc::new(Message::user(text));
+        let (first, second, other) = (say("one"), Arc::new(Message::assistant("two")), say("three"));
+        let mut growing = of(std::slice::from_ref(&first));
+        for messages in [
+            vec![first.clone(), second.clone()],
+            vec![first.clone(), second.clone(), other.clone()],
+            vec![first.clone(), Arc::new(Message::assistant("two, or"))],
+            vec![other, second, first],
+            vec![],
+        ] {
+            growing.update("Be brief.", &messages, SpanContent::default());
+            assert_eq!(told(&growing), told(&of(&messages)));
+        }
+    }
+
+    #[test]
+    fn what_was_told_before_is_shared_and_not_told_again() {
+        let mut messages = vec![Arc::new(Message::user("one"))];
+        let mut conversation = of(&messages);
+        let (before, _) = told(&conversation);
+        messages.push(Arc::new(Message::assistant("two")));
+        conversation.update("Be brief.", &messages, SpanContent::default());
+        let (after, _) = told(&conversation);
+        assert!(after.len() > before.len());
+        assert!(before.iter().zip(&after).all(|(before, after)| Arc::ptr_eq(&before.0, &after.0)));
+    }
+}

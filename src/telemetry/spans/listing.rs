@@ -1,0 +1,84 @@
+//! The CHAIN span of asking servers for their tools, which is when they are connected to.
+//!
+//! A server that is away is left out, and the listing is well; only one that brought nothing at all, because every
+//! server failed, is an error.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::attributes::Attributes;
+use super::span::{SpanEvent, Status};
+use super::tool::CutShort;
+use super::{SpanContent, names};
+use crate::core::id::ServerId;
+use crate::core::tool::{LeftOut, Origin, Toolset};
+
+/// So many tools, and so many that were left out, are named.
+const NAMED: usize = 200;
+
+/// How a listing ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Listed<'a> {
+    /// This is what there is.
+    Found(&'a Toolset),
+    /// The execution was over first.
+    CutShort(CutShort),
+}
+
+impl Listed<'_> {
+    /// The word for `error.type` and a sentence, if it is an error.
+    fn failure(self, servers: &[ServerId], content: SpanContent) -> Option<(&'static str, String)> {
+        match self {
+            Self::CutShort(cut) => Some((cut.as_str(), cut.message().to_owned())),
+            Self::Found(toolset) => {
+                let failed: BTreeSet<&ServerId> = failures(toolset).filter_map(|left| left.server.as_ref()).collect();
+                let offers = |server: &ServerId| toolset.iter().any(|tool| tool.server() == Some(server));
+                if !servers.iter().all(|server| failed.contains(server) && !offers(server)) {
+                    return None;
+                }
+                let why = match content.hide_outputs {
+                    true => "no server could be asked for its tools".to_owned(),
+                    false => failures(toolset).map(|left| left.reason.as_str()).collect::<Vec<_>>().join("; "),
+                };
+                Some(("unavailable", why))
+            }
+        }
+    }
+}
+
+/// Everything but what all spans of an execution share.
+pub(super) fn attributes(servers: &[ServerId], listed: Listed<'_>, content: SpanContent, to: &mut Attributes) {
+    to.text(names::SPAN_KIND, "CHAIN");
+    to.text(names::MCP_METHOD, "tools/list");
+    to.text_if(names::ERROR_TYPE, listed.failure(servers, content).map(|(word, _)| word));
+    to.texts(names::LISTED_SERVERS, servers.iter().map(ToString::to_string));
+    to.input(&json!({ "servers": servers }).to_string(), content.hide_inputs);
+    let Listed::Found(toolset) = listed else { return };
+    let offered = || toolset.iter().filter(|tool| matches!(tool.origin, Origin::Mcp { .. }));
+    let left_out = || toolset.left_out().iter().filter(|left| left.server.is_some());
+    to.int(names::LISTED_TOOLS, offered().count() as u64);
+    to.int(names::LISTED_LEFT_OUT, left_out().count() as u64);
+    let tools: Vec<&str> = offered().map(|tool| tool.name.as_str()).take(NAMED).collect();
+    let left_out: Vec<&LeftOut> = left_out().take(NAMED).collect();
+    to.output(&json!({ "tools": tools, "left_out": left_out }).to_string(), content.hide_outputs);
+}
+
+/// The status and, for a failure, the exception that tells it.
+pub(super) fn status(
+    servers: &[ServerId],
+    listed: Listed<'_>,
+    at: Timestamp,
+    content: SpanContent,
+) -> (Status, Option<SpanEvent>) {
+    match listed.failure(servers, content) {
+        None => (Status::Ok, None),
+        Some((word, why)) => (Status::error(&why), Some(SpanEvent::exception(word, &why, at))),
+    }
+}
+
+/// The servers of which nothing is known, with the reasons.
+fn failures(toolset: &Toolset) -> impl Iterator<Item = &LeftOut> {
+    toolset.left_out().iter().filter(|left| left.server.is_some() && left.tool.is_none())
+}

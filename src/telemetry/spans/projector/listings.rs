@@ -1,0 +1,52 @@
+//! Asking servers for their tools. Only what came of it is a fact, so it began with whatever was before.
+
+use jiff::Timestamp;
+
+use super::Projector;
+use crate::core::run::{Step, labels};
+use crate::core::tool::Toolset;
+use crate::telemetry::spans::execution::Child;
+use crate::telemetry::spans::listing::{self, Listed};
+use crate::telemetry::spans::names;
+use crate::telemetry::spans::span::{Kind, Span};
+use crate::telemetry::spans::tool::CutShort;
+
+impl Projector {
+    /// What the servers offer was found out.
+    pub(super) fn listed(&mut self, seq: u64, at: Timestamp, toolset: &Toolset) -> Option<Span> {
+        let is_first = self.lifecycle.run()?.tools().is_none();
+        let seq = if is_first { self.execution.as_ref()?.seq } else { seq };
+        self.listing_span(seq, at, Listed::Found(toolset))
+    }
+
+    /// The execution was over before it was found out.
+    pub(super) fn listing_cut_short(&mut self, at: Timestamp, cut: CutShort) -> Option<Span> {
+        if self.lifecycle.run()?.next() != Step::ListTools {
+            return None;
+        }
+        self.listing_span(self.execution.as_ref()?.seq, at, Listed::CutShort(cut))
+    }
+
+    fn listing_span(&mut self, seq: u64, end: Timestamp, listed: Listed<'_>) -> Option<Span> {
+        let spec = &self.lifecycle.run()?.started().spec;
+        if spec.servers.is_empty() {
+            return None;
+        }
+        let (status, exception) = listing::status(&spec.servers, listed, end, self.content);
+        let execution = self.execution.as_mut()?;
+        let child = Child {
+            label: labels::listing(seq),
+            name: "tools/list".to_owned(),
+            kind: Kind::Client,
+            start: execution.last,
+            end,
+            status,
+            events: exception.into_iter().collect(),
+        };
+        let (iteration, content) = (self.lifecycle.iteration(), self.content);
+        execution.child(child, |to| {
+            to.int(names::ITERATION, u64::from(iteration));
+            listing::attributes(&spec.servers, listed, content, to);
+        })
+    }
+}

@@ -1,0 +1,133 @@
+//! What a provider gave of a model's reasoning besides its text: ids, signatures and the encrypted form, as far as
+//! OpenInference has names for them. They are in the provider's own form of a turn alone.
+
+use std::collections::VecDeque;
+
+use serde_json::Value as Json;
+
+use super::attributes::Attributes;
+use super::names;
+use crate::core::chat::ProviderState;
+
+/// A piece of reasoning.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Thought {
+    pub(super) text: String,
+    /// The provider's id of it.
+    id: Option<String>,
+    /// By which the provider recognizes it.
+    signature: Option<String>,
+    /// What only the provider can read.
+    encrypted: Option<String>,
+    /// What a provider gives in the place of a text that it hides.
+    data: Option<String>,
+}
+
+/// The reasoning of one turn in its provider's form, in order.
+#[derive(Debug, Default)]
+pub(super) struct Sealed {
+    /// With whether there is a text to each.
+    thoughts: VecDeque<(Thought, bool)>,
+    /// The signatures of its calls, by the order of the calls.
+    pub(super) of_calls: Vec<Option<String>>,
+}
+
+impl Thought {
+    pub(super) fn said(text: &str) -> Self {
+        Self { text: text.to_owned(), ..Self::default() }
+    }
+
+    /// Everything but its kind, below `prefix`.
+    pub(super) fn attributes(&self, prefix: &str, to: &mut Attributes) {
+        let text = Some(&self.text).filter(|text| !text.is_empty());
+        for (name, value) in [
+            (names::CONTENT_TEXT, text),
+            (names::CONTENT_ID, self.id.as_ref()),
+            (names::CONTENT_SIGNATURE, self.signature.as_ref()),
+            (names::CONTENT_ENCRYPTED, self.encrypted.as_ref()),
+            (names::CONTENT_DATA, self.data.as_ref()),
+        ] {
+            to.text_if(&format!("{prefix}.{name}"), value);
+        }
+    }
+}
+
+impl Sealed {
+    /// What is known of the wire formats that sign reasoning; of any other nothing.
+    pub(super) fn of(state: Option<&ProviderState>) -> Self {
+        let mut sealed = Self::default();
+        for item in state.into_iter().flat_map(|state| &state.items) {
+            let text = |name: &str| item.get(name).and_then(Json::as_str).filter(|text| !text.is_empty());
+            let owned = |name: &str| text(name).map(str::to_owned);
+            let listed = |name: &str| item.get(name).and_then(Json::as_array).is_some_and(|list| !list.is_empty());
+            match text("type") {
+                Some("thinking") => {
+                    let thought = Thought { signature: owned("signature"), ..Thought::default() };
+                    sealed.thoughts.push_back((thought, text("thinking").is_some()));
+                }
+                Some("redacted_thinking") => {
+                    sealed.thoughts.push_back((Thought { data: owned("data"), ..Thought::default() }, false));
+                }
+                Some("reasoning") => {
+                    let encrypted = owned("encrypted_content");
+                    let thought = Thought { id: owned("id"), encrypted, ..Thought::default() };
+                    sealed.thoughts.push_back((thought, listed("summary") || listed("content")));
+                }
+                Some("tool_use" | "function_call") => sealed.of_calls.push(None),
+                None if item.get("functionCall").is_some() => sealed.of_calls.push(owned("thoughtSignature")),
+                Some(_) | None => {}
+            }
+        }
+        sealed
+    }
+
+    /// What comes next and has no text.
+    pub(super) fn wordless(&mut self) -> Option<Thought> {
+        match self.thoughts.front() {
+            Some((_, false)) => self.thoughts.pop_front().map(|(thought, _)| thought),
+            Some((_, true)) | None => None,
+        }
+    }
+
+    /// What comes next, with its text.
+    pub(super) fn with_text(&mut self, text: &str) -> Thought {
+        let (sealed, _) = self.thoughts.pop_front().unwrap_or_default();
+        Thought { text: text.to_owned(), ..sealed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn reasoning_without_words_stays_apart_from_reasoning_with_words() {
+        let items = vec![
+            json!({"type": "redacted_thinking", "data": "hidden"}),
+            json!({"type": "thinking", "thinking": "Let me see.", "signature": "sig"}),
+            json!({"type": "tool_use", "id": "a"}),
+        ];
+        let state = ProviderState { wire: "anthropic".into(), model: "m".into(), origin: None, items };
+        let mut sealed = Sealed::of(Some(&state));
+        let hidden = Thought { data: Some("hidden".into()), ..Thought::default() };
+        assert_eq!((sealed.wordless(), sealed.wordless()), (Some(hidden), None));
+        let signed = Thought { signature: Some("sig".into()), ..Thought::said("Let me see.") };
+        assert_eq!(sealed.with_text("Let me see."), signed);
+        assert_eq!(sealed.with_text("More."), Thought::said("More."), "of which nothing more is known");
+    }
+
+    #[test]
+    fn encrypted_reasoning_keeps_its_id_and_a_signed_call_its_signature() {
+        let items = vec![
+            json!({"type": "reasoning", "id": "rs_1", "encrypted_content": "x", "summary": []}),
+            json!({"functionCall": {"name": "f"}, "thoughtSignature": "s"}),
+        ];
+        let state = ProviderState { wire: "any".into(), model: "m".into(), origin: None, items };
+        let mut sealed = Sealed::of(Some(&state));
+        let thought = Thought { id: Some("rs_1".into()), encrypted: Some("x".into()), ..Thought::default() };
+        assert_eq!(sealed.wordless(), Some(thought));
+        assert_eq!(sealed.of_calls, [Some("s".to_owned())]);
+    }
+}

@@ -1,0 +1,171 @@
+//! What stands around the calls of a run in its trace: how their servers were reached and asked for tools, whether they
+//! might be made at all, and how long somebody was waited for.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use toolgate::core::run::{CallVerdict, Ending, Event, Rejection, Right, Run};
+use toolgate::core::tool::{
+    Difference, FailureKind, LeftOut, Outcome, ServerTools, ToolCall, ToolOutput, Toolset, ToolsetRules, Transport,
+    Wire,
+};
+use toolgate::telemetry::spans::{Kind, Span, SpanContent, Status, Value};
+
+use super::journals::{self, Journal};
+use super::spans::{START, attribute, named, spans, text};
+
+/// A run that lists, calls one tool with that outcome and way, and ends.
+fn one_call(outcome: Outcome, wire: Option<Wire>) -> Vec<Span> {
+    let mut journal = Journal::start("wired", 14, START, |_| {});
+    journal.lists_tools();
+    journal.model_calls([ToolCall::new("call_o", "mcp_weather_today", json!({ "city": "Oslo" }))]);
+    journal.selects(0, &["call_o"], &[]);
+    journal.allows("call_o");
+    journal.sends(&["call_o"]);
+    let (call, outcome, wire) = ("call_o".into(), Arc::new(outcome), wire.map(Box::new));
+    journal.then(Event::CallCompleted { call, outcome, stderr: Vec::new(), wire });
+    journal.model_says("So it is.");
+    journal.completes("So it is.");
+    spans(&journal, SpanContent::default())
+}
+
+#[test]
+fn a_call_says_how_its_server_was_reached_and_with_which_code_it_was_refused() {
+    let http = Transport::Http { address: Some("mcp.example".into()), port: Some(8443) };
+    let wire = |transport, error_code| {
+        let (protocol_version, request_id) = (Some("2026-07-28".to_owned()), Some("7".to_owned()));
+        Some(Wire { transport, protocol_version, request_id, error_code })
+    };
+    let told = one_call(Outcome::failed(FailureKind::Refused, "no such city"), wire(http, Some(-32602)));
+    let refused = named(&told, "execute_tool mcp_weather_today");
+    for (name, value) in [
+        ("mcp.protocol.version", "2026-07-28"),
+        ("jsonrpc.request.id", "7"),
+        ("network.transport", "tcp"),
+        ("network.protocol.name", "http"),
+        ("server.address", "mcp.example"),
+        ("error.type", "-32602"),
+        ("rpc.response.status_code", "-32602"),
+    ] {
+        assert_eq!(text(refused, name), value, "{name}");
+    }
+    assert_eq!(attribute(refused, "server.port"), Some(&Value::Int(8443)));
+
+    let told = one_call(Outcome::Returned(ToolOutput::error("rain")), wire(Transport::Pipe, None));
+    let piped = named(&told, "execute_tool mcp_weather_today");
+    assert_eq!((text(piped, "network.transport"), text(piped, "error.type")), ("pipe", "tool_error"));
+    assert_eq!(attribute(piped, "network.protocol.name"), None);
+    let told = one_call(Outcome::failed(FailureKind::Unavailable, "it is away"), None);
+    assert_eq!(attribute(named(&told, "execute_tool mcp_weather_today"), "network.transport"), None);
+}
+
+/// The fact that tools were listed, of which each of these servers failed.
+fn listed_without(servers: &[&str]) -> Event {
+    let failed = |server: &&str| ServerTools {
+        server: (*server).into(),
+        trusted: false,
+        endpoint: None,
+        tools: Vec::new(),
+        left_out: vec![LeftOut { server: Some((*server).into()), tool: None, reason: format!("{server} is away") }],
+        stale: None,
+    };
+    let offers: Vec<ServerTools> = servers.iter().map(failed).collect();
+    Event::ToolsListed { toolset: Arc::new(Toolset::assemble(&[], &offers, &ToolsetRules::default())) }
+}
+
+#[test]
+fn a_listing_is_an_error_only_when_no_server_brought_anything() {
+    let listing = |fact: Event| {
+        let mut journal = Journal::start("listing", 15, START, |_| {});
+        let parent = Run::replay(journal.events.iter().map(|recorded| &recorded.event)).unwrap().unwrap();
+        journal.then(fact);
+        journal.model_says("Hello.");
+        journal.completes("Hello.");
+        let told = spans(&journal, SpanContent::default());
+        let span = named(&told, "tools/list").clone();
+        assert_eq!(span.id, parent.listing_context().span, "servers are told of it");
+        assert_eq!((span.kind, text(&span, "openinference.span.kind")), (Kind::Client, "CHAIN"));
+        span
+    };
+    let failed = listing(listed_without(&["weather", "files"]));
+    assert_eq!(failed.status, Status::Error("files is away; weather is away".into()));
+    assert_eq!((text(&failed, "error.type"), failed.events[0].name), ("unavailable", "exception"));
+    assert_eq!(listing(listed_without(&["files"])).status, Status::Ok);
+}
+
+#[test]
+fn a_listing_that_was_cut_short_is_told_and_one_that_nobody_was_asked_for_is_not() {
+    let mut journal = Journal::start("cut", 16, START, |_| {});
+    journal.then(Event::Ended { ending: Ending::Cancelled { reason: None } });
+    let told = spans(&journal, SpanContent::default());
+    assert_eq!(text(named(&told, "tools/list"), "error.type"), "cancelled");
+
+    let mut alone = Journal::start("alone", 17, START, |spec| spec.servers = Vec::new());
+    alone.lists_no_tools();
+    alone.model_says("Hello.");
+    alone.completes("Hello.");
+    assert!(spans(&alone, SpanContent::default()).iter().all(|span| span.name != "tools/list"));
+}
+
+#[test]
+fn an_approval_says_how_long_it_was_waited_for_and_takes_none_of_that_time() {
+    let told = spans(&journals::approved_call(START), SpanContent::default());
+    let approval = named(&told, "approval");
+    assert_eq!(attribute(approval, "toolgate.wait_ms"), Some(&Value::Int(10)));
+    assert_eq!(approval.start, approval.end, "it was decided before the execution began that goes on with it");
+    let resumed = told.iter().filter(|span| span.parent.is_none()).nth(1).expect("a second root");
+    assert_eq!(attribute(resumed, "toolgate.wait_ms"), Some(&Value::Int(1020)));
+    let said = |name| text(approval, name);
+    assert_eq!((said("toolgate.approval.answer"), said("toolgate.approval.by")), ("approve", "ann"));
+    assert_eq!((said("toolgate.approval.rule"), said("toolgate.approval.scope")), ("files", "once"));
+}
+
+#[test]
+fn what_nobody_answered_in_time_is_told_as_what_it_was() {
+    let ended_late = |tool: &str, verdict: CallVerdict| {
+        let mut journal = Journal::start("late", 18, START, |_| {});
+        journal.lists_tools();
+        journal.model_calls([ToolCall::new("call_p", tool, json!({}))]);
+        journal.selects(0, &["call_p"], &[]);
+        journal.then(Event::CallChecked { call: "call_p".into(), verdict });
+        journal.then(Event::Expired { call: "call_p".into() });
+        journal.resumes();
+        journal.model_says("Nobody said anything.");
+        journal.completes("Nobody said anything.");
+        spans(&journal, SpanContent::default())
+    };
+    let ask = CallVerdict::Ask { rule: None, why: "private".into(), policy: None, within_s: Some(1) };
+    let told = ended_late("mcp_files_read", ask);
+    let expired = named(&told, "approval");
+    assert_eq!((text(expired, "output.value"), &expired.status), ("{\"answer\":\"expired\"}", &Status::Ok));
+
+    let told = ended_late("ext_ask_user", CallVerdict::Run { by: Right::Policy { rule: None, policy: None } });
+    let external = named(&told, "execute_tool ext_ask_user");
+    assert_eq!((text(external, "error.type"), external.start), ("expired", external.end));
+    assert_eq!(attribute(external, "toolgate.wait_ms"), Some(&Value::Int(10)));
+    assert!(text(external, "output.value").starts_with("The application gave no result in time"));
+}
+
+#[test]
+fn a_denied_call_and_one_that_drifted_are_told_as_guardrails_at_work() {
+    let mut journal = Journal::start("guarded", 19, START, |_| {});
+    journal.lists_tools();
+    journal.model_calls([
+        ToolCall::new("call_q", "mcp_files_read", json!({ "path": "/secret" })),
+        ToolCall::new("call_r", "mcp_weather_today", json!({ "city": "Oslo" })),
+    ]);
+    journal.selects(0, &["call_q", "call_r"], &[]);
+    let verdict = CallVerdict::Rejected { reason: Rejection::Denied, message: "files are private".into() };
+    journal.then(Event::CallChecked { call: "call_q".into(), verdict });
+    journal.allows("call_r");
+    let differences = vec![Difference::new("description", "Today's weather.", "Today's secrets.")];
+    journal.then(Event::CallDrifted { call: "call_r".into(), differences, tool: None });
+    let told = spans(&journal, SpanContent::default());
+    let denied = named(&told, "policy");
+    assert_eq!((text(denied, "toolgate.approval.answer"), &denied.status), ("deny", &Status::Ok));
+    assert!(text(denied, "output.value").contains("files are private"));
+    let drift = named(&told, "drift");
+    assert!(text(drift, "output.value").contains("secrets"));
+    let hidden = spans(&journal, SpanContent { hide_outputs: true, ..SpanContent::default() });
+    assert_eq!(text(named(&hidden, "drift"), "output.value"), "__REDACTED__");
+}
