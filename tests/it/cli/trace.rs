@@ -20,6 +20,7 @@ fn a_run_that_waited_is_drawn_as_two_executions_with_the_wait_between_them() {
     let expected = [
         "execution 1 of 2",
         "invoke_agent desk",
+        "├ tools/list",
         "└ chat played",
         "",
         "execution 2 of 2",
@@ -41,8 +42,8 @@ fn what_no_collector_was_sent_can_be_seen_all_the_same() {
     let spans = desk.toolgate(&["runs", "trace", "last", "--json"]).expect(0).json_lines();
 
     let names: Vec<&str> = spans.iter().map(|span| span["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["chat played", "invoke_agent desk"]);
+    assert_eq!(names, ["tools/list", "chat played", "invoke_agent desk"]);
     let attribute =
-        |name: &str| spans[1]["attributes"].as_array().unwrap().iter().find(|pair| pair[0] == name).cloned();
+        |name: &str| spans[2]["attributes"].as_array().unwrap().iter().find(|pair| pair[0] == name).cloned();
     assert_eq!(attribute("input.value").unwrap()[1], "Go");
 }
