@@ -36,9 +36,11 @@ impl Finish<'_> {
     }
 
     /// What went wrong, if something did: the word for `error.type`, and a sentence.
-    pub(super) fn failure(self) -> Option<(&'static str, String)> {
+    pub(super) fn failure(self, content: SpanContent) -> Option<(&'static str, String)> {
         match self {
-            Self::Ended(ending) => ending.failure().map(|failure| (failure.code.as_str(), failure.message)),
+            Self::Ended(ending) => {
+                ending.failure().map(|failure| (failure.code.as_str(), content.sentence(&failure).to_owned()))
+            }
             Self::Paused => None,
             Self::Interrupted => {
                 let cut = CutShort::Interrupted;
@@ -81,7 +83,7 @@ pub(super) fn attributes(
 /// How it ended: the answer, or what a waiting run is owed.
 pub(super) fn outcome(finish: Finish<'_>, owed: &[Debt], content: SpanContent, to: &mut Attributes) {
     to.text(names::RUN_OUTCOME, finish.outcome());
-    to.text_if(names::ERROR_TYPE, finish.failure().map(|(word, _)| word));
+    to.text_if(names::ERROR_TYPE, finish.failure(content).map(|(word, _)| word));
     match finish {
         Finish::Ended(ending) => {
             if let Some(output) = ending.output() {

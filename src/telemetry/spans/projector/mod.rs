@@ -271,7 +271,7 @@ impl Projector {
         let started = run.started();
         let name = format!("invoke_agent {}", started.spec.agent);
         let owed = execution.owed.take().unwrap_or_else(|| run.pending());
-        let failure = finish.failure();
+        let failure = finish.failure(self.content);
         let failure = failure.as_ref().map(|(word, message)| (*word, message.as_str()));
         let waited_ms = execution.waited_ms;
         spans.extend(execution.finish(name, at, failure, |to| {
