@@ -99,11 +99,11 @@ impl Projector {
         if is_shown {
             if left_out > 0 {
                 // What is shown begins elsewhere each time.
-                self.conversation = Conversation::default();
+                self.conversation = Conversation::redacted(self.redaction.clone());
             }
             let shown = transcript.get(left_out..).unwrap_or_default();
             self.conversation.update(&spec.system, shown, self.content);
-            self.offered.update(run.tools());
+            self.offered.update(run.tools(), &self.redaction);
         }
         let call = ModelCall {
             identity: &identity,
