@@ -8,17 +8,17 @@
 
 mod loose;
 mod marked;
+mod values;
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
 use regex::{Regex, RegexBuilder};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use serde_json::{Map, Value as Json};
 
-use super::attributes::{Attribute, CUT, REDACTED};
+use self::values::Values;
+use super::attributes::{Attribute, REDACTED};
 use super::{Span, Status, Value, names};
 use crate::core::pattern::Pattern;
 use crate::core::tool::Toolset;
@@ -41,26 +41,11 @@ pub const USUAL_KEYS: [&str; 14] = [
     "id_token",
 ];
 
-/// A value that is shorter is a word like any other: to blot it out would garble what it stands in.
-const SHORTEST: usize = 8;
-
-/// The beginning of a secret before a cut is taken for one from so many bytes on.
-const TELLING_START: usize = 4;
-
 /// What is blotted out of every text of a span.
 #[derive(Clone, Debug, Default)]
 pub struct Redaction {
     keys: Option<Arc<Keys>>,
     values: Arc<Values>,
-}
-
-/// What is known to be a secret.
-#[derive(Clone, Default)]
-struct Values {
-    /// The longest first, for one may be a part of another.
-    longest_first: Vec<SecretString>,
-    /// Finds any of them in one go.
-    any: Option<Regex>,
 }
 
 /// Names of secrets.
@@ -78,7 +63,6 @@ impl Redaction {
         keys: impl IntoIterator<Item = impl Into<String>>,
         values: impl IntoIterator<Item = SecretString>,
     ) -> Result<Self, String> {
-        let values = values.into_iter().flat_map(|value| forms(value.expose_secret())).collect();
         let keys = Keys::read(keys.into_iter().map(Into::into).collect())?;
         Ok(Self { keys, values: Arc::new(Values::of(values)?) })
     }
@@ -124,7 +108,7 @@ impl Redaction {
     }
 
     fn is_nothing(&self) -> bool {
-        self.keys.is_none() && self.values.longest_first.is_empty()
+        self.keys.is_none() && self.values.is_empty()
     }
 
     fn value(&self, value: &mut Value) {
@@ -145,27 +129,9 @@ impl Redaction {
 
     /// The text without secrets; `None` if it has none.
     fn clean(&self, text: &str) -> Option<String> {
-        let known = self.without_values(text);
+        let known = self.values.without(text);
         let named = self.without_keys(known.as_deref().unwrap_or(text));
         named.or(known)
-    }
-
-    fn without_values(&self, text: &str) -> Option<String> {
-        let any = self.values.any.as_ref()?;
-        let mut clean = match any.replace_all(text, REDACTED) {
-            Cow::Borrowed(_) => None,
-            Cow::Owned(clean) => Some(clean),
-        };
-        let secrets = self.values.longest_first.iter().map(ExposeSecret::expose_secret);
-        let kept = clean.as_deref().unwrap_or(text);
-        if let Some(cut) = kept.rfind(CUT)
-            && let Some(begun) = kept.get(..cut).and_then(|kept| secrets.filter_map(|secret| begun(kept, secret)).max())
-        {
-            let mut text = kept.to_owned();
-            text.replace_range(cut - begun..cut, REDACTED);
-            clean = Some(text);
-        }
-        clean
     }
 
     /// The text without what stands under the names of secrets; `None` if it has nothing of the kind.
@@ -221,26 +187,6 @@ impl Redaction {
     }
 }
 
-impl Values {
-    fn of(mut secrets: Vec<SecretString>) -> Result<Self, String> {
-        if secrets.is_empty() {
-            return Ok(Self::default());
-        }
-        secrets.sort_by_key(|value| std::cmp::Reverse(value.expose_secret().len()));
-        let words: Vec<String> = secrets.iter().map(|secret| regex::escape(secret.expose_secret())).collect();
-        // Of several that begin at one place the first is taken, which is the longest.
-        let any = RegexBuilder::new(&words.join("|")).size_limit(usize::MAX).build();
-        let any = any.map_err(|_| "the secrets of the configuration are too long to be looked for".to_owned())?;
-        Ok(Self { longest_first: secrets, any: Some(any) })
-    }
-}
-
-impl fmt::Debug for Values {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Values").field(&self.longest_first.len()).finish()
-    }
-}
-
 impl Keys {
     fn read(written: Vec<String>) -> Result<Option<Arc<Self>>, String> {
         if written.is_empty() {
@@ -292,12 +238,6 @@ fn plain_pattern(pattern: &str) -> String {
     plain.to_lowercase()
 }
 
-/// Of a text that was cut in the middle of a secret, how much is of that: it is one still.
-fn begun(kept: &str, secret: &str) -> Option<usize> {
-    let beginnings = secret.char_indices().map(|(at, _)| at).filter(|at| *at >= TELLING_START);
-    beginnings.rev().find(|end| secret.get(..*end).is_some_and(|beginning| kept.ends_with(beginning)))
-}
-
 /// Whether what stands under a name was cleaned when it was rendered, once for all the spans that repeat it.
 fn is_clean(name: &str) -> bool {
     let below = |list: &str| name.strip_prefix(list).is_some_and(|rest| rest.starts_with('.'));
@@ -309,23 +249,6 @@ fn is_clean(name: &str) -> bool {
 /// A name as it is compared.
 fn plain(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase).collect()
-}
-
-/// A value as it is, without the word for the way it authorizes, and as it looks in JSON.
-fn forms(value: &str) -> Vec<SecretString> {
-    let value = value.trim();
-    let bare = match value.split_once(' ') {
-        Some((scheme, rest)) if scheme.chars().all(|letter| letter.is_ascii_alphabetic()) => rest.trim(),
-        Some(_) | None => value,
-    };
-    // Of a key that has several lines, each counts for itself: it may be printed line by line.
-    let pieces = [value, bare].into_iter().chain(value.lines().map(str::trim));
-    let mut forms: Vec<String> = pieces.filter(|piece| piece.len() >= SHORTEST).map(str::to_owned).collect();
-    let quoted = |form: &String| Json::from(form.as_str()).to_string().trim_matches('"').to_owned();
-    forms.extend(forms.iter().map(quoted).collect::<Vec<_>>());
-    forms.sort();
-    forms.dedup();
-    forms.into_iter().map(SecretString::from).collect()
 }
 
 #[cfg(test)]
