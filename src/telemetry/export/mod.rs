@@ -27,4 +27,5 @@ pub use runtime::ExportRuntime;
 pub use sampler::Sampler;
 pub use settings::{Export, ExportSettings};
 pub use sink::SpanSink;
+pub use switches::misspelt;
 pub use transport::{Destination, MetricExport, Protocol, Signal, Transport};
