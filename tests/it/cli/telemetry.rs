@@ -95,7 +95,12 @@ fn a_run_that_waits_in_one_process_and_ends_in_another_is_measured_once_and_its_
         ("toolgate_runs_total", &["toolgate_run_outcome=\"completed\""], None, Some(1.0)),
         ("toolgate_run_turns_sum", &[], None, Some(2.0)),
         ("gen_ai_client_operation_duration_seconds_count", &["model=\"played\""], Some(1.0), Some(1.0)),
-        ("mcp_client_operation_duration_seconds_count", &["tools/call", "network_transport=\"pipe\""], None, Some(1.0)),
+        (
+            "mcp_client_operation_duration_seconds_count",
+            &["tools/call", "network_transport=\"pipe\"", "mcp_protocol_version="],
+            None,
+            Some(1.0),
+        ),
         ("mcp_client_session_duration_seconds_count", &["toolgate_tool_server=\"shop\""], Some(1.0), Some(1.0)),
     ] {
         assert_eq!(value(&first, name, labels), of_first, "{name} of the first process: {first}");
