@@ -57,6 +57,7 @@ impl Carrier {
             reason: reason.clone(),
             last_taken: Instant::now(),
             given_up: false,
+            has_complained: false,
         };
         runtime.spawn(round.carry(end));
         Self { gate, address, reason, ended: Mutex::new(ended), _runtime: runtime }
@@ -96,6 +97,7 @@ struct Round<E> {
     reason: Arc<Mutex<Option<String>>>,
     last_taken: Instant,
     given_up: bool,
+    has_complained: bool,
 }
 
 impl<E: SpanExporter> Round<E> {
@@ -133,8 +135,11 @@ impl<E: SpanExporter> Round<E> {
         self.gate.settle(size, delivery);
     }
 
-    fn lost(&self, spans: u64, reason: String) {
-        tracing::warn!(spans, reason, "spans were lost");
+    /// Told in the log once, while the process lives: its end tells how many there were.
+    fn lost(&mut self, spans: u64, reason: String) {
+        if !self.gate.is_closed() && !std::mem::replace(&mut self.has_complained, true) {
+            tracing::warn!(spans, reason, "spans were lost; this is told once");
+        }
         *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
     }
 

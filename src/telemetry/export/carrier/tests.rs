@@ -41,6 +41,7 @@ fn round(exporter: Receives, batching: Batching, spans: usize) -> Round<Receives
         reason: Arc::default(),
         last_taken: Instant::now(),
         given_up: false,
+        has_complained: false,
     }
 }
 
