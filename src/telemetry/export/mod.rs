@@ -11,6 +11,8 @@ mod convert;
 mod error;
 mod gate;
 mod limits;
+mod reach;
+mod rejections;
 pub(in crate::telemetry) mod resource;
 mod runtime;
 mod sampler;

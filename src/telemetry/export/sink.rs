@@ -84,9 +84,9 @@ impl SpanSink {
 fn carrier(export: &Export) -> Result<Option<Carrier>, ExportError> {
     let Some(transport) = &export.transport else { return Ok(None) };
     let runtime = ExportRuntime::start()?;
-    let mut exporter = transport.span_exporter(&runtime)?;
+    let (mut exporter, reach) = transport.span_exporter(&runtime)?;
     exporter.set_resource(&resource(export.service_name.as_deref()));
-    Ok(Some(Carrier::start(exporter, transport.address(), export.batching, runtime)))
+    Ok(Some(Carrier::start((exporter, reach), transport.address(), export.batching, runtime)))
 }
 
 impl EventSink for SpanSink {
