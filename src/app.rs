@@ -17,8 +17,8 @@ use std::time::Duration;
 use crate::approvals::CachedApprovals;
 use crate::config::{self, Settings, StoreSettings, TransportSettings};
 use crate::core::error::ErrorCode;
-use crate::core::id::{AgentName, ModelName, ServerId};
-use crate::core::run::Candidate;
+use crate::core::id::{AgentName, ModelName, RunId, ServerId};
+use crate::core::run::{Candidate, Recorded};
 use crate::core::trace::Propagation;
 use crate::driver::{Agent, Fallback, ServerResults};
 use crate::mcp::{self, Servers};
@@ -173,6 +173,12 @@ impl App {
     /// The metrics of this process as Prometheus reads them; `None` where nobody wanted them to be read.
     pub fn prometheus(&self) -> Option<String> {
         self.telemetry.prometheus()
+    }
+
+    /// Sends all spans of a run from its journal, and says how many. `None` if no spans are exported. They leave at the
+    /// latest when the app is closed.
+    pub fn send_spans_again(&self, run: &RunId, journal: &[Recorded]) -> Option<usize> {
+        self.telemetry.send_again(run, journal)
     }
 
     /// The agents whose limit on the cost cannot act.

@@ -7,9 +7,12 @@ use std::sync::Arc;
 use self::measured::Measured;
 use super::{AppError, Models, identities, secrets};
 use crate::config::{self, Settings};
+use crate::core::id::RunId;
+use crate::core::run::Recorded;
 use crate::mcp;
 use crate::ports::{EventSink, RunStore};
 use crate::runner::Sampler;
+use crate::telemetry::export::misspelt;
 use crate::telemetry::spans::{Redaction, USUAL_KEYS};
 use crate::telemetry::{Aside, Destination, ExportSettings, Protocol, Sampler as TraceSampler, SpanContent, SpanSink};
 
@@ -30,6 +33,11 @@ impl Telemetry {
     /// Opens what is asked for. To be called within an async runtime.
     pub(super) fn open(settings: &Settings, models: &Models, store: &Arc<dyn RunStore>) -> Result<Self, AppError> {
         let env = |name: &str| std::env::var(name).ok();
+        if let Some(name) = misspelt(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok())) {
+            return Err(unusable(&format!(
+                "`{name}` hides nothing, there is no such switch; see docs/configuration.md"
+            )));
+        }
         let sampler = TraceSampler::from_env(env).map_err(|error| unusable(&error))?;
         let sampler: Sampler = Arc::new(move |trace, parent| sampler.sampled(trace, parent));
         let export = export_settings(settings)?.resolve(env).map_err(|error| unusable(&error))?;
@@ -60,6 +68,11 @@ impl Telemetry {
     /// What Prometheus reads.
     pub(super) fn prometheus(&self) -> Option<String> {
         self.metrics.as_ref().and_then(Measured::prometheus)
+    }
+
+    /// Sends all spans of a run from its journal. `None` if no spans are exported.
+    pub(super) fn send_again(&self, run: &RunId, journal: &[Recorded]) -> Option<usize> {
+        self.spans.as_ref().map(|spans| spans.sink.send_again(run, journal))
     }
 
     /// Sends what is left. What could not be done is told in sentences.

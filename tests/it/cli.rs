@@ -20,5 +20,6 @@ mod put_aside;
 mod resume;
 mod run;
 mod settings;
+mod telemetry;
 mod trace;
 mod unreadable;

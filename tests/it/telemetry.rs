@@ -6,5 +6,6 @@ mod journals;
 mod lifecycle;
 mod logging;
 mod metrics;
-mod receiver;
+pub(crate) mod receiver;
 mod spans;
+mod tls;

@@ -10,9 +10,11 @@ use crate::cli::exit::Exit;
 use crate::cli::find::find;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::text::count;
 use crate::cli::view::{Look, Waterfall};
+use crate::core::error::ErrorCode;
 use crate::core::id::RunId;
-use crate::core::run::{Event, Recorded};
+use crate::core::run::{Event, Recorded, Status};
 use crate::telemetry::spans::{Span, SpanContent, project};
 
 /// Show the spans of a run as a waterfall, without any collector
@@ -27,6 +29,10 @@ pub(super) struct TraceOf {
     /// Prints each span as a line of JSON, with all that was said, whatever exports hide
     #[arg(long)]
     json: bool,
+
+    /// Sends the spans to the collector, of a run that was not sampled or whose process was lost before it had sent them
+    #[arg(long, conflicts_with = "json")]
+    send: bool,
 }
 
 impl TraceOf {
@@ -40,6 +46,9 @@ impl TraceOf {
     async fn trace(&self, app: &App, out: &mut Output) -> Result<(), CliError> {
         let run = find(app, &self.run).await?;
         let journal = app.runner.journal(&run).await?;
+        if self.send {
+            return send(app, &run, journal, out);
+        }
         if self.json {
             spans(app, &run, journal, SpanContent::default()).iter().for_each(|span| out.json(span));
             return Ok(());
@@ -47,9 +56,23 @@ impl TraceOf {
         // What was said is nowhere in the picture.
         let silent = SpanContent { hide_inputs: true, hide_outputs: true, ..SpanContent::default() };
         let look = Look { paint: out.paint(), width: out.width() };
-        Waterfall::of(spans(app, &run, journal, silent)).draw(look).iter().for_each(|line| out.line(line));
+        let is_running = app.runner.report(&run).await?.status == Status::Running;
+        let waterfall = Waterfall::of(spans(app, &run, journal, silent));
+        let waterfall = if is_running { waterfall.going_on() } else { waterfall };
+        waterfall.draw(look).iter().for_each(|line| out.line(line));
         Ok(())
     }
+}
+
+fn send(app: &App, run: &RunId, journal: Vec<Recorded>, out: &mut Output) -> Result<(), CliError> {
+    let journal: Vec<Recorded> = journal.into_iter().map(recorded_as_sampled).collect();
+    let nowhere = || {
+        let remedy = "set `telemetry.otlp_endpoint` or OTEL_EXPORTER_OTLP_ENDPOINT";
+        CliError::told(ErrorCode::Configuration, format!("there is no collector to send spans to: {remedy}"))
+    };
+    let spans = app.send_spans_again(run, &journal).ok_or_else(nowhere)?;
+    out.line(format!("{} of {run}", count(spans, "span")));
+    Ok(())
 }
 
 /// The spans of a journal, whether or not they were exported when they happened.

@@ -68,8 +68,15 @@ pub(in crate::cli) struct Spent {
 
 impl From<Usage> for Spent {
     fn from(usage: Usage) -> Self {
-        let Usage { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, cost_usd } =
-            usage;
+        let Usage {
+            input_tokens,
+            output_tokens,
+            cache_read_tokens,
+            cache_write_tokens,
+            reasoning_tokens,
+            cost_usd,
+            costs: _,
+        } = usage;
         Self { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, cost_usd }
     }
 }
@@ -110,6 +117,7 @@ mod tests {
         cache_write_tokens: Some(8),
         reasoning_tokens: Some(10),
         cost_usd: Some(0.0012),
+        costs: None,
     };
 
     #[test]

@@ -20,7 +20,11 @@ const LEAST_BAR: usize = 24;
 
 /// The spans of a run, by execution.
 #[derive(Debug)]
-pub(in crate::cli) struct Waterfall(Vec<Execution>);
+pub(in crate::cli) struct Waterfall {
+    executions: Vec<Execution>,
+    /// Whether the last of them goes on, as far as its journal tells.
+    goes_on: bool,
+}
 
 /// A trace: its root, and what stands below it by when it began.
 #[derive(Debug)]
@@ -35,6 +39,14 @@ struct Columns {
     label: usize,
     bar: usize,
     remark: usize,
+}
+
+/// How spans are painted.
+#[derive(Clone, Copy)]
+struct Inks {
+    paint: Paint,
+    /// Whether what was left open goes on.
+    goes_on: bool,
 }
 
 /// The time that a bar's columns stand for.
@@ -59,46 +71,67 @@ impl Waterfall {
                 execution.below.push(child);
             }
         }
-        Self(executions)
+        Self { executions, goes_on: false }
+    }
+
+    /// Of a run that is not over and waits for nobody: what its journal leaves open is under way.
+    pub(in crate::cli) fn going_on(self) -> Self {
+        Self { goes_on: true, ..self }
     }
 
     /// One line a span.
     pub(in crate::cli) fn draw(&self, look: Look) -> Vec<String> {
         let columns = self.columns(look.width);
         let mut lines = Vec::new();
-        for (index, execution) in self.0.iter().enumerate() {
-            if let Some(before) = index.checked_sub(1).and_then(|before| self.0.get(before)) {
+        for (index, execution) in self.executions.iter().enumerate() {
+            if let Some(before) = index.checked_sub(1).and_then(|before| self.executions.get(before)) {
                 lines.push(between(&before.root, &execution.root, look.paint));
             }
-            lines.extend(execution.draw(columns, (index + 1, self.0.len()), look.paint));
+            let goes_on = self.goes_on && index + 1 == self.executions.len();
+            lines.extend(execution.draw(
+                columns,
+                (index + 1, self.executions.len()),
+                Inks { paint: look.paint, goes_on },
+            ));
         }
         lines
     }
 
     fn columns(&self, width: usize) -> Columns {
-        let spans = || self.0.iter().flat_map(|execution| std::iter::once(&execution.root).chain(&execution.below));
-        let has_remarks = spans().any(|span| remark(span, Paint::Plain).is_some());
+        let spans =
+            || self.executions.iter().flat_map(|execution| std::iter::once(&execution.root).chain(&execution.below));
+        let has_remarks = spans().any(|span| remark(span, Inks { paint: Paint::Plain, goes_on: false }).is_some());
         let remark = if has_remarks && width >= 80 { REMARK } else { 0 };
         let room = width.saturating_sub(1 + TOOK + remark);
-        let longest = spans().map(|span| span.name.chars().count() + 2).max().unwrap_or_default();
+        let longest = spans().map(|span| name(span).chars().count() + 2).max().unwrap_or_default();
         let label = longest.clamp(12, room.saturating_sub(LEAST_BAR).max(12));
         Columns { label, bar: room.saturating_sub(label).max(8), remark }
     }
 }
 
 impl Execution {
-    fn draw(&self, columns: Columns, (number, all): (usize, usize), paint: Paint) -> Vec<String> {
+    fn draw(&self, columns: Columns, (number, all): (usize, usize), inks: Inks) -> Vec<String> {
         let Span { trace, start, .. } = &self.root;
         let which = if all > 1 { format!("execution {number} of {all} · ") } else { String::new() };
         let spans = count(self.below.len() + 1, "span");
         let mut lines = vec![format!("{which}{} · {spans} · trace {trace}", clock(*start))];
         let axis = Axis::of(&self.root);
-        lines.push(line("", &self.root, axis, columns, paint));
+        lines.push(line("", &self.root, axis, columns, inks));
         for (index, span) in self.below.iter().enumerate() {
             let branch = if index + 1 == self.below.len() { "└ " } else { "├ " };
-            lines.push(line(branch, span, axis, columns, paint));
+            lines.push(line(branch, span, axis, columns, inks));
         }
         lines
+    }
+}
+
+impl Inks {
+    fn is_under_way(self, span: &Span) -> bool {
+        self.goes_on && span.text(names::ERROR_TYPE) == Some("interrupted")
+    }
+
+    fn has_failed(self, span: &Span) -> bool {
+        matches!(span.status, Status::Error(_)) && !self.is_under_way(span)
     }
 }
 
@@ -118,23 +151,31 @@ impl Axis {
     }
 }
 
-fn line(branch: &str, span: &Span, axis: Axis, columns: Columns, paint: Paint) -> String {
-    let name = one_line(&span.name, columns.label - branch.chars().count());
+fn line(branch: &str, span: &Span, axis: Axis, columns: Columns, inks: Inks) -> String {
+    // Where there is no room for remarks a failure is marked all the same.
+    let mark = if columns.remark == 0 && inks.has_failed(span) { "✗ " } else { "" };
+    let name = one_line(&format!("{mark}{}", name(span)), columns.label - branch.chars().count());
     let label = format!("{:columns$}", format!("{branch}{name}"), columns = columns.label);
     let (before, long) = axis.place(span, columns.bar);
-    let bar = painted(span, paint, &"█".repeat(long));
+    let bar = painted(span, inks, &"█".repeat(long));
     let took = duration(u64::try_from(micros(span.start, span.end) / 1000).unwrap_or(u64::MAX));
     let after = columns.bar - before - long;
     let line = format!("{label} {}{bar}{}{took:>TOOK$}", " ".repeat(before), " ".repeat(after));
-    match remark(span, paint).filter(|_| columns.remark > 0) {
+    match remark(span, inks).filter(|_| columns.remark > 0) {
         Some(remark) => format!("{line}  {remark}"),
         None => line,
     }
 }
 
+/// What a span is called here. That a tool is executed needs no saying, and the room is needed for which.
+fn name(span: &Span) -> &str {
+    span.name.strip_prefix("execute_tool ").unwrap_or(&span.name)
+}
+
 /// The colour of a kind of span; what failed is red.
-fn painted(span: &Span, paint: Paint, bar: &str) -> String {
-    if matches!(span.status, Status::Error(_)) {
+fn painted(span: &Span, inks: Inks, bar: &str) -> String {
+    let paint = inks.paint;
+    if inks.has_failed(span) {
         return paint.red(bar);
     }
     match span.text(names::SPAN_KIND) {
@@ -146,9 +187,12 @@ fn painted(span: &Span, paint: Paint, bar: &str) -> String {
 }
 
 /// What went wrong, what was used, or how long somebody was waited for.
-fn remark(span: &Span, paint: Paint) -> Option<String> {
-    let room = REMARK - 2;
-    if matches!(span.status, Status::Error(_)) {
+fn remark(span: &Span, inks: Inks) -> Option<String> {
+    let (room, paint) = (REMARK - 2, inks.paint);
+    if inks.is_under_way(span) {
+        return Some(paint.yellow("… under way"));
+    }
+    if inks.has_failed(span) {
         let word = span.text(names::ERROR_TYPE).unwrap_or("failed");
         return Some(paint.red(one_line(&format!("✗ {word}"), room)));
     }
@@ -240,7 +284,7 @@ mod tests {
                 "· waited 1 min 0 s for an answer",
                 "execution 2 of 2 · 1970-01-01 00:01:01 UTC · 2 spans · trace 02020202020202020202020202020202",
                 "invoke_agent a   █████████████████████████████       1.0 s",
-                "└ execute_tool x █████████████████████████████       1.0 s  ✗ timeout",
+                "└ x              █████████████████████████████       1.0 s  ✗ timeout",
             ]
         );
     }
@@ -258,6 +302,21 @@ mod tests {
         let lines = drawn(spans, 80);
         assert!(lines[1].ends_with("1.0 s"), "the root's own wait is told between executions: {lines:#?}");
         assert!(lines[2].ends_with("500 ms  2 tools") && lines[3].ends_with("0 ms  waited 1 min 1 s"), "{lines:#?}");
+    }
+
+    #[test]
+    fn a_failure_is_marked_where_there_is_no_room_to_say_which_and_what_goes_on_is_none() {
+        let failing = |word: &str| {
+            let root =
+                saying(span(1, 0, "invoke_agent a", (0, 1_000)), &[(names::ERROR_TYPE, Value::Text(word.into()))]);
+            Span { status: Status::Error("cut short".into()), ..root }
+        };
+        assert!(drawn(vec![failing("timeout")], 60)[1].starts_with("✗ invoke_agent"));
+        let look = Look { paint: Paint::Plain, width: 100 };
+        let lines = Waterfall::of(vec![failing("interrupted")]).going_on().draw(look);
+        assert!(lines[1].ends_with("… under way"), "{lines:#?}");
+        let lines = Waterfall::of(vec![failing("interrupted")]).draw(look);
+        assert!(lines[1].ends_with("✗ interrupted"), "{lines:#?}");
     }
 
     #[test]

@@ -8,4 +8,4 @@ mod usage;
 pub use message::{Media, Message, Part, ProviderState, Role};
 pub use price::{LongContext, Price, Rates};
 pub use reply::{Reply, Stop};
-pub use usage::Usage;
+pub use usage::{Costs, Usage};

@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use super::Usage;
+use super::{Costs, Usage};
 
 const MILLION: f64 = 1_000_000.0;
 
@@ -50,30 +50,43 @@ pub struct LongContext {
 }
 
 impl Price {
-    /// What one request cost that made so many images, in US dollars. `None` if it is not known how much was read and
-    /// written, unless that costs nothing anyway.
+    /// Fills in what one request cost that made so many images, unless the provider told what it charged.
+    pub fn complete(&self, usage: &mut Usage, images: usize) {
+        if usage.cost_usd.is_none() {
+            usage.costs = self.costs(usage, images);
+            usage.cost_usd = usage.costs.as_ref().map(Costs::total);
+        }
+    }
+
+    /// What one request cost, in US dollars. `None` if it is not known how much was read and written, unless that costs
+    /// nothing anyway.
     pub fn cost(&self, usage: &Usage, images: usize) -> Option<f64> {
+        self.costs(usage, images).as_ref().map(Costs::total)
+    }
+
+    /// The parts of that; what images cost is part of what was written.
+    fn costs(&self, usage: &Usage, images: usize) -> Option<Costs> {
         let is_free = self.image.is_some() && self.rates.input == 0.0 && self.rates.output == 0.0;
-        let tokens = self.cost_of_tokens(usage).or_else(|| is_free.then_some(0.0))?;
-        Some(tokens + self.image.unwrap_or(0.0) * images as f64)
+        let tokens = self.costs_of_tokens(usage).or_else(|| is_free.then(Costs::default))?;
+        Some(Costs { output: tokens.output + self.image.unwrap_or(0.0) * images as f64, ..tokens })
     }
 
     /// Kinds of tokens that nobody counted are taken to be none.
-    fn cost_of_tokens(&self, usage: &Usage) -> Option<f64> {
+    fn costs_of_tokens(&self, usage: &Usage) -> Option<Costs> {
         let (input, output) = usage.input_tokens.zip(usage.output_tokens)?;
         let rates = self.rates_for(input);
         // Providers contradict themselves at times: a part is never more than the whole.
         let read = usage.cache_read_tokens.unwrap_or(0).min(input);
         let write = usage.cache_write_tokens.unwrap_or(0).min(input - read);
         let reasoning = usage.reasoning_tokens.unwrap_or(0).min(output);
-        let parts = [
-            (input - read - write, rates.input),
-            (read, rates.cache_read.unwrap_or(rates.input)),
-            (write, rates.cache_write.unwrap_or(rates.input)),
-            (output - reasoning, rates.output),
-            (reasoning, rates.reasoning.unwrap_or(rates.output)),
-        ];
-        Some(parts.into_iter().map(|(tokens, rate)| tokens as f64 * rate / MILLION).sum())
+        let of = |tokens: u64, rate: f64| tokens as f64 * rate / MILLION;
+        Some(Costs {
+            input: of(input - read - write, rates.input),
+            cache_read: of(read, rates.cache_read.unwrap_or(rates.input)),
+            cache_write: of(write, rates.cache_write.unwrap_or(rates.input)),
+            output: of(output - reasoning, rates.output),
+            reasoning: of(reasoning, rates.reasoning.unwrap_or(rates.output)),
+        })
     }
 
     fn rates_for(&self, input: u64) -> &Rates {

@@ -24,6 +24,51 @@ pub struct Usage {
     /// Price in US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// What it is made of, where toolgate worked it out. Providers that tell a price tell one sum.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub costs: Option<Costs>,
+}
+
+/// The parts of a cost, in US dollars. Together they are all of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Costs {
+    /// Of tokens read, but for those below.
+    pub input: f64,
+    /// Of tokens that came from the provider's cache.
+    pub cache_read: f64,
+    /// Of tokens that were written to it.
+    pub cache_write: f64,
+    /// Of what was written, but for reasoning.
+    pub output: f64,
+    /// Of reasoning.
+    pub reasoning: f64,
+}
+
+impl Costs {
+    /// Of everything read.
+    pub fn prompt(&self) -> f64 {
+        self.input + self.cache_read + self.cache_write
+    }
+
+    /// Of everything written.
+    pub fn completion(&self) -> f64 {
+        self.output + self.reasoning
+    }
+
+    /// All of it.
+    pub fn total(&self) -> f64 {
+        self.input + self.cache_read + self.cache_write + self.output + self.reasoning
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        Self {
+            input: self.input + other.input,
+            cache_read: self.cache_read + other.cache_read,
+            cache_write: self.cache_write + other.cache_write,
+            output: self.output + other.output,
+            reasoning: self.reasoning + other.reasoning,
+        }
+    }
 }
 
 impl Usage {
@@ -39,9 +84,29 @@ impl Usage {
         sum(&mut self.cache_read_tokens, other.cache_read_tokens);
         sum(&mut self.cache_write_tokens, other.cache_write_tokens);
         sum(&mut self.reasoning_tokens, other.reasoning_tokens);
+        // Parts are told only as long as they are all of it.
+        self.costs = match (self.cost_usd, other.cost_usd) {
+            (_, None) => self.costs,
+            (None, Some(_)) => other.costs,
+            (Some(_), Some(_)) => self.costs.zip(other.costs).map(|(one, other)| one.plus(&other)),
+        };
         if let Some(cost) = other.cost_usd {
             // A price below zero would un-reach a limit.
             self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost.max(0.0));
+        }
+    }
+
+    /// What came to it since it was `before`.
+    pub fn since(&self, before: &Self) -> Self {
+        let tokens = |now: Option<u64>, before: Option<u64>| now.map(|now| now.saturating_sub(before.unwrap_or(0)));
+        Self {
+            input_tokens: tokens(self.input_tokens, before.input_tokens),
+            output_tokens: tokens(self.output_tokens, before.output_tokens),
+            cache_read_tokens: tokens(self.cache_read_tokens, before.cache_read_tokens),
+            cache_write_tokens: tokens(self.cache_write_tokens, before.cache_write_tokens),
+            reasoning_tokens: tokens(self.reasoning_tokens, before.reasoning_tokens),
+            cost_usd: self.cost_usd.map(|now| (now - before.cost_usd.unwrap_or(0.0)).max(0.0)),
+            costs: None,
         }
     }
 
@@ -51,5 +116,29 @@ impl Usage {
             (None, None) => None,
             (input, output) => Some(input.unwrap_or(0).saturating_add(output.unwrap_or(0))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn used(cost_usd: Option<f64>, costs: Option<Costs>) -> Usage {
+        Usage { cost_usd, costs, ..Usage::default() }
+    }
+
+    #[test]
+    fn parts_of_a_cost_are_added_up_and_told_only_while_they_are_all_of_it() {
+        let parts = Costs { input: 0.5, reasoning: 0.25, ..Costs::default() };
+        let mut both = Usage::default();
+        both.add(&used(Some(0.75), Some(parts)));
+        both.add(&used(None, None));
+        both.add(&used(Some(0.75), Some(parts)));
+        assert_eq!(both, used(Some(1.5), Some(Costs { input: 1.0, reasoning: 0.5, ..Costs::default() })));
+
+        both.add(&used(Some(0.1), None));
+        assert_eq!(both.costs, None, "the provider told a sum");
+        both.add(&used(Some(0.75), Some(parts)));
+        assert_eq!(both.costs, None, "and it is still in it");
     }
 }

@@ -43,6 +43,8 @@ impl Propagation {
             "tracecontext" => Ok(Self { trace_context: true, ..so_far }),
             "baggage" => Ok(Self { baggage: true, ..so_far }),
             "none" => Ok(so_far),
+            // Formats that others on the way may speak; they are no mistake, and toolgate does without them.
+            "b3" | "b3multi" | "jaeger" | "xray" | "ottrace" => Ok(so_far),
             _ => Err(UnknownPropagator::Name(name.to_owned())),
         })
     }
@@ -66,6 +68,7 @@ mod tests {
             ("tracecontext,baggage", Propagation::ALL),
             (" baggage , tracecontext,baggage", Propagation::ALL),
             ("tracecontext", Propagation::TRACE_CONTEXT),
+            ("tracecontext,b3", Propagation::TRACE_CONTEXT),
             ("baggage", baggage),
             ("none", Propagation::NOTHING),
         ] {

@@ -36,6 +36,7 @@ impl Tally {
             cache_write_tokens: written,
             reasoning_tokens: details.and_then(|details| details.get("thinking_tokens")?.as_u64()),
             cost_usd: None,
+            costs: None,
         }
     }
 }

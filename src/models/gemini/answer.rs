@@ -58,6 +58,7 @@ pub(super) fn usage(metadata: &Value) -> Usage {
         cache_write_tokens: None,
         reasoning_tokens,
         cost_usd: None,
+        costs: None,
     }
 }
 

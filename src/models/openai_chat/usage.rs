@@ -16,6 +16,7 @@ pub(super) fn read(usage: &Value) -> Usage {
         reasoning_tokens: count("/completion_tokens_details/reasoning_tokens"),
         // OpenRouter's, in US dollars.
         cost_usd: usage.get("cost").and_then(Value::as_f64),
+        costs: None,
     }
 }
 

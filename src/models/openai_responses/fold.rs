@@ -181,5 +181,6 @@ fn usage(usage: &Value) -> Usage {
         reasoning_tokens: count("/output_tokens_details/reasoning_tokens"),
         // OpenRouter's, in US dollars.
         cost_usd: usage.get("cost").and_then(Value::as_f64),
+        costs: None,
     }
 }

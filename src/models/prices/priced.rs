@@ -49,9 +49,9 @@ impl Conversation for PricedConversation {
         match &mut answer {
             Ok(reply) => {
                 let images = reply.content.iter().filter(|part| matches!(part, Part::Image(_))).count();
-                reply.usage.cost_usd = reply.usage.cost_usd.or_else(|| self.price.cost(&reply.usage, images));
+                self.price.complete(&mut reply.usage, images);
             }
-            Err(failed) => failed.usage.cost_usd = failed.usage.cost_usd.or_else(|| self.price.cost(&failed.usage, 0)),
+            Err(failed) => self.price.complete(&mut failed.usage, 0),
         }
         answer
     }

@@ -1,7 +1,8 @@
 //! Who carries spans from the gate to a receiver, on the export's own thread.
 //!
 //! While the process lives, a batch is tried for as long as an export may take. Once it is to end, whatever waits is
-//! sent for as long as the receiver takes anything; a receiver that takes nothing is given up after a few seconds.
+//! sent for as long as the receiver takes anything; a receiver that takes nothing is given up after a few seconds, and one
+//! that was never there (`reach`) almost at once.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +14,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::ExportError;
 use super::batching::Batching;
 use super::gate::{Batch, Delivery, Gate, Tally};
+use super::reach::Reach;
+use super::rejections::{Rejected, Rejections};
 use super::runtime::ExportRuntime;
 
 /// How long a receiver that takes nothing is waited for at the end: one that is being restarted comes back in that
@@ -33,7 +36,12 @@ pub(super) struct Carrier {
 
 impl Carrier {
     /// Starts carrying. `address` is what the receiver is called in complaints.
-    pub(super) fn start<E>(exporter: E, address: String, batching: Batching, runtime: ExportRuntime) -> Self
+    pub(super) fn start<E>(
+        (exporter, reach): (E, Reach),
+        address: String,
+        batching: Batching,
+        runtime: ExportRuntime,
+    ) -> Self
     where
         E: SpanExporter + 'static,
     {
@@ -42,11 +50,14 @@ impl Carrier {
         let (end, ended) = channel();
         let round = Round {
             exporter,
+            reach,
+            rejections: Rejections::listen(),
             gate: gate.clone(),
             batching,
             reason: reason.clone(),
             last_taken: Instant::now(),
             given_up: false,
+            has_complained: false,
         };
         runtime.spawn(round.carry(end));
         Self { gate, address, reason, ended: Mutex::new(ended), _runtime: runtime }
@@ -79,11 +90,14 @@ impl Carrier {
 
 struct Round<E> {
     exporter: E,
+    reach: Reach,
+    rejections: Rejections,
     gate: Arc<Gate>,
     batching: Batching,
     reason: Arc<Mutex<Option<String>>>,
     last_taken: Instant,
     given_up: bool,
+    has_complained: bool,
 }
 
 impl<E: SpanExporter> Round<E> {
@@ -104,34 +118,46 @@ impl<E: SpanExporter> Round<E> {
     async fn deliver(&mut self, batch: Batch) {
         let size = batch.size;
         let delivery = match self.export(batch.spans).await {
-            Ok(()) => {
+            Ok(rejected) => {
+                self.reach.answered();
                 self.last_taken = Instant::now();
-                Delivery::Taken
+                rejected.map_or(Delivery::Taken, |Rejected { spans, message }| {
+                    self.lost(spans, format!("the receiver rejected some: {message}"));
+                    Delivery::TakenInPart(spans)
+                })
             }
             Err(Undelivered::GivenUp) => Delivery::Failed,
             Err(Undelivered::Because(reason)) => {
-                tracing::warn!(spans = size.spans, reason, "spans were lost");
-                *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+                self.lost(size.spans, reason);
                 Delivery::Failed
             }
         };
         self.gate.settle(size, delivery);
     }
 
-    async fn export(&mut self, spans: Vec<SpanData>) -> Result<(), Undelivered> {
+    /// Told in the log once, while the process lives: its end tells how many there were.
+    fn lost(&mut self, spans: u64, reason: String) {
+        if !self.gate.is_closed() && !std::mem::replace(&mut self.has_complained, true) {
+            tracing::warn!(spans, reason, "spans were lost; this is told once");
+        }
+        *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+    }
+
+    async fn export(&mut self, spans: Vec<SpanData>) -> Result<Option<Rejected>, Undelivered> {
         if self.given_up {
             return Err(Undelivered::GivenUp);
         }
+        let export = self.rejections.during(self.exporter.export(spans));
         let exported = tokio::select! {
-            exported = timeout(self.batching.timeout, self.exporter.export(spans)) => exported,
-            () = out_of_patience(&self.gate, self.last_taken) => {
+            exported = timeout(self.batching.timeout, export) => exported,
+            reason = out_of_patience(&self.gate, &self.reach, self.last_taken) => {
                 self.given_up = true;
-                return Err(Undelivered::because("it took nothing for several seconds at the end"));
+                return Err(Undelivered::because(reason));
             }
         };
         match exported {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(Undelivered::because(&error.to_string())),
+            Ok((Ok(()), rejected)) => Ok(rejected),
+            Ok((Err(error), _)) => Err(Undelivered::because(&error.to_string())),
             Err(_) => Err(Undelivered::because("an export took longer than OTEL_BSP_EXPORT_TIMEOUT allows")),
         }
     }
@@ -150,10 +176,15 @@ impl Undelivered {
     }
 }
 
-/// Comes when a process that is to end has waited long enough for a receiver that took spans last at that time.
-async fn out_of_patience(gate: &Gate, last_taken: Instant) {
+/// Comes when a process that is to end has waited long enough for a receiver that took spans last at that time, with why.
+async fn out_of_patience(gate: &Gate, reach: &Reach, last_taken: Instant) -> &'static str {
     let closed = gate.closed().await;
-    sleep_until((closed.max(last_taken) + PATIENCE).min(closed + SHUTDOWN)).await;
+    tokio::select! {
+        () = sleep_until((closed.max(last_taken) + PATIENCE).min(closed + SHUTDOWN)) => {
+            "it took nothing for several seconds at the end"
+        }
+        () = reach.hopeless(closed) => "nobody was ever there",
+    }
 }
 
 #[cfg(test)]

@@ -69,6 +69,8 @@ pub(super) struct Size {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Delivery {
     Taken,
+    /// But for so many.
+    TakenInPart(u64),
     Failed,
 }
 
@@ -127,6 +129,11 @@ impl Gate {
         tally.queued_bytes -= size.bytes;
         match delivery {
             Delivery::Taken => tally.exported += size.spans,
+            Delivery::TakenInPart(rejected) => {
+                let rejected = rejected.min(size.spans);
+                tally.exported += size.spans - rejected;
+                tally.failed += rejected;
+            }
             Delivery::Failed => tally.failed += size.spans,
         }
     }

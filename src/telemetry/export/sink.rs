@@ -49,6 +49,15 @@ impl SpanSink {
         self.carrier.as_ref().map_or(Ok(()), Carrier::finish)
     }
 
+    /// Sends all spans of a run, from its journal. They have the ids they had when the run was driven, so that a receiver
+    /// which has them knows them again. Returns how many there are.
+    pub fn send_again(&self, run: &RunId, journal: &[Recorded]) -> usize {
+        let spans = self.projector(run).tell_all(journal);
+        let count = spans.len();
+        self.send(spans);
+        count
+    }
+
     /// What became of the spans so far.
     pub fn tally(&self) -> Tally {
         self.carrier.as_ref().map(Carrier::tally).unwrap_or_default()
@@ -75,9 +84,9 @@ impl SpanSink {
 fn carrier(export: &Export) -> Result<Option<Carrier>, ExportError> {
     let Some(transport) = &export.transport else { return Ok(None) };
     let runtime = ExportRuntime::start()?;
-    let mut exporter = transport.span_exporter(&runtime)?;
+    let (mut exporter, reach) = transport.span_exporter(&runtime)?;
     exporter.set_resource(&resource(export.service_name.as_deref()));
-    Ok(Some(Carrier::start(exporter, transport.address(), export.batching, runtime)))
+    Ok(Some(Carrier::start((exporter, reach), transport.address(), export.batching, runtime)))
 }
 
 impl EventSink for SpanSink {

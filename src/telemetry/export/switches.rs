@@ -4,11 +4,32 @@
 use super::SettingsError;
 use crate::telemetry::spans::SpanContent;
 
+const PREFIX: &str = "OPENINFERENCE_HIDE_";
+const CAPTURE: &str = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT";
+
+/// What the switches can hide.
+const HIDING: [&str; 14] = [
+    "INPUTS",
+    "OUTPUTS",
+    "INPUT_MESSAGES",
+    "OUTPUT_MESSAGES",
+    "INPUT_IMAGES",
+    "INPUT_TEXT",
+    "OUTPUT_TEXT",
+    "PROMPTS",
+    "CHOICES",
+    "LLM_INVOCATION_PARAMETERS",
+    "LLM_TOOLS",
+    "EMBEDDINGS_VECTORS",
+    "EMBEDDINGS_TEXT",
+    "RETRIEVAL_DOCUMENTS",
+];
+
 /// The content that spans carry by the configuration, less what the environment hides; `env` looks a variable up.
 pub(super) fn hidden(content: SpanContent, env: impl Fn(&str) -> Option<String>) -> Result<SpanContent, SettingsError> {
     let set = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
     let hides = |what: &str| {
-        let name = format!("OPENINFERENCE_HIDE_{what}");
+        let name = format!("{PREFIX}{what}");
         match set(&name) {
             None => Ok(false),
             Some(value) if value.eq_ignore_ascii_case("true") => Ok(true),
@@ -28,15 +49,37 @@ pub(super) fn hidden(content: SpanContent, env: impl Fn(&str) -> Option<String>)
     mask.invocation_parameters |= hides("LLM_INVOCATION_PARAMETERS")?;
     mask.tools |= hides("LLM_TOOLS")?;
     // Toolgate has no such attributes; a mistake in the value is told all the same.
-    for without_effect in ["PROMPTS", "CHOICES", "EMBEDDINGS_VECTORS", "EMBEDDINGS_TEXT"] {
+    for without_effect in ["PROMPTS", "CHOICES", "EMBEDDINGS_VECTORS", "EMBEDDINGS_TEXT", "RETRIEVAL_DOCUMENTS"] {
         hides(without_effect)?;
     }
     Ok(SpanContent {
+        gen_ai_content: content.gen_ai_content || wants_gen_ai(set)?,
         hide_inputs: content.hide_inputs || hides("INPUTS")?,
         hide_outputs: content.hide_outputs || hides("OUTPUTS")?,
         mask,
         ..content
     })
+}
+
+/// Whether content is to be told under its GenAI names as well: by the variable of OpenTelemetry's instrumentations, or by
+/// that of OpenInference's.
+fn wants_gen_ai(set: impl Fn(&str) -> Option<String>) -> Result<bool, SettingsError> {
+    let wanted = |name: &str, yes: &[&str], no: &[&str]| match set(name).map(|value| value.to_ascii_lowercase()) {
+        None => Ok(false),
+        Some(value) if yes.contains(&value.as_str()) => Ok(true),
+        Some(value) if no.contains(&value.as_str()) => Ok(false),
+        Some(value) => Err(SettingsError::Switch { name: name.to_owned(), value }),
+    };
+    let captured = wanted(CAPTURE, &["true", "span_only", "span_and_event"], &["false", "no_content", "event_only"])?;
+    let doubled = wanted("OPENINFERENCE_ENABLE_GENAI_SEMCONV", &["true"], &["false"])?;
+    Ok(captured || doubled)
+}
+
+/// The variables among these that look like a switch of OpenInference and are none: whoever set one means to hide
+/// something, and nothing would be hidden.
+pub fn misspelt(names: impl Iterator<Item = String>) -> Option<String> {
+    let is_known = |name: &str| HIDING.iter().any(|what| name.strip_prefix(PREFIX) == Some(what));
+    names.into_iter().find(|name| name.starts_with("OPENINFERENCE_HID") && !is_known(name))
 }
 
 #[cfg(test)]
@@ -81,6 +124,27 @@ mod tests {
             assert!(error.contains("OPENINFERENCE_HIDE_INPUTS") && error.contains("`true` or `false`"), "{error}");
         }
         assert!(with(&[("OPENINFERENCE_BASE64_IMAGE_MAX_LENGTH", "much")]).is_err());
+    }
+
+    #[test]
+    fn content_is_told_under_its_gen_ai_names_where_somebody_asks_for_it() {
+        for (name, value, told) in [
+            (CAPTURE, "true", true),
+            (CAPTURE, "SPAN_AND_EVENT", true),
+            (CAPTURE, "NO_CONTENT", false),
+            ("OPENINFERENCE_ENABLE_GENAI_SEMCONV", "true", true),
+        ] {
+            assert_eq!(with(&[(name, value)]).map(|content| content.gen_ai_content), Ok(told), "{name}={value}");
+        }
+        assert!(with(&[(CAPTURE, "all")]).is_err());
+    }
+
+    #[test]
+    fn a_switch_that_is_misspelt_is_found() {
+        let names =
+            |name: &str| [name.to_owned(), "OPENINFERENCE_HIDE_INPUTS".to_owned(), "PATH".to_owned()].into_iter();
+        assert_eq!(misspelt(names("OPENINFERENCE_HIDE_INPUT")).as_deref(), Some("OPENINFERENCE_HIDE_INPUT"));
+        assert_eq!(misspelt(names("OPENINFERENCE_HIDE_LLM_TOOLS")), None);
     }
 
     #[test]

@@ -171,6 +171,7 @@ impl Metrics {
 
     /// Sends them a last time and stops. Blocks: call it where blocking is allowed.
     pub fn shutdown(&self) -> Result<(), MetricsError> {
+        self.exports.end();
         if let Some(hurry) = &self.hurry {
             hurry();
         }

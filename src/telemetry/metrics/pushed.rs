@@ -16,7 +16,8 @@ pub(super) struct Exports(Arc<Mutex<Past>>);
 struct Past {
     /// Why the last one failed.
     failed: Option<String>,
-    has_complained: bool,
+    /// Nothing is told in the log any more: it was told, or whoever ends the process tells it.
+    is_quiet: bool,
 }
 
 /// An exporter whose failures are kept.
@@ -32,6 +33,11 @@ impl Exports {
         Pushed { exporter, exports: self.clone() }
     }
 
+    /// The last export follows. How it goes is told by whoever asks.
+    pub(super) fn end(&self) {
+        self.past().is_quiet = true;
+    }
+
     /// Why the last export failed, if it did.
     pub(super) fn failure(&self) -> Option<String> {
         self.past().failed.clone()
@@ -43,7 +49,7 @@ impl Exports {
             Ok(()) => past.failed = None,
             Err(error) => {
                 let reason = reason(error);
-                if !std::mem::replace(&mut past.has_complained, true) {
+                if !std::mem::replace(&mut past.is_quiet, true) {
                     tracing::warn!(reason, "metrics could not be sent; this is told once");
                 }
                 past.failed = Some(reason);

@@ -10,6 +10,7 @@ use super::messages::{answer_text, arguments_text};
 use super::span::SpanEvent;
 use super::tool::CutShort;
 use super::{SpanContent, names};
+use crate::core::chat::Usage;
 use crate::core::run::{Budget, CallVerdict, Debt, Ending, Event, Rejection, Started};
 use crate::ports::ModelIdentity;
 use crate::telemetry::lifecycle::{Fact, LifecycleEvent};
@@ -62,6 +63,7 @@ impl Finish<'_> {
 pub(super) fn attributes(
     started: &Started,
     budget: &Budget,
+    before: &Usage,
     identity: &ModelIdentity,
     content: SpanContent,
     to: &mut Attributes,
@@ -74,9 +76,14 @@ pub(super) fn attributes(
     to.int(names::BUDGET_USED, u64::from(budget.tool_interactions));
     to.int(names::BUDGET_MAX, u64::from(budget.limits.max_tool_interactions));
     to.int(names::MCP_CALLS, u64::from(budget.mcp_calls));
-    to.int(names::TOTAL_INPUT, budget.usage.input_tokens);
-    to.int(names::TOTAL_OUTPUT, budget.usage.output_tokens);
-    to.float(names::TOTAL_COST, budget.usage.cost_usd);
+    // Of this execution, so that those of a run's executions add up; and of the run so far.
+    let used = budget.usage.since(before);
+    to.int(names::TOTAL_INPUT, used.input_tokens);
+    to.int(names::TOTAL_OUTPUT, used.output_tokens);
+    to.float(names::TOTAL_COST, used.cost_usd);
+    to.int(names::RUN_INPUT, budget.usage.input_tokens);
+    to.int(names::RUN_OUTPUT, budget.usage.output_tokens);
+    to.float(names::RUN_COST, budget.usage.cost_usd);
     to.input(&started.input.text(), content.hide_inputs);
 }
 

@@ -38,6 +38,8 @@ pub(super) struct Execution {
     pub(super) owed: Option<Vec<Debt>>,
     /// Whether another driver tells what happens in it.
     pub(super) is_anothers: bool,
+    /// What the run had used before it.
+    pub(super) before: Usage,
     common: Vec<Attribute>,
     mask: Mask,
     /// What no text of its spans may repeat.
@@ -103,6 +105,7 @@ impl Execution {
             answer: None,
             owed: None,
             is_anothers: false,
+            before: Usage::default(),
             common,
             mask,
             redaction: Redaction::default(),

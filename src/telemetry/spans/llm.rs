@@ -88,6 +88,18 @@ impl ModelCall<'_> {
             to.int(names::TOKENS_TOTAL, usage.total_tokens());
         }
         to.float(names::COST_TOTAL, usage.cost_usd);
+        let Some(costs) = &usage.costs else { return };
+        for (name, cost) in [
+            (names::COST_PROMPT, costs.prompt()),
+            (names::COST_COMPLETION, costs.completion()),
+            (names::COST_INPUT, costs.input),
+            (names::COST_CACHE_READ, costs.cache_read),
+            (names::COST_CACHE_WRITE, costs.cache_write),
+            (names::COST_OUTPUT, costs.output),
+            (names::COST_REASONING, costs.reasoning),
+        ] {
+            to.float(name, Some(cost).filter(|cost| *cost > 0.0));
+        }
     }
 
     fn inputs(&self, to: &mut Attributes) {

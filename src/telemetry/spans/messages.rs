@@ -2,7 +2,9 @@
 //! GenAI.
 //!
 //! Ours pack all results of a turn into one user message; traces show one message of role `tool` per result. What is no
-//! more than a text, and calls after it, is told in the simple form; anything else as contents in their order.
+//! more than a text, and calls after it, is told in the simple form; anything else as contents in their order. Readers
+//! take all text among the contents for what was said. So where there is reasoning, what was said stands in
+//! `message.content`, and the contents have what is left.
 
 use serde_json::{Value as Json, json};
 
@@ -38,6 +40,17 @@ enum Shown {
     },
     /// The call of this number.
     Call(usize),
+}
+
+/// How a message is told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Its text, and its calls.
+    Simple,
+    /// Its text, and as contents the rest.
+    Apart,
+    /// All of it as contents.
+    Contents,
 }
 
 /// A call that a model asked for.
@@ -137,7 +150,8 @@ impl Said {
     /// Flattens it below `prefix`.
     pub(super) fn attributes(&self, prefix: &str, to: &mut Attributes) {
         to.text(format!("{prefix}.{}", names::MESSAGE_ROLE), self.role);
-        if let Some(text) = self.text.as_ref().filter(|_| self.is_simple()) {
+        let form = self.form();
+        if let Some(text) = self.text.as_ref().filter(|_| form != Form::Contents) {
             to.text(format!("{prefix}.{}", names::MESSAGE_CONTENT), text);
         }
         if let Some(call) = &self.answers {
@@ -149,10 +163,13 @@ impl Said {
         for (index, call) in self.calls.iter().enumerate() {
             call.attributes(&format!("{prefix}.{}.{index}", names::MESSAGE_TOOL_CALLS), to);
         }
-        if !self.is_simple() {
-            for (index, shown) in self.contents.iter().enumerate() {
-                self.content(shown, &format!("{prefix}.{}.{index}", names::MESSAGE_CONTENTS), to);
-            }
+        let is_told = |shown: &&Shown| match form {
+            Form::Simple => false,
+            Form::Apart => !matches!(shown, Shown::Text(_)),
+            Form::Contents => true,
+        };
+        for (index, shown) in self.contents.iter().filter(is_told).enumerate() {
+            self.content(shown, &format!("{prefix}.{}.{index}", names::MESSAGE_CONTENTS), to);
         }
     }
 
@@ -251,10 +268,15 @@ impl Said {
         self.contents.push(Shown::Text(text.to_owned()));
     }
 
-    /// Whether it is no more than a text, and calls after it.
-    fn is_simple(&self) -> bool {
+    fn form(&self) -> Form {
+        if self.contents.iter().any(|shown| matches!(shown, Shown::Thought(_))) {
+            return Form::Apart;
+        }
         let calls = self.contents.iter().rev().take_while(|shown| matches!(shown, Shown::Call(_))).count();
-        self.contents.iter().rev().skip(calls).all(|shown| matches!(shown, Shown::Text(_)))
+        match self.contents.iter().rev().skip(calls).all(|shown| matches!(shown, Shown::Text(_))) {
+            true => Form::Simple,
+            false => Form::Contents,
+        }
     }
 
     fn never_empty(mut self) -> Self {

@@ -54,10 +54,10 @@ const VARIABLES: [(&str, &str); 4] = [
 
 /// Everything that is sent to a collector.
 #[derive(Clone, Default)]
-struct Collected(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Collected(Arc<Mutex<Vec<u8>>>);
 
 impl Collected {
-    async fn listen(&self) -> String {
+    pub(super) async fn listen(&self) -> String {
         let all = self.0.clone();
         let take = move |body: Bytes| async move { all.lock().unwrap().extend_from_slice(&body) };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -66,7 +66,7 @@ impl Collected {
         format!("http://{address}")
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
     }
 }

@@ -173,8 +173,8 @@ fn a_trace_in_the_environment_is_continued_and_a_malformed_one_told_and_passed_o
     assert!(passed_over.err.contains("TRACEPARENT is no traceparent: `nonsense`; it is passed over"));
     let unwanted = run(&format!("00-{trace}-00f067aa0ba902b7-01"), "none").expect(0);
     assert_ne!(unwanted.json_lines()[0]["trace_id"], trace);
-    let unknown = run("", "b3").expect(2);
-    assert!(unknown.err.contains("OTEL_PROPAGATORS: there is no propagator `b3`"), "{}", unknown.err);
+    let unknown = run("", "bthree").expect(2);
+    assert!(unknown.err.contains("OTEL_PROPAGATORS: there is no propagator `bthree`"), "{}", unknown.err);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The waterfall of a run, drawn from its journal.
 
+use super::canaries::Collected;
 use super::desk::Desk;
 
 const NOTE: &str = "
@@ -26,7 +27,7 @@ fn a_run_that_waited_is_drawn_as_two_executions_with_the_wait_between_them() {
         "execution 2 of 2",
         "invoke_agent desk",
         "├ approval",
-        "├ execute_tool mcp_shop_add_note",
+        "├ mcp_shop_add_note",
         "└ chat played",
     ];
     assert_eq!(begins, expected, "{drawn}");
@@ -46,4 +47,26 @@ fn what_no_collector_was_sent_can_be_seen_all_the_same() {
     let attribute =
         |name: &str| spans[2]["attributes"].as_array().unwrap().iter().find(|pair| pair[0] == name).cloned();
     assert_eq!(attribute("input.value").unwrap()[1], "Go");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn spans_that_never_left_are_sent_from_the_journal() {
+    let collected = Collected::default();
+    let endpoint = collected.listen().await;
+    let sent = tokio::task::spawn_blocking(move || {
+        let desk = Desk::playing("turns: [{ say: done }]");
+        desk.toolgate(&["run", "Go"]).expect(0);
+        let nowhere = desk.toolgate(&["runs", "trace", "last", "--send"]).expect(2);
+        assert!(nowhere.err.contains("OTEL_EXPORTER_OTLP_ENDPOINT"), "{}", nowhere.err);
+        desk.command(&["runs", "trace", "last", "--send"])
+            .env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
+            .output()
+            .unwrap()
+    });
+    let sent = sent.await.unwrap();
+
+    let said = String::from_utf8_lossy(&sent.stdout);
+    assert!(sent.status.success() && said.starts_with("3 spans of run_"), "{sent:?}");
+    let spans = collected.text();
+    assert!(["tools/list", "chat played", "invoke_agent desk"].iter().all(|name| spans.contains(name)), "{spans}");
 }

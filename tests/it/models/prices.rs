@@ -50,6 +50,7 @@ fn usage() -> impl Strategy<Value = Usage> {
         cache_write_tokens: cache_write,
         reasoning_tokens: reasoning,
         cost_usd: None,
+        costs: None,
     };
     (known(), known(), part(), part(), part()).prop_map(usage)
 }
@@ -69,6 +70,10 @@ proptest! {
         let tokens = usage.total_tokens().unwrap() as f64 / 1e6;
         let (least, most) = rates.iter().fold((f64::MAX, 0.0_f64), |(a, b), rate| (a.min(*rate), b.max(*rate)));
         let cost = price.cost(&usage, 0).unwrap();
+        let mut told = usage;
+        price.complete(&mut told, 0);
+        let parts = told.costs.unwrap();
+        prop_assert!(told.cost_usd == Some(cost) && is_close(parts.prompt() + parts.completion(), cost), "{parts:?}");
         prop_assert!(cost >= tokens * least - 1e-6 && cost <= tokens * most + 1e-6, "{cost}");
     }
 
@@ -119,6 +124,7 @@ fn cached_tokens_are_part_of_those_read_and_reasoning_of_those_written() {
         cache_write_tokens: Some(100_000),
         reasoning_tokens: Some(40_000),
         cost_usd: None,
+        costs: None,
     };
     // 0.3 of 4.00, 0.6 of 0.40, 0.1 of 5.00, and 0.1 of 20.00 whether reasoning or not.
     assert!(is_close(PRICE.cost(&usage, 0).unwrap(), 1.20 + 0.24 + 0.50 + 2.00));

@@ -12,7 +12,7 @@ use toolgate::telemetry::{Aside, Destination, ExportError, ExportSettings, SpanS
 use super::journals::{self, Journal};
 use super::receiver::Receiver;
 
-const PROTOCOLS: [&str; 3] = ["http/protobuf", "http/json", "grpc"];
+pub(super) const PROTOCOLS: [&str; 3] = ["http/protobuf", "http/json", "grpc"];
 
 type Set<'a> = &'a [(&'a str, &'a str)];
 
@@ -24,7 +24,7 @@ fn try_sink(endpoint: &str, environment: Set<'_>) -> Result<SpanSink, ExportErro
     SpanSink::start(&export, Arc::new(journals::identity))
 }
 
-fn sink(endpoint: &str, environment: Set<'_>) -> SpanSink {
+pub(super) fn sink(endpoint: &str, environment: Set<'_>) -> SpanSink {
     try_sink(endpoint, environment).unwrap()
 }
 
@@ -32,7 +32,7 @@ fn speaking(protocol: &str, endpoint: &str) -> SpanSink {
     sink(endpoint, &[("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)])
 }
 
-fn tell(sink: &dyn EventSink, journal: &Journal) {
+pub(super) fn tell(sink: &dyn EventSink, journal: &Journal) {
     for recorded in &journal.events {
         sink.observe(&journal.run, &Update::Recorded(recorded.clone()));
     }
@@ -167,27 +167,70 @@ fn what_a_shorter_queue_has_no_place_for_is_counted_and_told() {
     assert!(complaint.contains("9952 spans were lost"), "{complaint}");
 }
 
+/// How long a collector may be gone.
+const GONE: Duration = Duration::from_secs(5);
+
+/// A receiver that listens there, some time from now. That it is gone for so long is what is tested.
+fn back_at(address: SocketAddr) -> Receiver {
+    std::thread::sleep(GONE);
+    Receiver::at(address)
+}
+
+/// Waits until so many spans have left.
+fn await_exported(sink: &SpanSink, spans: u64) {
+    let began = Instant::now();
+    while sink.tally().exported < spans {
+        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", sink.tally());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 #[test]
-fn a_collector_that_is_gone_for_five_seconds_loses_nothing() {
-    let gone = Duration::from_secs(5);
+fn a_collector_that_is_unavailable_for_five_seconds_loses_nothing() {
     std::thread::scope(|scope| {
         for protocol in PROTOCOLS {
             scope.spawn(move || {
-                let unwell = Receiver::down_for(gone);
+                let unwell = Receiver::down_for(GONE);
                 let sink = speaking(protocol, &unwell.url());
                 tell_runs(&sink, 300);
-                sink.shutdown().unwrap_or_else(|error| panic!("{protocol}, unavailable: {error}"));
+                sink.shutdown().unwrap_or_else(|error| panic!("{protocol}: {error}"));
                 assert_eq!(unwell.spans(), 1_800, "{protocol}");
             });
+        }
+    });
+}
+
+#[test]
+fn a_collector_that_comes_five_seconds_after_a_process_that_lives_on_loses_nothing() {
+    std::thread::scope(|scope| {
+        for protocol in PROTOCOLS {
             scope.spawn(move || {
                 let address = nobody();
                 let sink = speaking(protocol, &format!("http://{address}"));
                 tell_runs(&sink, 300);
-                let back = scope.spawn(move || {
-                    std::thread::sleep(gone); // that it is gone for so long is what is tested
-                    Receiver::at(address)
-                });
-                sink.shutdown().unwrap_or_else(|error| panic!("{protocol}, not there: {error}"));
+                let back = back_at(address);
+                await_exported(&sink, 1_800);
+                sink.shutdown().unwrap_or_else(|error| panic!("{protocol}: {error}"));
+                assert_eq!(back.spans(), 1_800, "{protocol}");
+            });
+        }
+    });
+}
+
+#[test]
+fn a_collector_that_was_there_and_is_gone_for_five_seconds_when_the_process_ends_loses_nothing() {
+    std::thread::scope(|scope| {
+        for protocol in PROTOCOLS {
+            scope.spawn(move || {
+                let before = Receiver::start();
+                let address = before.address;
+                let sink = speaking(protocol, &before.url());
+                tell_runs(&sink, 100);
+                await_exported(&sink, 600);
+                drop(before);
+                tell_runs(&sink, 300);
+                let back = scope.spawn(move || back_at(address));
+                sink.shutdown().unwrap_or_else(|error| panic!("{protocol}: {error}"));
                 assert_eq!(back.join().unwrap().spans(), 1_800, "{protocol}");
             });
         }
@@ -195,23 +238,42 @@ fn a_collector_that_is_gone_for_five_seconds_loses_nothing() {
 }
 
 #[test]
-fn a_receiver_that_is_not_there_delays_a_run_by_nothing_and_the_end_by_seconds_and_is_reported() {
+fn a_receiver_that_was_never_there_delays_a_run_by_nothing_and_the_ends_of_a_process_by_two_seconds_and_is_reported() {
     std::thread::scope(|scope| {
         for protocol in PROTOCOLS {
             scope.spawn(move || {
-                let sink = speaking(protocol, &format!("http://{}", nobody()));
-                let began = Instant::now();
-                for journal in journals::all(Timestamp::UNIX_EPOCH) {
-                    tell(&sink, &journal);
+                let endpoint = format!("http://{}", nobody());
+                for (opening, patience) in [("first", 2_000), ("second", 500)] {
+                    let sink = speaking(protocol, &endpoint);
+                    let began = Instant::now();
+                    for journal in journals::all(Timestamp::UNIX_EPOCH) {
+                        tell(&sink, &journal);
+                    }
+                    assert!(began.elapsed() < Duration::from_secs(1), "telling took {:?}", began.elapsed());
+                    let ending = Instant::now();
+                    let error = sink.shutdown().expect_err("nobody received them");
+                    let took = ending.elapsed();
+                    assert!(took < Duration::from_millis(patience), "{protocol}, {opening} end: {took:?}");
+                    assert!(error.to_string().contains("spans were lost on the way to http://127.0.0.1"), "{error}");
                 }
-                assert!(began.elapsed() < Duration::from_secs(1), "telling took {:?}", began.elapsed());
-                let ending = Instant::now();
-                let error = sink.shutdown().expect_err("nobody received them");
-                assert!(ending.elapsed() < Duration::from_secs(9), "the end took {:?}", ending.elapsed());
-                assert!(error.to_string().contains("spans were lost on the way to http://127.0.0.1"), "{error}");
             });
         }
     });
+}
+
+#[test]
+fn what_a_receiver_rejects_is_counted_as_failed_and_told_in_its_words() {
+    for protocol in PROTOCOLS {
+        let receiver = Receiver::rejecting(2, "over\nquota \u{1b}[2J");
+        let sink = speaking(protocol, &receiver.url());
+        tell(&sink, &journals::parallel_calls(Timestamp::UNIX_EPOCH));
+
+        let complaint = sink.shutdown().expect_err(protocol).to_string();
+
+        assert_eq!(sink.tally(), Tally { exported: 4, failed: 2, ..Tally::default() }, "{protocol}");
+        assert!(complaint.starts_with("2 spans were lost") && complaint.contains("over quota"), "{complaint}");
+        assert!(!complaint.contains(char::is_control), "{protocol}: {complaint:?}");
+    }
 }
 
 /// The runtime of a test has one thread, and `shutdown` blocks it.

@@ -13,9 +13,12 @@ use axum::routing::post;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
+use super::tls::Locked;
+
 /// A receiver that runs until it is dropped.
 pub(crate) struct Receiver {
     pub(crate) address: SocketAddr,
+    scheme: &'static str,
     days: Days,
     runtime: Option<Runtime>,
 }
@@ -25,6 +28,7 @@ pub(crate) struct Receiver {
 struct Days {
     up_from: Instant,
     open: watch::Sender<bool>,
+    rejects: Option<(u8, &'static str)>,
     taken: Arc<Mutex<Vec<Request>>>,
 }
 
@@ -57,23 +61,46 @@ impl Receiver {
         Self::listen(address, Duration::ZERO, true)
     }
 
+    /// One that rejects so many spans of each request, and says why.
+    pub(crate) fn rejecting(spans: u8, why: &'static str) -> Self {
+        let rejects = Some((spans, why));
+        Self::serve(SocketAddr::from(([127, 0, 0, 1], 0)), Days { rejects, ..Days::new(Duration::ZERO, true) }, None)
+    }
+
+    /// One behind TLS.
+    pub(crate) fn behind(locked: fn(tokio::net::TcpListener) -> Locked) -> Self {
+        Self::serve(SocketAddr::from(([127, 0, 0, 1], 0)), Days::new(Duration::ZERO, true), Some(locked))
+    }
+
     fn listen(address: SocketAddr, down: Duration, open: bool) -> Self {
+        Self::serve(address, Days::new(down, open), None)
+    }
+
+    fn serve(address: SocketAddr, days: Days, locked: Option<fn(tokio::net::TcpListener) -> Locked>) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let days = Days { up_from: Instant::now() + down, open: watch::Sender::new(open), taken: Arc::default() };
         let routes = Router::new()
             .route("/v1/traces", post(over_http))
+            .route("/v1/metrics", post(over_http))
             .route("/opentelemetry.proto.collector.trace.v1.TraceService/Export", post(over_grpc))
+            .route("/opentelemetry.proto.collector.metrics.v1.MetricsService/Export", post(over_grpc))
             .layer(axum::extract::DefaultBodyLimit::max(4 * 1024 * 1024))
             .with_state(days.clone());
         let listener = std::net::TcpListener::bind(address).unwrap();
         let address = listener.local_addr().unwrap();
         listener.set_nonblocking(true).unwrap();
-        runtime.spawn(async move { axum::serve(tokio::net::TcpListener::from_std(listener).unwrap(), routes).await });
-        Self { address, days, runtime: Some(runtime) }
+        runtime.spawn(async move {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            match locked {
+                None => axum::serve(listener, routes).await,
+                Some(locked) => axum::serve(locked(listener), routes).await,
+            }
+        });
+        let scheme = if locked.is_some() { "https" } else { "http" };
+        Self { address, scheme, days, runtime: Some(runtime) }
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("{}://{}", self.scheme, self.address)
     }
 
     /// Answers from now on.
@@ -103,6 +130,22 @@ impl Drop for Receiver {
 }
 
 impl Days {
+    fn new(down: Duration, open: bool) -> Self {
+        let open = watch::Sender::new(open);
+        Self { up_from: Instant::now() + down, open, rejects: None, taken: Arc::default() }
+    }
+
+    /// What it answers with, in that form. An empty message is thanks enough.
+    fn thanks(&self, content_type: &[u8]) -> Vec<u8> {
+        let Some((spans, why)) = self.rejects else { return Vec::new() };
+        if content_type.ends_with(b"json") {
+            let partial = serde_json::json!({"rejectedSpans": spans.to_string(), "errorMessage": why});
+            return serde_json::json!({ "partialSuccess": partial }).to_string().into_bytes();
+        }
+        let partial = [&[0x08, spans, 0x12, why.len() as u8], why.as_bytes()].concat();
+        [&[0x0a, partial.len() as u8], partial.as_slice()].concat()
+    }
+
     /// Takes a request, once it answers at all; whether it was up.
     async fn take(&self, headers: HeaderMap, body: Bytes) -> bool {
         self.open.subscribe().wait_for(|open| *open).await.unwrap();
@@ -117,17 +160,19 @@ impl Days {
 
 async fn over_http(State(days): State<Days>, headers: HeaderMap, body: Bytes) -> Response {
     let content_type = headers["content-type"].clone();
+    let thanks = days.thanks(content_type.as_bytes());
     match days.take(headers, body).await {
-        true => ([("content-type", content_type)], Bytes::new()).into_response(),
+        true => ([("content-type", content_type)], thanks).into_response(),
         false => StatusCode::SERVICE_UNAVAILABLE.into_response(),
     }
 }
 
-/// An empty message is thanks enough; the status may come before it.
+/// The status may come before the message.
 async fn over_grpc(State(days): State<Days>, headers: HeaderMap, body: Bytes) -> Response {
+    let thanks = days.thanks(b"application/grpc");
     let (status, message) = match days.take(headers, body).await {
-        true => ("0", Bytes::from_static(&[0; 5])),
-        false => ("14", Bytes::new()),
+        true => ("0", [&[0, 0, 0, 0, thanks.len() as u8], thanks.as_slice()].concat()),
+        false => ("14", Vec::new()),
     };
     ([("content-type", "application/grpc"), ("grpc-status", status)], message).into_response()
 }

@@ -24,10 +24,25 @@ impl SpanExporter for Receives {
     }
 }
 
+/// Of a receiver that nobody knows anything about.
+fn reach() -> Reach {
+    Reach::noted(&reqwest::Url::parse("http://carried.test:4318").unwrap())
+}
+
 fn round(exporter: Receives, batching: Batching, spans: usize) -> Round<Receives> {
     let gate = Arc::new(Gate::new(batching));
     (0..spans).for_each(|_| gate.offer(span(1)));
-    Round { exporter, gate, batching, reason: Arc::default(), last_taken: Instant::now(), given_up: false }
+    Round {
+        exporter,
+        reach: reach(),
+        rejections: Rejections::listen(),
+        gate,
+        batching,
+        reason: Arc::default(),
+        last_taken: Instant::now(),
+        given_up: false,
+        has_complained: false,
+    }
 }
 
 /// Carries until everything is settled, on time that flies; how long that took, what came of it, and why.
@@ -88,7 +103,8 @@ async fn what_a_receiver_refuses_is_counted_and_the_reason_kept() {
 #[test]
 fn the_complaint_says_how_many_where_to_and_why() {
     let runtime = ExportRuntime::start().unwrap();
-    let carrier = Carrier::start(Receives::Nothing, "http://there:4318/v1/traces".into(), bounds(10, 10), runtime);
+    let carrier =
+        Carrier::start((Receives::Nothing, reach()), "http://there:4318/v1/traces".into(), bounds(10, 10), runtime);
     (0..3).for_each(|_| carrier.offer(span(1)));
     let complaint = carrier.finish().expect_err("lost").to_string();
     for said in ["3 spans", "http://there:4318/v1/traces", "status 401", "OTEL_EXPORTER_OTLP_ENDPOINT"] {

@@ -5,6 +5,7 @@
 //! would only be seen by what never arrives.
 
 mod build;
+mod client;
 mod resolve;
 mod tls;
 

@@ -151,7 +151,8 @@ fn tls(signal: Signal, variables: Variables<'_>) -> Result<TlsFiles, SettingsErr
     Ok(TlsFiles { authority: file("CERTIFICATE"), client })
 }
 
-/// The SDK adds the headers of the environment itself, and leaves out in silence those it cannot read.
+/// The SDK adds the headers of the environment itself, and leaves out in silence those it cannot read. Where the
+/// configuration has the same one, `client` puts that in its place.
 fn check_headers(destination: &Destination, signal: Signal, variables: Variables<'_>) -> Result<(), SettingsError> {
     for (name, value) in &destination.headers {
         if !is_header(name, value.expose_secret()) {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::{Meter, seconds};
 use crate::core::id::CallId;
 use crate::core::run::{Answer, CallVerdict, Decision, Rejection};
-use crate::core::tool::{Builtin, Origin, Outcome, Tool};
+use crate::core::tool::{Builtin, Origin, Outcome, Tool, Wire};
 use crate::telemetry::lifecycle::error_word;
 use crate::telemetry::metrics::measurement::{Measurement, OTHER, Word};
 use crate::telemetry::metrics::names::{self, Metric};
@@ -80,10 +80,16 @@ impl Meter {
         measured
     }
 
-    pub(super) fn completed(&self, id: &CallId, outcome: &Outcome, at: Timestamp) -> Vec<Measurement> {
+    pub(super) fn completed(
+        &self,
+        id: &CallId,
+        outcome: &Outcome,
+        wire: Option<&Wire>,
+        at: Timestamp,
+    ) -> Vec<Measurement> {
         let error = error_word(outcome);
         let mut measured: Vec<_> =
-            self.answered(id, error, at).filter(|_| *outcome != Outcome::Unknown).into_iter().collect();
+            self.answered(id, error, wire, at).filter(|_| *outcome != Outcome::Unknown).into_iter().collect();
         measured.push(self.of_call(Metric::ToolCalls, id).fixed(names::OUTCOME, error.unwrap_or("ok")));
         if !outcome.problems().is_empty() {
             measured.push(self.invalid("result"));
@@ -92,15 +98,25 @@ impl Meter {
     }
 
     /// A request to an MCP server that has its answer, whatever that is: an end, a question, or a task.
-    pub(super) fn answered(&self, id: &CallId, error: Option<&'static str>, at: Timestamp) -> Option<Measurement> {
+    pub(super) fn answered(
+        &self,
+        id: &CallId,
+        error: Option<&'static str>,
+        wire: Option<&Wire>,
+        at: Timestamp,
+    ) -> Option<Measurement> {
         let call = self.calls.get(id)?;
         let (sent, (tool, Origin::Mcp { server, .. })) = (call.sent?, call.tool.as_ref()?) else { return None };
         let request = Measurement::of(Metric::McpDuration, seconds(sent, at))
             .fixed(names::MCP_METHOD, "tools/call")
             .fixed(names::OPERATION, "execute_tool")
             .word(names::TOOL, tool.clone())
-            .name(names::SERVER, server.as_str());
-        Some(request.fixed_if(names::ERROR_TYPE, error))
+            .name(names::SERVER, server.as_str())
+            .fixed_if(names::ERROR_TYPE, error);
+        Some(match wire {
+            Some(wire) => by_way_of(wire, request),
+            None => request,
+        })
     }
 
     /// One more of something that happened to a call.
@@ -128,5 +144,14 @@ impl Meter {
             wait.fixed(names::ANSWER, answer)
         });
         [decided].into_iter().chain(wait).collect()
+    }
+}
+
+/// How a server was reached, as far as there are few ways: an address or a port may be any.
+fn by_way_of(wire: &Wire, request: Measurement) -> Measurement {
+    let request = request.fixed(names::NETWORK_TRANSPORT, wire.transport.as_str());
+    match &wire.protocol_version {
+        Some(version) => request.name(names::MCP_PROTOCOL, version),
+        None => request,
     }
 }

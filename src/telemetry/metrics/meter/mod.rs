@@ -81,13 +81,15 @@ impl Meter {
             Event::CallDrifted { call, .. } => vec![self.of_call(Metric::ToolDrifts, call)],
             Event::Expired { call } => self.expired(call, *at),
             Event::QuestionAnswered { .. } => vec![self.one(Metric::QuestionsAnswered)],
-            Event::CallCompleted { call, outcome, .. } => self.completed(call, outcome, *at),
-            Event::InputRequired { call, .. } => {
-                let answered = self.answered(call, None, *at);
+            Event::CallCompleted { call, outcome, wire, .. } => self.completed(call, outcome, wire.as_deref(), *at),
+            Event::InputRequired { call, wire, .. } => {
+                let answered = self.answered(call, None, wire.as_deref(), *at);
                 answered.into_iter().chain([self.of_call(Metric::InputsRequested, call)]).collect()
             }
             Event::InputGiven { call, .. } => vec![self.of_call(Metric::InputsGiven, call)],
-            Event::TaskStarted { call, .. } => self.answered(call, None, *at).into_iter().collect(),
+            Event::TaskStarted { call, wire, .. } => {
+                self.answered(call, None, wire.as_deref(), *at).into_iter().collect()
+            }
             Event::Ended { ending } => self.ended(ending, *at),
             Event::Started(_)
             | Event::Resumed { .. }

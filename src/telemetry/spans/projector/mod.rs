@@ -61,12 +61,7 @@ pub struct Projector {
 
 /// All spans of a journal. A run that is not over rests since its last fact, or was left in the middle of something.
 pub fn project(run: &RunId, journal: &[Recorded], content: SpanContent, identity_of: IdentityOf) -> Vec<Span> {
-    let mut projector = Projector::new(run.clone(), content, identity_of);
-    let mut spans: Vec<Span> = journal.iter().flat_map(|recorded| projector.observe(recorded)).collect();
-    if let Some(last) = journal.last() {
-        spans.extend(projector.stop(last.at));
-    }
-    spans
+    Projector::new(run.clone(), content, identity_of).tell_all(journal)
 }
 
 impl Projector {
@@ -97,6 +92,15 @@ impl Projector {
         self.conversation = Conversation::redacted(redaction.clone());
         self.redaction = redaction;
         self
+    }
+
+    /// All spans of a journal, of a projector that has seen nothing yet.
+    pub fn tell_all(mut self, journal: &[Recorded]) -> Vec<Span> {
+        let mut spans: Vec<Span> = journal.iter().flat_map(|recorded| self.observe(recorded)).collect();
+        if let Some(last) = journal.last() {
+            spans.extend(self.stop(last.at));
+        }
+        spans
     }
 
     /// The spans that a fact finishes. Facts come in journal order; one that was seen before changes nothing.
@@ -246,6 +250,7 @@ impl Projector {
         let mut execution = Execution::begin(seq, at, trace.clone(), self.previous, common, self.content.mask);
         execution.is_anothers = self.is_catching_up;
         execution.redaction = self.redaction.clone();
+        execution.before = self.lifecycle.run().map(|run| run.budget().usage).unwrap_or_default();
         execution.waited_ms = self.rested.take().map(|since| at.duration_since(since)).map(milliseconds);
         self.previous = Some(Link { trace: trace.id, span: execution.root });
         self.execution = Some(execution);
@@ -273,10 +278,10 @@ impl Projector {
         let owed = execution.owed.take().unwrap_or_else(|| run.pending());
         let failure = finish.failure(self.content);
         let failure = failure.as_ref().map(|(word, message)| (*word, message.as_str()));
-        let waited_ms = execution.waited_ms;
+        let (waited_ms, before) = (execution.waited_ms, execution.before);
         spans.extend(execution.finish(name, at, failure, |to| {
             to.int(names::WAIT_MS, waited_ms);
-            agent::attributes(started, run.budget(), &self.identity, self.content, to);
+            agent::attributes(started, run.budget(), &before, &self.identity, self.content, to);
             agent::outcome(finish, &owed, self.content, to);
         }));
         spans

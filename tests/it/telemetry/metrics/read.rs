@@ -235,23 +235,3 @@ async fn a_receiver_that_is_not_there_delays_neither_runs_nor_the_end_and_is_tol
     assert!(began.elapsed() < Duration::from_secs(6), "the end took {:?}", began.elapsed());
     assert!(error.contains("the last metrics may be lost"), "{error}");
 }
-
-/// What a fact costs whoever is told of it. Run by hand, for a machine under load says little:
-/// `cargo test --release --test it telling_a_fact -- --ignored --nocapture`.
-#[test]
-#[ignore = "a measurement"]
-fn telling_a_fact_costs_microseconds() {
-    let metrics = readable();
-    let sink = metrics.sink(Arc::new(journals::identity));
-    let journals = journals::all(Timestamp::UNIX_EPOCH);
-    let (mut facts, began) = (0u32, Instant::now());
-    for _ in 0..2000 {
-        for journal in &journals {
-            for recorded in &journal.events {
-                sink.observe(&journal.run, &Update::Recorded(recorded.clone()));
-                facts += 1;
-            }
-        }
-    }
-    println!("{facts} facts, {:?} each", began.elapsed() / facts);
-}

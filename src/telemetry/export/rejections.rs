@@ -1,0 +1,147 @@
+//! What a receiver took only in part. The SDK's exporters call such an export a success and tell the rest in a log record
+//! alone, the same over HTTP and gRPC; so the record is listened for while an export is under way.
+
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tracing::field::{Field, Visit};
+use tracing::instrument::WithSubscriber as _;
+use tracing::level_filters::LevelFilter;
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::Interest;
+use tracing::{Dispatch, Event, Metadata, Subscriber};
+
+use crate::core::tool::visible;
+
+/// The most that is repeated of what a receiver says, in characters.
+const LONGEST: usize = 300;
+
+/// Spans that a receiver did not take of a batch, and why by its own account.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rejected {
+    pub(super) spans: u64,
+    pub(super) message: String,
+}
+
+/// Somebody who listens.
+pub(super) struct Rejections {
+    heard: Arc<Mutex<Option<Rejected>>>,
+    dispatch: Dispatch,
+}
+
+impl Rejections {
+    /// Listens; whatever else is logged goes to who gets it now.
+    pub(super) fn listen() -> Self {
+        let heard = Arc::default();
+        let others = tracing::dispatcher::get_default(Dispatch::clone);
+        Self { dispatch: Dispatch::new(Ear { heard: Arc::clone(&heard), others }), heard }
+    }
+
+    /// What an export comes to, and what was rejected in it.
+    pub(super) async fn during<T>(&self, export: impl Future<Output = T>) -> (T, Option<Rejected>) {
+        let exported = export.with_subscriber(self.dispatch.clone()).await;
+        (exported, self.heard.lock().unwrap_or_else(PoisonError::into_inner).take())
+    }
+}
+
+/// Hears of rejections and hands everything else on.
+struct Ear {
+    heard: Arc<Mutex<Option<Rejected>>>,
+    others: Dispatch,
+}
+
+fn tells_of_rejections(metadata: &Metadata<'_>) -> bool {
+    metadata.target() == "opentelemetry-otlp" && metadata.name().ends_with(".PartialSuccess")
+}
+
+impl Subscriber for Ear {
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if tells_of_rejections(metadata) { Interest::always() } else { self.others.register_callsite(metadata) }
+    }
+
+    /// What this one needs; the others said theirs.
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(LevelFilter::WARN)
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        tells_of_rejections(metadata) || self.others.enabled(metadata)
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let mut rejected = Rejected::default();
+        if tells_of_rejections(event.metadata()) {
+            event.record(&mut rejected);
+        }
+        if rejected.spans > 0 {
+            *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(rejected);
+        } else if self.others.enabled(event.metadata()) {
+            self.others.event(event);
+        }
+    }
+
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        self.others.new_span(span)
+    }
+
+    fn record(&self, span: &Id, values: &Record<'_>) {
+        self.others.record(span, values);
+    }
+
+    fn record_follows_from(&self, span: &Id, follows: &Id) {
+        self.others.record_follows_from(span, follows);
+    }
+
+    fn enter(&self, span: &Id) {
+        self.others.enter(span);
+    }
+
+    fn exit(&self, span: &Id) {
+        self.others.exit(span);
+    }
+
+    fn clone_span(&self, id: &Id) -> Id {
+        self.others.clone_span(id)
+    }
+
+    fn try_close(&self, id: Id) -> bool {
+        self.others.try_close(id)
+    }
+}
+
+impl Visit for Rejected {
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        if field.name() == "rejected_spans" {
+            self.spans = u64::try_from(value).unwrap_or(0);
+        }
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "error_message" {
+            self.message = shown(value);
+        }
+    }
+
+    fn record_debug(&mut self, _field: &Field, _value: &dyn Debug) {}
+}
+
+/// One line of bounded length in which nothing moves a cursor.
+fn shown(message: &str) -> String {
+    let mut cut: String = message.chars().take(LONGEST).map(|c| if c.is_whitespace() { ' ' } else { c }).collect();
+    if cut.len() < message.len() {
+        cut.push('…');
+    }
+    visible(&cut)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_becomes_one_line_of_bounded_length_without_escapes() {
+        assert_eq!(shown("quota\r\nreached"), "quota  reached");
+        assert_eq!(shown("\u{1b}[2Jgone"), "\\u{1b}[2Jgone");
+        assert_eq!(shown(&"ä".repeat(1_000)).chars().count(), LONGEST + 1);
+    }
+}

@@ -1,0 +1,111 @@
+//! What leaves the process about its runs, as its environment asks for it.
+
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use super::desk::{Desk, Ended};
+use crate::telemetry::receiver::Receiver;
+
+const ANSWER: &str = "turns: [{ say: done }]";
+
+const NOTE: &str = "
+turns:
+  - { calls: [{ id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: late } }] }
+  - { say: done }
+";
+
+fn ran(desk: &Desk, arguments: &[&str], environment: &[(&str, &str)]) -> Ended {
+    Ended::from(desk.command(arguments).envs(environment.iter().copied()).output().unwrap())
+}
+
+#[test]
+fn a_header_of_the_configuration_wins_over_the_same_of_the_environment_for_each_signal_and_protocol() {
+    for protocol in ["http/protobuf", "http/json", "grpc"] {
+        let receiver = Receiver::start();
+        let desk = Desk::playing(ANSWER);
+        let configuration = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+        let headers = "telemetry: { headers: { x-key: of the file } }";
+        desk.write("toolgate.yaml", &format!("{configuration}\n{headers}\n"));
+
+        let environment = [
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.url()),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol.to_owned()),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "X-Key=of the environment,x-other=kept".to_owned()),
+            ("OTEL_METRICS_EXPORTER", "otlp".to_owned()),
+        ];
+        Ended::from(desk.command(&["run", "Go"]).envs(environment).output().unwrap()).expect(0);
+
+        let requests = receiver.requests();
+        assert_eq!(requests.len(), 2, "spans and metrics over {protocol}");
+        for request in requests {
+            let keys: Vec<_> = request.headers.get_all("x-key").iter().collect();
+            assert_eq!(keys, ["of the file"], "{protocol}");
+            assert_eq!(request.headers["x-other"], "kept", "{protocol}");
+        }
+    }
+}
+
+#[test]
+fn a_collector_that_is_not_there_costs_a_process_two_seconds_and_two_sentences() {
+    let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let desk = Desk::playing(ANSWER);
+    let began = Instant::now();
+    ran(&desk, &["run", "Go"], &[]).expect(0);
+    let usual = began.elapsed();
+    for protocol in ["http/protobuf", "grpc"] {
+        let endpoint = format!("http://{dead}");
+        let environment = [
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol),
+            ("OTEL_METRICS_EXPORTER", "otlp"),
+        ];
+        let began = Instant::now();
+        let ended = ran(&desk, &["run", "Go"], &environment).expect(0);
+        let longer = began.elapsed().saturating_sub(usual);
+        assert!(longer < Duration::from_secs(3), "{protocol}: {longer:?} longer than {usual:?}");
+        for (about, sentence) in
+            [("spans", "warning: 3 spans were lost"), ("metrics", "warning: the last metrics may be")]
+        {
+            let told: Vec<&str> = ended.err.lines().filter(|line| line.contains(about)).collect();
+            assert!(matches!(told[..], [line] if line.starts_with(sentence)), "{protocol}: {}", ended.err);
+        }
+    }
+}
+
+/// The value of a series whose line begins so and has these labels.
+fn value(text: &str, name: &str, labels: &[&str]) -> Option<f64> {
+    let is_it = |line: &&str| {
+        let rest = line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' ']));
+        rest && labels.iter().all(|label| line.contains(label))
+    };
+    text.lines().find(is_it).map(|line| line.rsplit_once(' ').unwrap().1.parse().unwrap())
+}
+
+#[test]
+fn a_run_that_waits_in_one_process_and_ends_in_another_is_measured_once_and_its_approval_waits_in_between() {
+    let desk = Desk::playing(NOTE);
+    let console = [("OTEL_METRICS_EXPORTER", "console")];
+
+    let first = ran(&desk, &["run", "Note it"], &console).expect(10).err;
+    let second = ran(&desk, &["approvals", "approve", "last", "note"], &console).expect(0).err;
+
+    for (name, labels, of_first, of_second) in [
+        ("toolgate_approvals_pending", &[][..], Some(1.0), Some(0.0)),
+        ("toolgate_runs_pending", &[], Some(1.0), Some(0.0)),
+        ("toolgate_approvals_requested_total", &["mcp_shop_add_note"], Some(1.0), None),
+        ("toolgate_approvals_decided_total", &["toolgate_approval_answer=\"approve\""], None, Some(1.0)),
+        ("toolgate_runs_total", &["toolgate_run_outcome=\"completed\""], None, Some(1.0)),
+        ("toolgate_run_turns_sum", &[], None, Some(2.0)),
+        ("gen_ai_client_operation_duration_seconds_count", &["model=\"played\""], Some(1.0), Some(1.0)),
+        (
+            "mcp_client_operation_duration_seconds_count",
+            &["tools/call", "network_transport=\"pipe\"", "mcp_protocol_version="],
+            None,
+            Some(1.0),
+        ),
+        ("mcp_client_session_duration_seconds_count", &["toolgate_tool_server=\"shop\""], Some(1.0), Some(1.0)),
+    ] {
+        assert_eq!(value(&first, name, labels), of_first, "{name} of the first process: {first}");
+        assert_eq!(value(&second, name, labels), of_second, "{name} of the second process: {second}");
+    }
+}
