@@ -6,5 +6,6 @@ mod journals;
 mod lifecycle;
 mod logging;
 mod metrics;
+mod readers;
 mod receiver;
 mod spans;
