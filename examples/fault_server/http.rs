@@ -80,6 +80,7 @@ async fn receive(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap, body
         return endpoint.refuse(StatusCode::BAD_REQUEST, message::refusal(&Value::Null, -32700, "that is no JSON"));
     };
     endpoint.log.received(&message);
+    endpoint.log.note("posted", &posted(&headers, &message));
     let dialect = locked(&endpoint.server).dialect(message.get("params").unwrap_or(&Value::Null));
     let session = match endpoint.admit(dialect, &headers, &message) {
         Ok(session) => session,
@@ -103,6 +104,15 @@ async fn receive(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap, body
         response.headers_mut().insert(SESSION, session);
     }
     response
+}
+
+/// Which trace the headers of a request say that it belongs to.
+fn posted(headers: &HeaderMap, message: &Value) -> Value {
+    let said = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    json!({
+        "method": message.get("method"), "traceparent": said("traceparent"), "tracestate": said("tracestate"),
+        "baggage": said("baggage"),
+    })
 }
 
 /// What is said unasked, for a session of the legacy era.

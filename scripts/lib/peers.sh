@@ -22,6 +22,11 @@ peers_install() {
     return
   fi
   stamped "$peers/node.stamp" "${node_pins[@]}" || install_node_peers
+  peers_python_install
+}
+
+# Those alone that are Python's.
+peers_python_install() {
   stamped "$peers/python.stamp" "${python_pins[@]}" || install_python_peers
 }
 
@@ -39,12 +44,13 @@ install_python_peers() {
   stamp "${python_pins[@]}" >"$peers/python.stamp"
 }
 
-# Phoenix and Rotel, in an environment of their own: together they are larger than all other peers.
+# Phoenix and Rotel, in an environment of their own: together they are larger than all other peers. Most of it is never
+# imported, so nothing is compiled ahead.
 phoenix_install() {
   ! stamped "$peers/phoenix.stamp" "${phoenix_pins[@]}" || return 0
   rm -rf "$peers/phoenix" "$peers/phoenix.stamp"
   python3 -m venv "$peers/phoenix"
-  "$peers/phoenix/bin/pip" install --quiet --disable-pip-version-check --requirement "${phoenix_pins[0]}"
+  "$peers/phoenix/bin/pip" install --quiet --disable-pip-version-check --no-compile --requirement "${phoenix_pins[0]}"
   stamp "${phoenix_pins[@]}" >"$peers/phoenix.stamp"
 }
 

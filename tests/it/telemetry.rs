@@ -6,6 +6,7 @@ mod journals;
 mod lifecycle;
 mod logging;
 mod metrics;
+mod readers;
 pub(crate) mod receiver;
 mod spans;
 mod tls;

@@ -61,7 +61,7 @@ impl ExportSettings {
             service_name: (!is_service_named(variables)).then_some(service_name),
             batching: Batching::resolve(self.queue_bytes, request_bytes, variables)?,
             limits: Limits::resolve(variables)?,
-            content: switches::hidden(self.content, &env)?,
+            content: switches::switched(self.content, &env)?,
             redaction: self.redaction,
         }))
     }

@@ -1,5 +1,6 @@
-//! The switches by which OpenInference hides content, read from the environment. What the configuration hides stays
-//! hidden: a switch only hides more. One that is neither `true` nor `false` is refused, for whoever set it means to hide.
+//! The switches of OpenInference over content, read from the environment. What the configuration hides stays hidden: a
+//! switch only hides more, or repeats under GenAI names what is shown. One that is neither `true` nor `false` is refused,
+//! for whoever set it means to hide.
 
 use super::SettingsError;
 use crate::telemetry::spans::SpanContent;
@@ -25,18 +26,19 @@ const HIDING: [&str; 14] = [
     "RETRIEVAL_DOCUMENTS",
 ];
 
-/// The content that spans carry by the configuration, less what the environment hides; `env` looks a variable up.
-pub(super) fn hidden(content: SpanContent, env: impl Fn(&str) -> Option<String>) -> Result<SpanContent, SettingsError> {
+/// The content that spans carry by the configuration and the environment; `env` looks a variable up.
+pub(super) fn switched(
+    content: SpanContent,
+    env: impl Fn(&str) -> Option<String>,
+) -> Result<SpanContent, SettingsError> {
     let set = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
-    let hides = |what: &str| {
-        let name = format!("{PREFIX}{what}");
-        match set(&name) {
-            None => Ok(false),
-            Some(value) if value.eq_ignore_ascii_case("true") => Ok(true),
-            Some(value) if value.eq_ignore_ascii_case("false") => Ok(false),
-            Some(value) => Err(SettingsError::Switch { name, value }),
-        }
+    let is_on = |name: &str| match set(name) {
+        None => Ok(false),
+        Some(value) if value.eq_ignore_ascii_case("true") => Ok(true),
+        Some(value) if value.eq_ignore_ascii_case("false") => Ok(false),
+        Some(value) => Err(SettingsError::Switch { name: name.to_owned(), value }),
     };
+    let hides = |what: &str| is_on(&format!("{PREFIX}{what}"));
     let mut mask = content.mask;
     if let Some(chars) = set("OPENINFERENCE_BASE64_IMAGE_MAX_LENGTH") {
         mask.image_chars = chars.parse().map_err(|_| SettingsError::ImageLength(chars))?;
@@ -53,9 +55,9 @@ pub(super) fn hidden(content: SpanContent, env: impl Fn(&str) -> Option<String>)
         hides(without_effect)?;
     }
     Ok(SpanContent {
-        gen_ai_content: content.gen_ai_content || wants_gen_ai(set)?,
         hide_inputs: content.hide_inputs || hides("INPUTS")?,
         hide_outputs: content.hide_outputs || hides("OUTPUTS")?,
+        gen_ai_content: content.gen_ai_content || wants_gen_ai(set)?,
         mask,
         ..content
     })
@@ -89,7 +91,7 @@ mod tests {
 
     fn with(variables: &[(&str, &str)]) -> Result<SpanContent, SettingsError> {
         let env = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
-        hidden(SpanContent::default(), env)
+        switched(SpanContent::default(), env)
     }
 
     #[test]
@@ -115,6 +117,14 @@ mod tests {
         }
         let longer = with(&[("OPENINFERENCE_BASE64_IMAGE_MAX_LENGTH", "64000")]);
         assert_eq!(longer, Ok(mask(Mask { image_chars: 64_000, ..none })));
+    }
+
+    #[test]
+    fn contents_are_repeated_under_their_gen_ai_names_if_that_is_asked_for() {
+        let repeated =
+            |value| with(&[("OPENINFERENCE_ENABLE_GENAI_SEMCONV", value)]).map(|content| content.gen_ai_content);
+        assert_eq!((repeated("true"), repeated("false"), repeated("")), (Ok(true), Ok(false), Ok(false)));
+        assert!(repeated("on").is_err());
     }
 
     #[test]
@@ -150,7 +160,7 @@ mod tests {
     #[test]
     fn what_the_configuration_hides_no_switch_shows() {
         let hidden_already = SpanContent { hide_inputs: true, ..SpanContent::default() };
-        let shown = hidden(hidden_already, |name| (name == "OPENINFERENCE_HIDE_INPUTS").then(|| "false".to_owned()));
+        let shown = switched(hidden_already, |name| (name == "OPENINFERENCE_HIDE_INPUTS").then(|| "false".to_owned()));
         assert_eq!(shown, Ok(hidden_already));
     }
 }

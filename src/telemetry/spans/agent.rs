@@ -87,22 +87,26 @@ pub(super) fn attributes(
     to.input(&started.input.text(), content.hide_inputs);
 }
 
-/// How it ended: the answer, or what a waiting run is owed.
+/// How it ended: the answer, or what a waiting run is owed, or that there is none. Readers list runs by the input and the
+/// output of the root, so there is always something.
 pub(super) fn outcome(finish: Finish<'_>, owed: &[Debt], content: SpanContent, to: &mut Attributes) {
     to.text(names::RUN_OUTCOME, finish.outcome());
     to.text_if(names::ERROR_TYPE, finish.failure(content).map(|(word, _)| word));
-    match finish {
-        Finish::Ended(ending) => {
-            if let Some(output) = ending.output() {
-                to.output(&answer_text(output), content.hide_outputs);
-            }
-        }
-        Finish::Paused => to.output(&owed_text(owed), content.hide_outputs),
-        Finish::Interrupted => {}
-    }
+    let output = match finish {
+        Finish::Ended(ending) => ending.output().map(answer_text),
+        Finish::Paused => Some(owed_text(owed)),
+        Finish::Interrupted => None,
+    };
+    to.output(&output.unwrap_or_else(|| no_answer_text(finish, content)), content.hide_outputs);
 }
 
-/// What a waiting run is owed, as its output: readers list runs by the input and output of the root.
+/// That there is no answer, and why.
+fn no_answer_text(finish: Finish<'_>, content: SpanContent) -> String {
+    let error = finish.failure(content).map(|(code, message)| json!({ "code": code, "message": message }));
+    json!({ "status": finish.outcome(), "error": error }).to_string()
+}
+
+/// What a waiting run is owed.
 fn owed_text(debts: &[Debt]) -> String {
     let owed = |debt: &Debt| {
         let arguments = arguments_text(&debt.arguments());

@@ -15,11 +15,13 @@ use serde_json::{Value, json};
 use toolgate::core::id::ServerId;
 use toolgate::core::trace::{Propagation, Trace};
 use toolgate::mcp::{EraChoice, ServerSettings};
-use toolgate::ports::McpServers as _;
+use toolgate::ports::{McpServers as _, TaskWish};
 
-use super::faults::watched;
+use super::elicitation::{answered, asked, name, send};
+use super::faults::{Endpoint, watched};
 use super::http::{Till, serve_router};
 use super::support::*;
+use super::tasks::{ask, news, task};
 
 const FIELDS: [&str; 3] = ["traceparent", "tracestate", "baggage"];
 const ERAS: [(EraChoice, &str, &str); 2] =
@@ -92,6 +94,36 @@ async fn every_request_to_a_child_carries_the_callers_context() {
                 assert_eq!(in_meta(&request), whole.each_ref().map(Option::as_deref), "{method} in the {era} era");
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn whatever_a_server_is_asked_or_told_of_a_task_carries_the_callers_context() {
+    let faults = ["era=modern", "task-input"];
+    let (child, stdio) = watched(&faults);
+    let endpoint = Endpoint::with(&faults).await;
+    let servers = servers([("stdio", child), ("http", endpoint.settings())]);
+    for id in ["stdio", "http"] {
+        let started = task(send(&servers, id, "echo", None).await);
+        task(news(&servers, id, &started).await);
+        let needed = asked(news(&servers, id, &started).await);
+        task(send(&servers, id, "echo", Some(&answered(needed, &name("Ada")))).await);
+        let unwanted = task(send(&servers, id, "echo", None).await);
+        ask(&servers, id, &unwanted, TaskWish::Stop).await.expect("the server answers");
+    }
+    servers.close().await;
+    let context = trace();
+    let whole = [Some(context.traceparent()), context.state, context.baggage];
+    let whole = whole.each_ref().map(Option::as_deref);
+    for (method, times) in [("tasks/get", 2), ("tasks/update", 1), ("tasks/cancel", 1)] {
+        for wire in [&stdio, &endpoint.wire] {
+            let asked = wire.received(method);
+            assert_eq!(asked.iter().map(in_meta).collect::<Vec<_>>(), vec![whole; times], "{method}");
+        }
+        let posted = endpoint.wire.noted("posted").into_iter().filter(|posted| posted["method"] == method);
+        let headers: Vec<_> =
+            posted.map(|posted| FIELDS.map(|field| posted[field].as_str().map(str::to_owned))).collect();
+        assert_eq!(headers, vec![whole.map(|field| field.map(str::to_owned)); times], "{method}");
     }
 }
 

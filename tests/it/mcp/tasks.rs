@@ -11,14 +11,14 @@ use super::faults::{Endpoint, executed, fault};
 use super::support::*;
 
 /// The task that a call became.
-fn task(reply: CallReply) -> TaskHandle {
+pub(super) fn task(reply: CallReply) -> TaskHandle {
     match reply {
         CallReply::Task(task) => task,
         other => panic!("expected a task, got {other:?}"),
     }
 }
 
-async fn ask(servers: &Servers, id: &str, task: &TaskHandle, wish: TaskWish) -> Result<CallReply, String> {
+pub(super) async fn ask(servers: &Servers, id: &str, task: &TaskHandle, wish: TaskWish) -> Result<CallReply, String> {
     let (run, call, server) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from(id));
     let trace = trace();
     let told = servers
@@ -27,7 +27,7 @@ async fn ask(servers: &Servers, id: &str, task: &TaskHandle, wish: TaskWish) -> 
     told.map(|replied| replied.reply)
 }
 
-async fn news(servers: &Servers, id: &str, task: &TaskHandle) -> CallReply {
+pub(super) async fn news(servers: &Servers, id: &str, task: &TaskHandle) -> CallReply {
     ask(servers, id, task, TaskWish::News).await.expect("the server answers")
 }
 

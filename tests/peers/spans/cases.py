@@ -175,6 +175,16 @@ CASES = {
         ],
         outcomes=["completed"],
     ),
+    "contents repeated under their GenAI names": dict(
+        environment={"OPENINFERENCE_ENABLE_GENAI_SEMCONV": "true"},
+        turns=[{"say": "I look.", "calls": [ORDERS]}, {"say": "Two."}],
+        steps=[(0, "run", "How many?")],
+        expect=dict(traces=1, agents=1, llm=2, tool=1, errors=0, chain=1, spans=5),
+        outcomes=["completed"],
+        every_llm_span_has=[
+            "gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions", "gen_ai.tool.definitions",
+        ],
+    ),
     "of each conversation the last turn": dict(
         telemetry={"content": "last_turn"},
         turns=[{"say": "I look.", "calls": [CUSTOMER]}, {"calls": [ORDERS]}, {"say": "Two."}],

@@ -1,7 +1,7 @@
 """Runs the real binary through every case of cases.py and has check_spans.py judge what it exports.
 
 run_cases.py BINARY [PART-OF-A-NAME]    one line per case; exit 1 if any failed
-  --phoenix BIN    the telling cases alone, also through a real Phoenix
+  --phoenix BIN    the telling cases alone, also through a real Phoenix; or through one that runs, by its address
   --rotel BIN      the same with a real collector in between, which is to lose nothing
 """
 
@@ -14,6 +14,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from any_wire import AnyWire
 from cases import CASES, TELLING
@@ -21,6 +22,8 @@ from check_spans import Phoenix, free_port
 from provider import Provider
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+# Cases wait much more than they compute.
+AT_ONCE = 3
 POLICY = os.path.join(HERE, "..", "..", "..", "examples", "demo", "policy.yaml")
 
 
@@ -28,7 +31,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binary", type=os.path.abspath)
     parser.add_argument("part", nargs="?", default="")
-    parser.add_argument("--phoenix", metavar="BIN", type=os.path.abspath)
+    parser.add_argument("--phoenix", metavar="BIN", type=lambda given: given if "://" in given else os.path.abspath(given))
     parser.add_argument("--rotel", metavar="BIN", type=os.path.abspath)
     given = parser.parse_args()
     chosen = [name for name in CASES if given.part in name and (name in TELLING or not (given.phoenix or given.rotel))]
@@ -36,22 +39,28 @@ def main():
         print(f"no case is called anything like {given.part!r}")
         return 1
     failed = 0
-    with phoenix(given.phoenix) as flags:
-        for name in chosen:
-            with tempfile.TemporaryDirectory(prefix="spans-") as folder:
-                problems, note = run(given.binary, CASES[name], folder, flags, given.rotel)
-            print(f"{'FAIL' if problems else 'ok  '} {name}: {note}", flush=True)
+    with phoenix(given.phoenix) as flags, ThreadPoolExecutor(AT_ONCE) as pool:
+        running = {pool.submit(in_a_folder, given.binary, CASES[name], flags, given.rotel): name for name in chosen}
+        for ended in as_completed(running):
+            problems, note = ended.result()
+            print(f"{'FAIL' if problems else 'ok  '} {running[ended]}: {note}", flush=True)
             for problem in problems:
                 print(f"     {problem}", flush=True)
             failed += bool(problems)
+    print(f"{len(chosen) - failed} of {len(chosen)} cases are as they should be", flush=True)
     return 1 if failed else 0
+
+
+def in_a_folder(*given):
+    with tempfile.TemporaryDirectory(prefix="spans-") as folder:
+        return run(folder, *given)
 
 
 @contextlib.contextmanager
 def phoenix(binary):
     """The flags of check_spans.py that name a Phoenix, which all cases share: it takes longer to start than a case takes."""
-    if binary is None:
-        yield []
+    if binary is None or "://" in binary:
+        yield ["--phoenix", binary] if binary else []
         return
     with tempfile.TemporaryFile() as log:
         server = Phoenix(binary, log)
@@ -62,7 +71,7 @@ def phoenix(binary):
             server.stop()
 
 
-def run(binary, case, folder, flags, rotel):
+def run(folder, binary, case, flags, rotel):
     log, dump = os.path.join(folder, "oracle.jsonl"), os.path.join(folder, "dump.json")
     open(log, "w").close()
     turns, wire = case.get("turns", []), case.get("wire")
