@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::config::{KeyMaterial, KeySettings, ModelSettings, ProxySettings, Settings, TransportSettings};
 
@@ -46,5 +46,34 @@ fn fixed(key: &KeySettings) -> Option<&SecretString> {
 
 fn of_headers(named: &BTreeMap<String, SecretString>) -> Vec<SecretString> {
     let is_telling = |name: &str| TELLING.iter().any(|word| name.to_ascii_lowercase().contains(word));
-    named.iter().filter(|(name, _)| is_telling(name)).map(|(_, value)| value.clone()).collect()
+    let secrets = |(name, value): (&String, &SecretString)| match is_telling(name) {
+        true => vec![value.clone()],
+        false => of_address(value.expose_secret()),
+    };
+    named.iter().flat_map(secrets).collect()
+}
+
+/// What an address has between `//` and `@` (`postgres://ann:hunter2@host`), and the password in it.
+fn of_address(value: &str) -> Vec<SecretString> {
+    let authority = value.split_once("://").map(|(_, rest)| rest.split('/').next().unwrap_or_default());
+    let Some((credentials, _)) = authority.and_then(|authority| authority.rsplit_once('@')) else { return Vec::new() };
+    let password = credentials.split_once(':').map(|(_, password)| password);
+    std::iter::once(credentials).chain(password).map(SecretString::from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_variable_with_any_name_the_credentials_in_an_address_are_secrets() {
+        let told = |value: &str| {
+            let named = BTreeMap::from([("DATABASE_URL".to_owned(), SecretString::from(value))]);
+            of_headers(&named).iter().map(|secret| secret.expose_secret().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(told("postgres://ann:hunter22@db.example/shop?a=@"), ["ann:hunter22", "hunter22"]);
+        assert_eq!(told("https://token@git.example"), ["token"]);
+        assert_eq!(told("postgres://db.example/shop?to=a@b"), [""; 0]);
+        assert_eq!(told("info"), [""; 0]);
+    }
 }

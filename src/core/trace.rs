@@ -115,7 +115,7 @@ impl Trace {
     pub fn from_traceparent(header: &str) -> Option<Self> {
         let mut fields = header.trim().split('-');
         let (version, trace, span, flags) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
-        if version.len() != 2 || version == "ff" || (version == "00" && fields.next().is_some()) {
+        if hex_bytes::<1>(version)? == [0xff] || (version == "00" && fields.next().is_some()) {
             return None;
         }
         let id = TraceId(hex_bytes(trace)?);
@@ -128,9 +128,10 @@ impl Trace {
     /// With the caller's `tracestate`. It is taken whole or, where any of it is malformed, not at all: it belongs to
     /// others, and half of it may say something else. Returns whether it was taken.
     pub fn take_state(&mut self, header: &str) -> bool {
+        let header = header.trim();
         let is_valid = tracestate::is_valid(header);
-        if is_valid && !header.trim().is_empty() {
-            self.state = Some(header.trim().to_owned());
+        if is_valid && !header.is_empty() {
+            self.state = Some(header.to_owned());
         }
         is_valid
     }
@@ -252,6 +253,7 @@ mod tests {
             "00-xyz",
             "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
             "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+            "0x-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
         ] {
             assert_eq!(Trace::from_traceparent(header), None, "{header}");
         }

@@ -22,7 +22,7 @@ impl Baggage {
     pub fn read(header: &str) -> Self {
         let mut read = Self::default();
         let (mut kept, mut members) = (String::new(), 0);
-        for member in header.split(',').map(str::trim).filter(|member| !member.is_empty()) {
+        for member in header.trim().split(',').map(unpadded).filter(|member| !member.is_empty()) {
             let comma = usize::from(members > 0);
             if !is_member(member) {
                 read.malformed += 1;
@@ -48,13 +48,18 @@ impl Baggage {
 
 /// `key=value`, then properties: a `key` or `key=value` each.
 fn is_member(member: &str) -> bool {
-    let mut parts = member.split(';').map(str::trim);
+    let mut parts = member.split(';').map(unpadded);
     let pair = parts.next().and_then(|pair| pair.split_once('='));
-    pair.is_some_and(|(key, value)| is_token(key.trim_end()) && is_value(value.trim_start()))
+    pair.is_some_and(|(key, value)| is_token(unpadded(key)) && is_value(unpadded(value)))
         && parts.all(|property| match property.split_once('=') {
-            Some((key, value)) => is_token(key.trim_end()) && is_value(value.trim_start()),
+            Some((key, value)) => is_token(unpadded(key)) && is_value(unpadded(value)),
             None => is_token(property),
         })
+}
+
+/// Without the blanks that may stand around anything in a header. No other white space may.
+fn unpadded(text: &str) -> &str {
+    text.trim_matches([' ', '\t'])
 }
 
 /// A token of HTTP (RFC 7230).
@@ -86,6 +91,8 @@ mod tests {
         let read = Baggage::read("a=1,no pair,b=\"2\",=3,c=4;,d=5\r\nx: y,e=\u{e9}, f=6");
         assert_eq!(read, Baggage { kept: Some("a=1,f=6".into()), malformed: 6, too_many: 0 });
         assert_eq!(Baggage::read("nonsense").kept, None);
+        let broken = Baggage::read("a\n=1,b=\r\n2,c=3;\u{2003}p,d=4,\ne=5,\u{a0}f=6");
+        assert_eq!(broken, Baggage { kept: Some("d=4".into()), malformed: 5, too_many: 0 });
     }
 
     #[test]

@@ -37,9 +37,11 @@ impl Finish<'_> {
     }
 
     /// What went wrong, if something did: the word for `error.type`, and a sentence.
-    pub(super) fn failure(self) -> Option<(&'static str, String)> {
+    pub(super) fn failure(self, content: SpanContent) -> Option<(&'static str, String)> {
         match self {
-            Self::Ended(ending) => ending.failure().map(|failure| (failure.code.as_str(), failure.message)),
+            Self::Ended(ending) => {
+                ending.failure().map(|failure| (failure.code.as_str(), content.sentence(&failure).to_owned()))
+            }
             Self::Paused => None,
             Self::Interrupted => {
                 let cut = CutShort::Interrupted;
@@ -89,18 +91,18 @@ pub(super) fn attributes(
 /// output of the root, so there is always something.
 pub(super) fn outcome(finish: Finish<'_>, owed: &[Debt], content: SpanContent, to: &mut Attributes) {
     to.text(names::RUN_OUTCOME, finish.outcome());
-    to.text_if(names::ERROR_TYPE, finish.failure().map(|(word, _)| word));
+    to.text_if(names::ERROR_TYPE, finish.failure(content).map(|(word, _)| word));
     let output = match finish {
         Finish::Ended(ending) => ending.output().map(answer_text),
         Finish::Paused => Some(owed_text(owed)),
         Finish::Interrupted => None,
     };
-    to.output(&output.unwrap_or_else(|| no_answer_text(finish)), content.hide_outputs);
+    to.output(&output.unwrap_or_else(|| no_answer_text(finish, content)), content.hide_outputs);
 }
 
 /// That there is no answer, and why.
-fn no_answer_text(finish: Finish<'_>) -> String {
-    let error = finish.failure().map(|(code, message)| json!({ "code": code, "message": message }));
+fn no_answer_text(finish: Finish<'_>, content: SpanContent) -> String {
+    let error = finish.failure(content).map(|(code, message)| json!({ "code": code, "message": message }));
     json!({ "status": finish.outcome(), "error": error }).to_string()
 }
 

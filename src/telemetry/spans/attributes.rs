@@ -13,6 +13,9 @@ pub(super) const MAX_VALUE_BYTES: usize = 64 * 1024;
 /// What stands where something was hidden; the word OpenInference prescribes.
 pub(super) const REDACTED: &str = "__REDACTED__";
 
+/// What a text ends in that was cut, before how much is missing.
+pub(super) const CUT: &str = "… [";
+
 /// One attribute. Name and text are shared: a conversation is said again in each turn, and is not copied for that.
 pub type Attribute = (Arc<str>, Value);
 
@@ -163,7 +166,7 @@ fn joined<'a>(pieces: impl Iterator<Item = &'a str>) -> (String, bool) {
         missing += cut.len();
     }
     if missing > 0 {
-        let _ = write!(text, "… [{missing} bytes cut by toolgate]");
+        let _ = write!(text, "{CUT}{missing} bytes cut by toolgate]");
     }
     (text, missing == 0)
 }
@@ -180,7 +183,7 @@ pub(super) fn bounded(text: &str) -> String {
     }
     let (kept, cut) = text.split_at(end);
     let mut kept = kept.to_owned();
-    let _ = write!(kept, "… [{} bytes cut by toolgate]", cut.len());
+    let _ = write!(kept, "{CUT}{} bytes cut by toolgate]", cut.len());
     kept
 }
 

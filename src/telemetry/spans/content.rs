@@ -1,6 +1,7 @@
 //! How much of what was said a span repeats.
 
 use super::Mask;
+use crate::core::error::Failure;
 
 /// What spans may carry. By default everything that OpenInference has a name for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,6 +20,15 @@ pub struct SpanContent {
 }
 
 impl SpanContent {
+    /// What is told of a failure: its code alone where anything is hidden, for providers quote what they were sent and what
+    /// they were about to say.
+    pub(super) fn sentence(self, failure: &Failure) -> &str {
+        match self.hide_inputs || self.hide_outputs {
+            true => failure.code.as_str(),
+            false => &failure.message,
+        }
+    }
+
     /// Whether what went in is repeated under its GenAI names.
     pub(super) fn gen_ai_inputs(self) -> bool {
         self.gen_ai_content && !self.hide_inputs

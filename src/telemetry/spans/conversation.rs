@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use super::attributes::{Attribute, Attributes, json_text};
 use super::messages::Said;
-use super::{SpanContent, names};
+use super::{Redaction, SpanContent, names};
 use crate::core::chat::{Message, Part};
 use crate::core::id::CallId;
 
 /// What was rendered so far, oldest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Conversation {
+    /// What is kept out of all of it.
+    redaction: Redaction,
     rendered: Vec<Rendered>,
     has_system: bool,
     /// How many messages readers see of it.
@@ -35,6 +37,11 @@ struct Rendered {
 }
 
 impl Conversation {
+    /// Nothing yet; secrets are kept out of whatever is taken in.
+    pub(super) fn redacted(redaction: Redaction) -> Self {
+        Self { redaction, ..Self::default() }
+    }
+
     /// Takes in what it has become. What is the same allocation as before is not looked at again.
     pub(super) fn update(&mut self, system: &str, messages: &[Arc<Message>], content: SpanContent) {
         if self.rendered.is_empty() && !system.is_empty() {
@@ -62,10 +69,13 @@ impl Conversation {
         for (index, said) in said.iter().enumerate() {
             said.attributes(&format!("{}.{}", names::LLM_INPUT_MESSAGES, self.length + index), &mut attributes);
         }
-        let parts = said.iter().filter(|_| content.gen_ai_inputs()).map(|said| json_text(&said.parts())).collect();
-        let chats = said.iter().map(|said| json_text(&said.chat())).collect();
+        let mut attributes = attributes.into_vec();
+        self.redaction.attributes(&mut attributes);
+        let told = |said: serde_json::Value| self.redaction.text(json_text(&said));
+        let parts = said.iter().filter(|_| content.gen_ai_inputs()).map(|said| told(said.parts())).collect();
+        let chats = said.iter().map(|said| told(said.chat())).collect();
         self.length += said.len();
-        self.rendered.push(Rendered { message, length: said.len(), attributes: attributes.into_vec(), chats, parts });
+        self.rendered.push(Rendered { message, length: said.len(), attributes, chats, parts });
     }
 
     /// All messages under their OpenInference names.

@@ -171,6 +171,8 @@ impl Execution {
         let attributes = self.attributes(build);
         let mut events = self.events;
         events.retain(|event| event.at <= end);
+        // Of two processes one may have the later clock.
+        events.iter_mut().for_each(|event| event.at = event.at.max(self.started));
         let status = match failure {
             None => Status::Ok,
             Some((word, message)) => {

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::attributes::{Attribute, Attributes, json_text};
 use super::conversation::list;
-use super::names;
+use super::{Redaction, names};
 use crate::core::tool::{Tool, Toolset};
 
 /// A toolset as spans show it.
@@ -20,7 +20,8 @@ pub(super) struct Offered {
 
 impl Offered {
     /// Takes in what is offered now. What is the same allocation as before is not looked at again.
-    pub(super) fn update(&mut self, toolset: Option<&Arc<Toolset>>) {
+    /// Secrets are kept out of it.
+    pub(super) fn update(&mut self, toolset: Option<&Arc<Toolset>>, redaction: &Redaction) {
         let is_same = match (&self.toolset, toolset) {
             (Some(known), Some(now)) => Arc::ptr_eq(known, now),
             (None, None) => true,
@@ -37,9 +38,11 @@ impl Offered {
             attributes.object(format!("{prefix}.{}", names::TOOL_JSON_SCHEMA), &schema);
             attributes.text(format!("{prefix}.{}", names::TOOL_NAME), tool.name.as_str());
             attributes.text(format!("{prefix}.{}", names::TOOL_DESCRIPTION), &tool.description);
-            schemas.push(json_text(&schema));
+            schemas.push(redaction.text(json_text(&schema)));
         }
-        *self = Self { toolset: toolset.cloned(), attributes: attributes.into_vec(), schemas };
+        let mut attributes = attributes.into_vec();
+        redaction.attributes(&mut attributes);
+        *self = Self { toolset: toolset.cloned(), attributes, schemas };
     }
 
     /// All tools under their OpenInference names.

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use toolgate::core::policy::Policy;
 use toolgate::core::run::{CallVerdict, Ending, Event, Rejection, Right, Run};
 use toolgate::core::tool::{
-    Difference, FailureKind, LeftOut, Outcome, ServerTools, ToolCall, ToolOutput, Toolset, ToolsetRules, Transport,
-    Wire,
+    Difference, ExternalTool, FailureKind, LeftOut, Outcome, ServerTools, ToolCall, ToolOutput, Toolset, ToolsetRules,
+    Transport, Wire,
 };
-use toolgate::telemetry::spans::{Kind, Span, SpanContent, Status, Value};
+use toolgate::telemetry::spans::{Kind, Projector, Redaction, Span, SpanContent, Status, USUAL_KEYS, Value};
 
 use super::journals::{self, Journal};
 use super::spans::{START, attribute, named, spans, text};
@@ -168,4 +169,64 @@ fn a_denied_call_and_one_that_drifted_are_told_as_guardrails_at_work() {
     assert!(text(drift, "output.value").contains("secrets"));
     let hidden = spans(&journal, SpanContent { hide_outputs: true, ..SpanContent::default() });
     assert_eq!(text(named(&hidden, "drift"), "output.value"), "__REDACTED__");
+}
+
+#[test]
+fn an_argument_that_was_marked_as_secret_stays_hidden_when_its_tool_is_no_longer_offered() {
+    let schema = json!({"type": "object", "properties": {"pin": {"type": "string", "writeOnly": true}}});
+    let log_in = ExternalTool {
+        name: "log_in".into(),
+        description: "Logs in.".into(),
+        input_schema: schema,
+        result_schema: None,
+        priority: 0,
+        deadline_s: None,
+    };
+    let lists = |tools: &[ExternalTool]| {
+        let rules = ToolsetRules { policy: Arc::new(Policy::allow_always()), ..ToolsetRules::default() };
+        Event::ToolsListed { toolset: Arc::new(Toolset::assemble(tools, &[], &rules)) }
+    };
+    let mut journal = Journal::start("marked", 16, START, |_| {});
+    journal.then(lists(&[log_in]));
+    journal.model_calls([ToolCall::new("call_in", "ext_log_in", json!({ "pin": "4711-marked" }))]);
+    journal.selects(0, &["call_in"], &[]);
+    journal.allows("call_in");
+    journal.settles("call_in", Outcome::Returned(ToolOutput::text("Welcome.")));
+    journal.resumes();
+    journal.then(lists(&[]));
+    journal.model_says("You are in.");
+    journal.completes("You are in.");
+
+    let content = SpanContent { gen_ai_content: true, ..SpanContent::default() };
+    let mut projector = Projector::new(journal.run.clone(), content, Arc::new(journals::identity));
+    let told: Vec<Span> = journal.events.iter().flat_map(|recorded| projector.observe(recorded)).collect();
+
+    assert_eq!(told.iter().filter(|span| span.name.starts_with("chat ")).count(), 2);
+    let told = serde_json::to_string(&told).unwrap();
+    assert!(told.contains("__REDACTED__") && !told.contains("4711-marked"), "{told}");
+}
+
+#[test]
+fn a_secret_that_was_said_is_in_none_of_the_spans_that_repeat_the_conversation() {
+    let redaction = || Redaction::new(USUAL_KEYS, ["Oslo-and-Graz".into()]).unwrap();
+    let content = SpanContent { gen_ai_content: true, ..SpanContent::default() };
+    let mut journal = Journal::start("secret", 17, START, |_| {});
+    journal.lists_tools();
+    let cities = ["first Oslo-and-Graz", "password: Oslo-and-Graz", "{\"api_key\": \"hunter2\"}"];
+    for (turn, city) in cities.into_iter().enumerate() {
+        let id = format!("call_{turn}");
+        journal.model_calls([ToolCall::new(id.as_str(), "mcp_weather_today", json!({ "city": city }))]);
+        journal.selects(0, &[&id], &[]);
+        journal.allows(&id);
+        journal.sends(&[&id]);
+        journal.settles(&id, Outcome::Returned(ToolOutput::text(city)));
+    }
+    journal.model_says("Oslo-and-Graz");
+    journal.completes("Oslo-and-Graz");
+    let mut projector =
+        Projector::new(journal.run.clone(), content, Arc::new(journals::identity)).redacting(redaction());
+    let told: Vec<Span> = journal.events.iter().flat_map(|recorded| projector.observe(recorded)).collect();
+    let told = serde_json::to_string(&told).unwrap();
+    assert!(told.matches("__REDACTED__").count() > 20, "{told}");
+    assert!(!told.contains("Oslo-and-Graz") && !told.contains("hunter2"), "{told}");
 }

@@ -61,9 +61,19 @@ fn hidden_content_is_nowhere() {
     let content = SpanContent { hide_inputs: true, hide_outputs: true, gen_ai_content: true, ..SpanContent::default() };
     for journal in journals::all(START) {
         let told = serde_json::to_string(&spans(&journal, content)).unwrap();
-        for said in
-            ["A question", "Oslo", "/nowhere", "celsius", "sunny", "Tuesday", "Which day", "Graz", "Paris", "media://"]
-        {
+        for said in [
+            "A question",
+            "the provider says no",
+            "Oslo",
+            "/nowhere",
+            "celsius",
+            "sunny",
+            "Tuesday",
+            "Which day",
+            "Graz",
+            "Paris",
+            "media://",
+        ] {
             assert!(!told.contains(said), "{said} in {told}");
         }
     }

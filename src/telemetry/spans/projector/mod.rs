@@ -89,6 +89,7 @@ impl Projector {
 
     /// Keeps these secrets out of every span.
     pub fn redacting(mut self, redaction: Redaction) -> Self {
+        self.conversation = Conversation::redacted(redaction.clone());
         self.redaction = redaction;
         self
     }
@@ -115,8 +116,7 @@ impl Projector {
         self.note_asked(recorded);
         self.lifecycle.take_in(recorded);
         if matches!(recorded.event, Event::ToolsListed { .. }) {
-            let redaction = self.redaction_of_run();
-            self.execution.iter_mut().for_each(|execution| execution.redaction = redaction.clone());
+            self.learn_secrets();
         }
         spans
     }
@@ -249,7 +249,7 @@ impl Projector {
         let common = common(&self.run, started, self.previous.is_some());
         let mut execution = Execution::begin(seq, at, trace.clone(), self.previous, common, self.content.mask);
         execution.is_anothers = self.is_catching_up;
-        execution.redaction = self.redaction_of_run();
+        execution.redaction = self.redaction.clone();
         execution.before = self.lifecycle.run().map(|run| run.budget().usage).unwrap_or_default();
         execution.waited_ms = self.rested.take().map(|since| at.duration_since(since)).map(milliseconds);
         self.previous = Some(Link { trace: trace.id, span: execution.root });
@@ -276,7 +276,7 @@ impl Projector {
         let started = run.started();
         let name = format!("invoke_agent {}", started.spec.agent);
         let owed = execution.owed.take().unwrap_or_else(|| run.pending());
-        let failure = finish.failure();
+        let failure = finish.failure(self.content);
         let failure = failure.as_ref().map(|(word, message)| (*word, message.as_str()));
         let (waited_ms, before) = (execution.waited_ms, execution.before);
         spans.extend(execution.finish(name, at, failure, |to| {
@@ -342,10 +342,15 @@ impl Projector {
         Vec::new()
     }
 
-    /// What a server marks as secret in the schema of a tool is kept out, too, from when the tool is listed.
-    fn redaction_of_run(&self) -> Redaction {
+    /// What a server marks as secret in the schema of a tool is kept out, too, from when the tool is listed, and still when
+    /// it no longer is: the conversation goes on to tell what it was called with.
+    fn learn_secrets(&mut self) {
         let tools = self.lifecycle.run().and_then(Run::tools);
-        tools.map_or_else(|| self.redaction.clone(), |tools| self.redaction.with_secrets_of(tools))
+        let Some(redaction) = tools.and_then(|tools| self.redaction.with_secrets_of(tools)) else { return };
+        // What was rendered before says what may no longer be said.
+        self.conversation = Conversation::redacted(redaction.clone());
+        self.execution.iter_mut().for_each(|execution| execution.redaction = redaction.clone());
+        self.redaction = redaction;
     }
 
     fn identify(&mut self, started: &Started) {

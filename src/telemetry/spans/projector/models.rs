@@ -55,7 +55,7 @@ impl Projector {
     pub(super) fn model_failed(&mut self, at: Timestamp, error: &Failure, usage: &Usage) {
         let Some(open) = self.execution.as_mut().and_then(|execution| execution.model.as_mut()) else { return };
         open.usage.add(usage);
-        open.events.push(SpanEvent::exception(error.code.as_str(), &error.message, at));
+        open.events.push(SpanEvent::exception(error.code.as_str(), self.content.sentence(error), at));
         open.failure = Some((at, error.clone()));
     }
 
@@ -72,7 +72,7 @@ impl Projector {
     pub(super) fn model_lost(&mut self, cut: CutShort, at: Timestamp) -> Option<Span> {
         let mut open = self.execution.as_mut()?.model.take()?;
         let (at, kind, message) = match open.failure.take() {
-            Some((at, error)) => (at, error.code.as_str(), error.message),
+            Some((at, error)) => (at, error.code.as_str(), self.content.sentence(&error).to_owned()),
             None => {
                 open.events.push(SpanEvent::exception(cut.as_str(), cut.message(), at));
                 (at, cut.as_str(), cut.message().to_owned())
@@ -99,11 +99,11 @@ impl Projector {
         if is_shown {
             if left_out > 0 {
                 // What is shown begins elsewhere each time.
-                self.conversation = Conversation::default();
+                self.conversation = Conversation::redacted(self.redaction.clone());
             }
             let shown = transcript.get(left_out..).unwrap_or_default();
             self.conversation.update(&spec.system, shown, self.content);
-            self.offered.update(run.tools());
+            self.offered.update(run.tools(), &self.redaction);
         }
         let call = ModelCall {
             identity: &identity,

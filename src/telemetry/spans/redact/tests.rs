@@ -31,6 +31,32 @@ fn text_that_is_no_json_loses_what_follows_the_name() {
         ("cut {\"password\": \"a\\\"b\", \"n\": 1", "cut {\"password\": __REDACTED__, \"n\": 1"),
         (r#"{"arguments":"{\"password\":\"a\\\"b\",\"n\":1"#, r#"{"arguments":"{\"password\":__REDACTED__,\"n\":1"#),
         ("cut {\"password\": [\"a\", \"b\"", "cut {\"password\": __REDACTED__"),
+        ("Cookie: theme=dark; sid=s1\r\nHost: x", "Cookie: __REDACTED__\r\nHost: x"),
+        ("Authorization: Digest username=\"a\", response=\"s1\"", "Authorization: __REDACTED__"),
+        (
+            "Authorization: AWS4-HMAC-SHA256 Credential=s1, Signature=s2\nHost: x",
+            "Authorization: __REDACTED__\nHost: x",
+        ),
+        ("curl -H \"Authorization: Negotiate s1 s2\" x", "curl -H \"Authorization: __REDACTED__\" x"),
+        (r#"{"log":"authorization: Key s1\nHost: x"#, r#"{"log":"authorization: __REDACTED__\nHost: x"#),
+        (
+            r#"{"log":"to log in, password: s1 s2","user":"ada"#,
+            r#"{"log":"to log in, password: __REDACTED__","user":"ada"#,
+        ),
+        ("password: correct horse\nuser: ada", "password: __REDACTED__\nuser: ada"),
+        ("password: |\n  s1\n  s2\nuser: ada", "password: __REDACTED__user: ada"),
+        ("{'password': b's1', 'n': 1}", "{'password': __REDACTED__, 'n': 1}"),
+        ("\"password\" => \"s1\", \"n\" => 1", "\"password\" => __REDACTED__, \"n\" => 1"),
+        ("POST user[password]=s1&n=1", "POST user[password]=__REDACTED__&n=1"),
+        (
+            "DB_PASSWORD=s1,s2;s3 AWS_SECRET_ACCESS_KEY=s4",
+            "DB_PASSWORD=__REDACTED__ AWS_SECRET_ACCESS_KEY=__REDACTED__",
+        ),
+        (
+            "PRIVATE_KEY=-----BEGIN PRIVATE KEY-----\ns1\n-----END PRIVATE KEY-----\nN=1",
+            "PRIVATE_KEY=__REDACTED__\nN=1",
+        ),
+        ("PRIVATE_KEY=-----BEGIN PRIVATE KEY-----\ns1 s2", "PRIVATE_KEY=__REDACTED__"),
         ("the password is not said here", "the password is not said here"),
         ("password:", "password:"),
     ] {
@@ -44,6 +70,48 @@ fn a_schema_tells_that_there_is_a_secret_and_stays() {
     assert_eq!(cleaned(&usual(), &schema), schema);
     let said = json!({"properties": {"password": "hunter2"}}).to_string();
     assert!(!cleaned(&usual(), &said).contains("hunter2"), "it is no schema");
+    let said = json!({"type": "object", "properties": {"password": "hunter2"}}).to_string();
+    assert!(!cleaned(&usual(), &said).contains("hunter2"), "it only looks like one");
+}
+
+#[test]
+fn a_name_that_is_written_with_escapes_in_json_is_the_same_name() {
+    let redaction = Redaction::new(["contraseña"], []).expect("patterns");
+    let said = r#"{"contrase\u00f1a":"hunter2","said":"{\"contrase\\u00f1a\":\"hunter2\"}"}"#;
+    assert!(!cleaned(&redaction, said).contains("hunter2"), "{}", cleaned(&redaction, said));
+}
+
+#[test]
+fn each_of_several_names_and_each_of_a_class_is_found_in_a_text_that_has_none_of_the_others() {
+    let redaction = Redaction::new(["{secret,pin}", "ssn[0-9]", "card[-_]code", "[abc]x"], []).expect("patterns");
+    for name in ["pin", "secret", "SSN5", "card_code", "Card-Code", "s__ecret", "bx"] {
+        assert_eq!(cleaned(&redaction, &format!("{name}=hunter2")), format!("{name}={REDACTED}"));
+    }
+    assert_eq!(cleaned(&redaction, "ssnx=1"), "ssnx=1");
+}
+
+#[test]
+fn the_time_a_text_takes_grows_with_its_length_whatever_it_says() {
+    let redaction = Redaction::new(USUAL_KEYS, ["sk-12345678"].map(SecretString::from)).expect("patterns");
+    let long = super::super::attributes::MAX_VALUE_BYTES;
+    let begun = std::time::Instant::now();
+    for piece in [
+        "password",
+        "пароль",
+        "password:",
+        "=",
+        ": ",
+        "\\",
+        "a\\\"=",
+        "密",
+        "{\"password\":[",
+        "\\u0070",
+        "password=\n",
+    ] {
+        let text = format!("[password {}", piece.repeat(long / piece.len()));
+        let _ = redaction.clean(&text);
+    }
+    assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
 #[test]
@@ -55,6 +123,7 @@ fn a_known_secret_is_hidden_wherever_it_stands_and_in_every_form() {
         assert!(left.contains(REDACTED) && !left.contains("12345678") && !left.contains("line two"), "{left}");
     }
     assert_eq!(cleaned(&redaction, "short"), "short", "a word like any other");
+    assert!(!format!("{redaction:?}").contains("12345678"), "{redaction:?}");
 }
 
 #[test]

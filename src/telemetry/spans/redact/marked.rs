@@ -1,0 +1,68 @@
+//! Which arguments the schema of a tool marks as secret: by `writeOnly` or `format: password`, also where the mark is on one
+//! of several forms (a password that may be left out), on the items of a list, or on a definition elsewhere in the schema.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value as Json;
+
+/// So many forms of an argument are looked at; those of a schema that refers to itself have no end.
+const FORMS: usize = 64;
+
+/// The names of the arguments that are marked, at any depth.
+pub(super) fn names(schema: &Json) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    collect(schema, schema, &mut names);
+    names
+}
+
+fn collect(schema: &Json, root: &Json, names: &mut BTreeSet<String>) {
+    match schema {
+        Json::Object(members) => {
+            let properties = members.get("properties").and_then(Json::as_object);
+            let marked = properties.into_iter().flatten().filter(|(_, property)| is_marked(property, root));
+            names.extend(marked.map(|(name, _)| name.clone()));
+            members.values().for_each(|value| collect(value, root, names));
+        }
+        Json::Array(items) => items.iter().for_each(|item| collect(item, root, names)),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
+    }
+}
+
+/// Whether it, or one of the forms it may have, is marked.
+fn is_marked(property: &Json, root: &Json) -> bool {
+    let mut forms = vec![property];
+    for _ in 0..FORMS {
+        let Some(form) = forms.pop() else { return false };
+        if form.get("writeOnly") == Some(&Json::Bool(true)) || form.get("format").is_some_and(|it| it == "password") {
+            return true;
+        }
+        let several = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|name| form.get(name)?.as_array()).flatten();
+        let elsewhere = form.get("$ref").and_then(Json::as_str).and_then(|place| place.strip_prefix('#'));
+        let elsewhere = elsewhere.and_then(|place| root.pointer(place));
+        forms.extend(several.chain(form.get("items")).chain(elsewhere).take(FORMS));
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_mark_counts_on_the_argument_on_one_of_its_forms_on_its_items_and_on_its_definition() {
+        let secret = json!({"type": "string", "format": "password", "writeOnly": true});
+        let schema = json!({
+            "properties": {
+                "plain": {"type": "string"}, "pin": {"writeOnly": true},
+                "optional": {"anyOf": [secret, {"type": "null"}]}, "several": {"type": "array", "items": secret},
+                "named": {"$ref": "#/$defs/Secret"}, "round": {"$ref": "#/$defs/Round"},
+                "below": {"type": "object", "properties": {"word": {"format": "password"}}},
+            },
+            "$defs": {"Secret": secret, "Round": {"anyOf": [{"$ref": "#/$defs/Round"}, {"$ref": "#/$defs/Round"}]}},
+        });
+        let marked: Vec<String> = names(&schema).into_iter().collect();
+        assert_eq!(marked, ["named", "optional", "pin", "several", "word"]);
+    }
+}
