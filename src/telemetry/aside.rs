@@ -32,7 +32,7 @@ pub struct Aside {
 
 enum Told {
     TookUp(RunId, Vec<Recorded>),
-    Fact(RunId, Recorded),
+    Fact(RunId, Box<Recorded>),
     LaidDown(RunId, Timestamp),
     Done,
 }
@@ -85,7 +85,7 @@ impl EventSink for Aside {
 
     fn observe(&self, run: &RunId, update: &Update) {
         if let Update::Recorded(recorded) = update {
-            self.tell(Told::Fact(run.clone(), recorded.clone()));
+            self.tell(Told::Fact(run.clone(), Box::new(recorded.clone())));
         }
     }
 
@@ -104,7 +104,7 @@ fn pass_on(sink: &dyn EventSink, told: &Receiver<Told>, waiting: &AtomicUsize) {
     while let Ok(told) = told.recv() {
         match told {
             Told::TookUp(run, history) => sink.took_up(&run, &history),
-            Told::Fact(run, recorded) => sink.observe(&run, &Update::Recorded(recorded)),
+            Told::Fact(run, recorded) => sink.observe(&run, &Update::Recorded(*recorded)),
             Told::LaidDown(run, at) => sink.laid_down(&run, at),
             Told::Done => return,
         }

@@ -37,7 +37,7 @@ impl Measured {
         store: &Arc<dyn RunStore>,
     ) -> Result<Option<Self>, AppError> {
         let wanted = MetricsSettings {
-            has_receiver: settings.telemetry.otlp_endpoint.as_ref().is_some_and(|url| !url.trim().is_empty()),
+            like_spans: false,
             is_read_here: false,
             service_name: Some(settings.telemetry.service_name.clone()),
         };
@@ -53,7 +53,11 @@ impl Measured {
         }
         let metrics = Arc::new(builder.start());
         let endpoint = plan.prometheus.as_ref().map(|listen| MetricsEndpoint::open(listen, &metrics)).transpose();
-        let endpoint = endpoint.map_err(|error| unusable(&error))?;
+        // The port is one for the whole machine, and another command may have it: no reason not to do this one.
+        let endpoint = endpoint.unwrap_or_else(|error| {
+            tracing::warn!(reason = %error, "nobody can read the metrics of this process");
+            None
+        });
         let mut tasks = JoinSet::new();
         tasks.spawn(keep_current(metrics.clone(), store.clone()));
         if plan.console {

@@ -108,8 +108,8 @@ impl EventSink for SpanSink {
         self.send(spans);
     }
 
-    fn laid_down(&self, run: &RunId, at: Timestamp) {
-        let spans = self.runs.with(run, |projector| projector.pause(at)).unwrap_or_default();
+    fn laid_down(&self, run: &RunId, _at: Timestamp) {
+        let spans = self.runs.with(run, |projector| projector.pause()).unwrap_or_default();
         self.runs.forget(run);
         self.send(spans);
     }

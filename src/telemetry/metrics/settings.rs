@@ -1,15 +1,15 @@
 //! Which ways out metrics take, from the configuration and the standard `OTEL_*` variables. Pure.
 //!
-//! They are sent where spans are sent, unless somebody says otherwise; without a receiver nothing is sent, and nothing
-//! listens.
+//! Whoever wants them says so. Receivers of traces alone refuse metrics, and of a process that lives for one command
+//! little can be drawn; so that spans are sent somewhere is no reason to send metrics there, except for a server.
 
 use std::time::Duration;
 
 /// How metrics are wanted, as the configuration says it.
 #[derive(Clone, Debug, Default)]
 pub struct MetricsSettings {
-    /// Whether an OTLP receiver is configured.
-    pub has_receiver: bool,
+    /// Whether they are sent over OTLP where spans are sent although nobody says so: for processes that stay.
+    pub like_spans: bool,
     /// Whether somebody reads [`Metrics::prometheus`](super::Metrics::prometheus) in this process.
     pub is_read_here: bool,
     /// The name of the service, when the environment gives none; `toolgate` by default.
@@ -99,8 +99,7 @@ impl MetricsSettings {
         match set("OTEL_METRICS_EXPORTER") {
             None => {
                 let of = |name: &str| set(name).is_some();
-                plan.otlp =
-                    self.has_receiver || of("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") || of("OTEL_EXPORTER_OTLP_ENDPOINT");
+                plan.otlp = self.like_spans || of("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT");
             }
             Some(list) => {
                 for exporter in list.split(',').map(str::trim).filter(|exporter| !exporter.is_empty()) {
@@ -138,8 +137,8 @@ fn listen(set: &dyn Fn(&str) -> Option<String>) -> Result<Listen, MetricsSetting
 mod tests {
     use super::*;
 
-    fn resolve(has_receiver: bool, env: &[(&str, &str)]) -> Result<Option<MetricsPlan>, MetricsSettingsError> {
-        let settings = MetricsSettings { has_receiver, ..MetricsSettings::default() };
+    fn resolve(like_spans: bool, env: &[(&str, &str)]) -> Result<Option<MetricsPlan>, MetricsSettingsError> {
+        let settings = MetricsSettings { like_spans, ..MetricsSettings::default() };
         settings.resolve(|name| env.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
     }
 
@@ -148,9 +147,9 @@ mod tests {
         assert_eq!(resolve(false, &[]), Ok(None));
         assert_eq!(resolve(true, &[("OTEL_METRICS_EXPORTER", "none")]), Ok(None));
         assert_eq!(resolve(true, &[("OTEL_SDK_DISABLED", "true"), ("OTEL_METRICS_EXPORTER", "prometheus")]), Ok(None));
-        for env in ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"] {
-            assert!(resolve(false, &[(env, "http://x:4318")]).expect("settings").expect("wanted").otlp, "{env}");
-        }
+        assert_eq!(resolve(false, &[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://x:4318")]), Ok(None), "that is for spans");
+        let named = resolve(false, &[("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://x:4318")]);
+        assert!(named.expect("settings").expect("wanted").otlp);
         assert!(resolve(true, &[]).expect("settings").expect("wanted").otlp);
     }
 

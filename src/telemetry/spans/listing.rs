@@ -1,7 +1,7 @@
 //! The CHAIN span of asking servers for their tools, which is when they are connected to.
 //!
-//! A server that is away is left out, and the listing is well; only one that brought nothing at all, because every
-//! server failed, is an error.
+//! A run does without a server that is away, as it does with the error of a tool. The listing is an error like that one:
+//! whoever looks for what failed finds it.
 
 use std::collections::BTreeSet;
 
@@ -35,11 +35,11 @@ impl Listed<'_> {
             Self::Found(toolset) => {
                 let failed: BTreeSet<&ServerId> = failures(toolset).filter_map(|left| left.server.as_ref()).collect();
                 let offers = |server: &ServerId| toolset.iter().any(|tool| tool.server() == Some(server));
-                if !servers.iter().all(|server| failed.contains(server) && !offers(server)) {
+                if !servers.iter().any(|server| failed.contains(server) && !offers(server)) {
                     return None;
                 }
                 let why = match content.hide_outputs {
-                    true => "no server could be asked for its tools".to_owned(),
+                    true => "a server could not be asked for its tools".to_owned(),
                     false => failures(toolset).map(|left| left.reason.as_str()).collect::<Vec<_>>().join("; "),
                 };
                 Some(("unavailable", why))

@@ -75,7 +75,7 @@ fn listed_without(servers: &[&str]) -> Event {
 }
 
 #[test]
-fn a_listing_is_an_error_only_when_no_server_brought_anything() {
+fn a_listing_is_an_error_when_a_server_brought_nothing() {
     let listing = |fact: Event| {
         let mut journal = Journal::start("listing", 15, START, |_| {});
         let parent = Run::replay(journal.events.iter().map(|recorded| &recorded.event)).unwrap().unwrap();
@@ -91,7 +91,8 @@ fn a_listing_is_an_error_only_when_no_server_brought_anything() {
     let failed = listing(listed_without(&["weather", "files"]));
     assert_eq!(failed.status, Status::Error("files is away; weather is away".into()));
     assert_eq!((text(&failed, "error.type"), failed.events[0].name), ("unavailable", "exception"));
-    assert_eq!(listing(listed_without(&["files"])).status, Status::Ok);
+    assert_eq!(listing(listed_without(&["files"])).status, Status::Error("files is away".into()));
+    assert_eq!(listing(listed_without(&[])).status, Status::Ok);
 }
 
 #[test]

@@ -141,12 +141,13 @@ impl Projector {
         Vec::new()
     }
 
-    /// The spans that end because the driver stopped at `at` and the run waits for others. What has come of that already
+    /// The spans that end because the driver stopped and the run waits for others. What has come of that already
     /// is told by the execution that goes on with it, wherever that is. A driver that stops in the middle of something
     /// leaves that to be told by its successor, as if it had died. So each span is told exactly once.
-    pub fn pause(&mut self, at: Timestamp) -> Vec<Span> {
+    pub fn pause(&mut self) -> Vec<Span> {
         if self.rests() {
-            return self.stop(at);
+            // When the driver laid it down is in no journal. It did when it had written the last fact.
+            return self.execution.as_ref().map(|execution| execution.last).map(|at| self.stop(at)).unwrap_or_default();
         }
         self.execution = None;
         Vec::new()
