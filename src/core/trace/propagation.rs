@@ -74,7 +74,7 @@ mod tests {
         ] {
             assert_eq!(Propagation::parse(list), Ok(read), "{list}");
         }
-        assert_eq!(Propagation::parse("tracecontext,b3"), Err(UnknownPropagator::Name("b3".into())));
+        assert_eq!(Propagation::parse("tracecontext,zipkin"), Err(UnknownPropagator::Name("zipkin".into())));
         assert_eq!(Propagation::parse("none,baggage"), Err(UnknownPropagator::NoneAmongOthers));
         assert_eq!(Propagation::TRACE_CONTEXT.and(baggage), Propagation::NOTHING);
     }
