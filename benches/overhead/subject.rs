@@ -13,7 +13,9 @@ use toolgate::driver::Agent;
 use toolgate::ports::{EventSink, McpServers, Model, RunStore, Update};
 use toolgate::runner::{AgentRunner, Request};
 use toolgate::stores::{Durability, MemoryStore, SqliteStore};
-use toolgate::telemetry::{LogSink, Projector, SpanContent};
+use toolgate::telemetry::metrics::{MetricsBuilder, MetricsSettings};
+use toolgate::telemetry::spans::{Redaction, USUAL_KEYS};
+use toolgate::telemetry::{Aside, Destination, ExportSettings, LogSink, Projector, SpanContent, SpanSink};
 use toolgate::validation::SchemaValidator;
 
 use crate::floor;
@@ -27,8 +29,15 @@ pub enum Subject {
     Memory,
     /// With the watcher that every app has; no subscriber takes its records.
     Lifecycle,
-    /// With the projection into spans; they go nowhere.
+    /// With the projection into spans, and secrets kept out of them; they go nowhere.
     Spans,
+    /// The same of runs that are not sampled.
+    Unsampled,
+    /// With everything that an app with a collector does: the queue, the thread, the export over HTTP to a receiver in this
+    /// process, whose work is on the clock of the CPU as well.
+    Exported,
+    /// With metrics.
+    Metrics,
     ProcessCrash,
     PowerCut,
     /// As the app puts it together: SQLite, validation, lifecycle and spans.
@@ -36,8 +45,18 @@ pub enum Subject {
 }
 
 impl Subject {
-    pub const ALL: [Self; 7] =
-        [Self::Floor, Self::Memory, Self::Lifecycle, Self::Spans, Self::ProcessCrash, Self::PowerCut, Self::Whole];
+    pub const ALL: [Self; 10] = [
+        Self::Floor,
+        Self::Memory,
+        Self::Lifecycle,
+        Self::Spans,
+        Self::Unsampled,
+        Self::Exported,
+        Self::Metrics,
+        Self::ProcessCrash,
+        Self::PowerCut,
+        Self::Whole,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -45,6 +64,9 @@ impl Subject {
             Self::Memory => "memory",
             Self::Lifecycle => "memory + lifecycle",
             Self::Spans => "memory + spans",
+            Self::Unsampled => "memory + spans, unsampled",
+            Self::Exported => "memory + export",
+            Self::Metrics => "memory + metrics",
             Self::ProcessCrash => "sqlite, process crash",
             Self::PowerCut => "sqlite, power cut",
             Self::Whole => "sqlite + all",
@@ -60,6 +82,7 @@ pub struct Ready {
     tools: Arc<Toolset>,
     runner: AgentRunner,
     sqlite: Option<(Arc<SqliteStore>, TempDir)>,
+    export: Option<(Arc<Aside>, Arc<SpanSink>)>,
 }
 
 impl Ready {
@@ -70,7 +93,13 @@ impl Ready {
         let sqlite = match subject {
             Subject::ProcessCrash | Subject::Whole => Some(open(Durability::ProcessCrash).await),
             Subject::PowerCut => Some(open(Durability::PowerCut).await),
-            Subject::Floor | Subject::Memory | Subject::Lifecycle | Subject::Spans => None,
+            Subject::Floor
+            | Subject::Memory
+            | Subject::Lifecycle
+            | Subject::Spans
+            | Subject::Unsampled
+            | Subject::Exported
+            | Subject::Metrics => None,
         };
         let store: Arc<dyn RunStore> = match &sqlite {
             Some((store, _)) => store.clone(),
@@ -84,13 +113,23 @@ impl Ready {
         if matches!(subject, Subject::Lifecycle | Subject::Whole) {
             builder = builder.sink(Arc::new(LogSink::new()));
         }
-        if matches!(subject, Subject::Spans | Subject::Whole) {
+        if matches!(subject, Subject::Spans | Subject::Unsampled | Subject::Whole) {
             builder = builder.sink(Arc::new(SpanFold::default()));
+        }
+        if subject == Subject::Unsampled {
+            builder = builder.sampler(Arc::new(|_, _| false));
+        }
+        if subject == Subject::Metrics {
+            builder = builder.sink(metrics());
+        }
+        let export = if subject == Subject::Exported { Some(exported().await) } else { None };
+        if let Some((aside, _)) = &export {
+            builder = builder.sink(aside.clone());
         }
         if subject == Subject::Whole {
             builder = builder.inputs(Arc::new(SchemaValidator::default()));
         }
-        Self { subject, model, servers, tools, runner: builder.build().unwrap(), sqlite }
+        Self { subject, model, servers, tools, runner: builder.build().unwrap(), sqlite, export }
     }
 
     /// One run from its start to its end.
@@ -107,6 +146,10 @@ impl Ready {
 
     pub async fn tear_down(self) {
         self.runner.close().await;
+        if let Some((aside, sink)) = self.export {
+            let finished = tokio::task::spawn_blocking(move || (aside.finish(), sink.shutdown()));
+            assert!(matches!(finished.await.unwrap(), (0, Ok(()))), "spans were lost");
+        }
         if let Some((store, directory)) = self.sqlite {
             store.close().await;
             directory.close().unwrap();
@@ -130,6 +173,31 @@ async fn open(durability: Durability) -> (Arc<SqliteStore>, TempDir) {
     (Arc::new(store), directory)
 }
 
+/// Spans on their way to a receiver that takes everything and looks at nothing.
+async fn exported() -> (Arc<Aside>, Arc<SpanSink>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = Some(format!("http://{}", listener.local_addr().unwrap()));
+    let take = |_: axum::body::Bytes| async {};
+    let unlimited = axum::extract::DefaultBodyLimit::disable();
+    tokio::spawn(async move { axum::serve(listener, axum::Router::new().fallback(take).layer(unlimited)).await });
+    let destination = Destination { endpoint, ..Destination::default() };
+    let settings = ExportSettings { destination, redaction: redaction(), ..ExportSettings::default() };
+    let export = settings.resolve(|_| None).unwrap().expect("an endpoint");
+    let sink = Arc::new(SpanSink::start(&export, Arc::new(|_: &ModelName| None)).unwrap());
+    (Arc::new(Aside::new(sink.clone()).unwrap()), sink)
+}
+
+fn metrics() -> Arc<dyn EventSink> {
+    let settings = MetricsSettings { is_read_here: true, ..MetricsSettings::default() };
+    let plan = settings.resolve(|_| None).unwrap().expect("somebody reads them");
+    let metrics = MetricsBuilder::new(&plan).unwrap().start();
+    Arc::new(metrics.sink(Arc::new(|_: &ModelName| None)))
+}
+
+fn redaction() -> Redaction {
+    Redaction::new(USUAL_KEYS, []).unwrap()
+}
+
 /// Makes the spans of every run and drops them.
 #[derive(Default)]
 struct SpanFold(Mutex<HashMap<RunId, Arc<Mutex<Projector>>>>);
@@ -137,7 +205,8 @@ struct SpanFold(Mutex<HashMap<RunId, Arc<Mutex<Projector>>>>);
 impl EventSink for SpanFold {
     fn observe(&self, run: &RunId, update: &Update) {
         let Update::Recorded(recorded) = update else { return };
-        let new = || Projector::new(run.clone(), SpanContent::default(), Arc::new(|_: &ModelName| None));
+        let identity_of = Arc::new(|_: &ModelName| None);
+        let new = || Projector::new(run.clone(), SpanContent::default(), identity_of).redacting(redaction());
         let fold = self.0.lock().unwrap().entry(run.clone()).or_insert_with(|| Arc::new(Mutex::new(new()))).clone();
         black_box(fold.lock().unwrap().observe(recorded));
     }
