@@ -37,6 +37,7 @@ pub use prices::{IdleCostLimit, Pricing, idle_cost_limits};
 pub use propagation::propagation;
 pub use servers::ToolServers;
 use telemetry::Telemetry;
+pub use telemetry::check_telemetry;
 
 /// How long a grant that was found may be used without asking the store again.
 const GRANT_TTL: Duration = Duration::from_secs(30);

@@ -29,15 +29,21 @@ struct Spans {
     sink: Arc<SpanSink>,
 }
 
+/// Whether everything that settings and environment say of telemetry can be meant. Nothing is opened.
+pub fn check_telemetry(settings: &Settings) -> Result<(), AppError> {
+    let env = |name: &str| std::env::var(name).ok();
+    all_switches_known()?;
+    TraceSampler::from_env(env).map_err(|error| unusable(&error))?;
+    export_settings(settings)?.resolve(env).map_err(|error| unusable(&error))?;
+    super::propagation()?;
+    measured::plan(settings).map(drop)
+}
+
 impl Telemetry {
     /// Opens what is asked for. To be called within an async runtime.
     pub(super) fn open(settings: &Settings, models: &Models, store: &Arc<dyn RunStore>) -> Result<Self, AppError> {
         let env = |name: &str| std::env::var(name).ok();
-        if let Some(name) = misspelt(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok())) {
-            return Err(unusable(&format!(
-                "`{name}` hides nothing, there is no such switch; see docs/configuration.md"
-            )));
-        }
+        all_switches_known()?;
         let sampler = TraceSampler::from_env(env).map_err(|error| unusable(&error))?;
         let sampler: Sampler = Arc::new(move |trace, parent| sampler.sampled(trace, parent));
         let export = export_settings(settings)?.resolve(env).map_err(|error| unusable(&error))?;
@@ -142,6 +148,15 @@ fn destination(settings: &Settings) -> Destination {
     });
     let (endpoint, headers) = (settings.telemetry.otlp_endpoint.clone(), settings.telemetry.headers.clone());
     Destination { endpoint, protocol, headers }
+}
+
+fn all_switches_known() -> Result<(), AppError> {
+    match misspelt(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok())) {
+        None => Ok(()),
+        Some(name) => {
+            Err(unusable(&format!("`{name}` hides nothing, there is no such switch; see docs/configuration.md")))
+        }
+    }
 }
 
 fn unusable(error: &dyn std::fmt::Display) -> AppError {

@@ -15,27 +15,14 @@ pub(super) enum Interrupt {
 /// Every interrupt from its creation on, none lost between two looks. Stops listening when dropped.
 pub(super) struct Interrupts {
     pressed: mpsc::UnboundedReceiver<Interrupt>,
-    listening: [JoinHandle<()>; 2],
+    listening: Vec<JoinHandle<()>>,
 }
 
 impl Interrupts {
     /// Listens instead of letting the process die.
     pub(super) fn listen() -> Self {
         let (press, pressed) = mpsc::unbounded_channel();
-        let leave = press.clone();
-        let stopping = tokio::spawn(async move {
-            while tokio::signal::ctrl_c().await.is_ok() {
-                if press.send(Interrupt::Stop).is_err() {
-                    return;
-                }
-            }
-        });
-        let leaving = tokio::spawn(async move {
-            asked_to_go().await;
-            // Nobody may be looking any more.
-            let _ = leave.send(Interrupt::Leave);
-        });
-        Self { pressed, listening: [stopping, leaving] }
+        Self { pressed, listening: listeners(&press) }
     }
 
     /// The next one.
@@ -48,21 +35,29 @@ impl Interrupts {
     }
 }
 
+/// Who tells of each signal. Signals are listened to before this returns, and not when the tasks get their first turn:
+/// whoever reads that Ctrl-C does something may press it at once.
 #[cfg(unix)]
-async fn asked_to_go() {
+fn listeners(press: &mpsc::UnboundedSender<Interrupt>) -> Vec<JoinHandle<()>> {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut terminate), Ok(mut hang_up)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup())) else {
-        return std::future::pending().await;
+    let listener = |(kind, interrupt)| {
+        let (mut signals, press) = (signal(kind).ok()?, press.clone());
+        let tell = async move { while signals.recv().await.is_some() && press.send(interrupt).is_ok() {} };
+        Some(tokio::spawn(tell))
     };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = hang_up.recv() => {}
-    }
+    let kinds = [
+        (SignalKind::interrupt(), Interrupt::Stop),
+        (SignalKind::terminate(), Interrupt::Leave),
+        (SignalKind::hangup(), Interrupt::Leave),
+    ];
+    kinds.into_iter().filter_map(listener).collect()
 }
 
 #[cfg(not(unix))]
-async fn asked_to_go() {
-    std::future::pending().await
+fn listeners(press: &mpsc::UnboundedSender<Interrupt>) -> Vec<JoinHandle<()>> {
+    let press = press.clone();
+    let tell = async move { while tokio::signal::ctrl_c().await.is_ok() && press.send(Interrupt::Stop).is_ok() {} };
+    vec![tokio::spawn(tell)]
 }
 
 impl Drop for Interrupts {

@@ -12,7 +12,9 @@ use crate::mcp::{Exchange, ExchangeKind, Watcher};
 use crate::ports::{EventSink, RunStore};
 use crate::telemetry::Tally;
 use crate::telemetry::export::{ExportRuntime, Signal};
-use crate::telemetry::metrics::{McpOperation, Metric, Metrics, MetricsBuilder, MetricsEndpoint, MetricsSettings};
+use crate::telemetry::metrics::{
+    McpOperation, Metric, Metrics, MetricsBuilder, MetricsEndpoint, MetricsPlan, MetricsSettings,
+};
 use crate::telemetry::spans::IdentityOf;
 
 /// How often the store is asked what waits in it.
@@ -36,13 +38,8 @@ impl Measured {
         models: &Models,
         store: &Arc<dyn RunStore>,
     ) -> Result<Option<Self>, AppError> {
-        let wanted = MetricsSettings {
-            like_spans: false,
-            is_read_here: false,
-            service_name: Some(settings.telemetry.service_name.clone()),
-        };
+        let Some(plan) = plan(settings)? else { return Ok(None) };
         let env = |name: &str| std::env::var(name).ok();
-        let Some(plan) = wanted.resolve(env).map_err(|error| unusable(&error))? else { return Ok(None) };
         let mut builder = MetricsBuilder::new(&plan).map_err(|error| unusable(&error))?;
         if plan.otlp {
             let transport = destination(settings).resolve(Signal::Metrics, &env).map_err(|error| unusable(&error))?;
@@ -124,6 +121,13 @@ impl Measured {
             Err(error) => Some(format!("the last metrics may be lost: {error}")),
         }
     }
+}
+
+/// What settings and environment want of metrics.
+pub(super) fn plan(settings: &Settings) -> Result<Option<MetricsPlan>, AppError> {
+    let service_name = Some(settings.telemetry.service_name.clone());
+    let wanted = MetricsSettings { like_spans: false, is_read_here: false, service_name };
+    wanted.resolve(|name| std::env::var(name).ok()).map_err(|error| unusable(&error))
 }
 
 /// A store that does not answer is complained about by whoever needs it.

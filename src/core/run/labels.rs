@@ -23,7 +23,8 @@ pub fn model_call(seq: u64) -> String {
 pub fn tool_call(call: &CallId, round: u32) -> String {
     match round {
         0 => format!("tool/{call}"),
-        _ => format!("tool/{call}/{round}"),
+        // The id is the model's word and may look like anything.
+        _ => format!("tool-again/{round}/{call}"),
     }
 }
 

@@ -7,7 +7,7 @@
 //! What a request may count on:
 //! - It waits for a start that is under way, or due within [`PATIENCE`]. Else it is answered at once, with the last
 //!   failure and the time of the next try. The first start of all has its whole budget; for a later one, a request for
-//!   the tools waits no longer than that patience.
+//!   the tools waits no longer than that patience, and hardly at all once the server failed twice in a row.
 //! - The tools are those of the last good list. They are asked for after every start, when the server says that they
 //!   changed, and when a run begins and nothing is promised about them. While that is impossible the list of before is
 //!   given, marked with the reason.
@@ -42,6 +42,8 @@ use crate::mcp::watch::{ExchangeKind, Watched, Watcher};
 
 /// How long a request waits for something that went wrong before.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a request for the tools waits for a server that failed twice and more in a row: it may be back just now.
+const IMPATIENCE: Duration = Duration::from_millis(200);
 /// How long a server is looked after without anybody asking for it.
 const IN_USE: Duration = Duration::from_secs(600);
 
@@ -178,8 +180,12 @@ impl<D: Dial> Supervisor<D> {
         let begun = Instant::now();
         self.need_for(&meta);
         // The first start of all may be an installation.
-        let is_first = !self.shelf.has_any() && self.standing.borrow().failures == 0;
-        let longest = if is_first { 2 * self.budget } else { PATIENCE };
+        let longest = match self.standing.borrow().failures {
+            0 if !self.shelf.has_any() => 2 * self.budget,
+            0 | 1 => PATIENCE,
+            // A run asks before each turn and before each tier: it must not pay for one that is down each time.
+            _ => IMPATIENCE,
+        };
         let trouble = match timeout(longest, self.ask_if_need_be(begun, meta)).await {
             Ok(asked) => asked.err(),
             Err(_) => Some(self.still_waiting(longest)),

@@ -416,3 +416,18 @@ async fn closing_ends_waiting_and_refuses_what_comes_later() {
     assert_eq!(link(&unneeded, 60).await.err().as_deref(), Some(later));
     assert_eq!((state(&unneeded), world.count("start")), ("closed", 0));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_failed_twice_in_a_row_keeps_no_turn_waiting_and_is_found_when_it_is_back() {
+    let (supervisor, world) = given([Fails("ended"), Fails("ended"), Takes(30)]);
+    missing(offer(&supervisor).await);
+    seconds(3).await;
+    assert_eq!((state(&supervisor), world.count("start"), supervisor.standing().failures), ("starting", 3, 2));
+    let begun = Instant::now();
+    let reason = missing(offer(&supervisor).await);
+    assert_eq!(begun.elapsed(), IMPATIENCE, "{reason}");
+    assert!(reason.contains("was not there again within 0.2 s") && reason.contains("ended"), "{reason}");
+    seconds(30).await;
+    assert_eq!(names(&offer(&supervisor).await), ["tool"]);
+    supervisor.close().await;
+}

@@ -109,3 +109,18 @@ fn a_run_that_waits_in_one_process_and_ends_in_another_is_measured_once_and_its_
         assert_eq!(value(&second, name, labels), of_second, "{name} of the second process: {second}");
     }
 }
+
+#[test]
+fn what_cannot_be_meant_of_telemetry_is_found_before_anything_runs() {
+    for (name, value) in [
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "http"),
+        ("OTEL_TRACES_SAMPLER", "sometimes"),
+        ("OTEL_METRICS_EXPORTER", "statsd"),
+        ("OTEL_PROPAGATORS", "tracecontxt"),
+        ("OPENINFERENCE_HIDE_INPUT", "true"),
+    ] {
+        let environment = [("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9"), (name, value)];
+        let ended = ran(&Desk::playing(ANSWER), &["config", "check"], &environment).expect(2);
+        assert!(ended.err.contains(name) || ended.err.contains(value), "{name}: {}", ended.err);
+    }
+}
