@@ -58,7 +58,7 @@ impl ExportSettings {
         Ok(Some(Export {
             transport,
             console,
-            service_name: (!is_service_named(variables)).then_some(service_name),
+            service_name: (!variables.name_the_service()).then_some(service_name),
             batching: Batching::resolve(self.queue_bytes, request_bytes, variables)?,
             limits: Limits::resolve(variables)?,
             content: switches::switched(self.content, &env)?,
@@ -88,11 +88,6 @@ impl Exporters {
         }
         Ok(Self { otlp: listed.clone().any(|one| one == "otlp"), console: listed.clone().any(|one| one == "console") })
     }
-}
-
-fn is_service_named(variables: Variables<'_>) -> bool {
-    variables.text("OTEL_SERVICE_NAME").is_some()
-        || variables.text("OTEL_RESOURCE_ATTRIBUTES").is_some_and(|all| all.contains("service.name="))
 }
 
 #[cfg(test)]

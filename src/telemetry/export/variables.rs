@@ -28,6 +28,12 @@ impl Variables<'_> {
         Ok(self.switch("OTEL_SDK_DISABLED")?.unwrap_or_default())
     }
 
+    /// Whether the service has a name already.
+    pub(in crate::telemetry) fn name_the_service(self) -> bool {
+        self.text("OTEL_SERVICE_NAME").is_some()
+            || self.text("OTEL_RESOURCE_ATTRIBUTES").is_some_and(|all| all.contains("service.name="))
+    }
+
     /// A whole number of something, at least `least`.
     pub(in crate::telemetry) fn number(self, name: &str, least: usize) -> Result<Option<usize>, SettingsError> {
         let Some(value) = self.text(name) else { return Ok(None) };

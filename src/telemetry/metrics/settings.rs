@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use crate::telemetry::export::variables::Variables;
+
 /// How metrics are wanted, as the configuration says it.
 #[derive(Clone, Debug, Default)]
 pub struct MetricsSettings {
@@ -72,7 +74,8 @@ const PORT: &str = "OTEL_EXPORTER_PROMETHEUS_PORT";
 impl MetricsSettings {
     /// Completes the settings by what the environment says; `env` looks a variable up. `None` if nobody wants metrics.
     pub fn resolve(self, env: impl Fn(&str) -> Option<String>) -> Result<Option<MetricsPlan>, MetricsSettingsError> {
-        let set = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        let variables = Variables(&env);
+        let set = |name: &str| variables.text(name);
         if set("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
             return Ok(None);
         }
@@ -85,8 +88,6 @@ impl MetricsSettings {
                 }
             },
         };
-        let is_named = set("OTEL_SERVICE_NAME").is_some()
-            || set("OTEL_RESOURCE_ATTRIBUTES").is_some_and(|all| all.contains("service.name="));
         let mut plan = MetricsPlan {
             otlp: false,
             console: false,
@@ -94,7 +95,8 @@ impl MetricsSettings {
             interval: milliseconds(INTERVAL, 60_000)?,
             timeout: milliseconds(TIMEOUT, 30_000)?,
             is_read_here: self.is_read_here,
-            service_name: (!is_named).then(|| self.service_name.unwrap_or_else(|| "toolgate".to_owned())),
+            service_name: (!variables.name_the_service())
+                .then(|| self.service_name.unwrap_or_else(|| "toolgate".to_owned())),
         };
         match set("OTEL_METRICS_EXPORTER") {
             None => {
