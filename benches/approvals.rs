@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde_json::json;
 use toolgate::approvals::CachedApprovals;
-use toolgate::core::id::GrantId;
+use toolgate::core::id::{GrantId, Tenant};
 use toolgate::core::run::Channel;
 use toolgate::core::tool::{Origin, ToolName};
 use toolgate::ports::{ApprovalCache, Asker, Grant, Guarded};
@@ -61,7 +61,7 @@ async fn main() {
 }
 
 async fn found(cache: &dyn ApprovalCache, tools: &[Guarded]) -> usize {
-    let asker = Asker { session: "talk".into(), agent: "desk".into(), principal: None };
+    let asker = Asker { tenant: Tenant::default(), session: "talk".into(), agent: "desk".into(), principal: None };
     cache.granted(&asker, tools, Timestamp::now()).await.unwrap().len()
 }
 
@@ -97,6 +97,7 @@ fn grant(number: usize) -> Grant {
     Grant {
         id: format!("grant_{number}").into(),
         session: None,
+        tenant: Tenant::default(),
         agent: "desk".into(),
         principal: None,
         tool: name(number),

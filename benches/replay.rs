@@ -42,6 +42,8 @@ fn started() -> Arc<Started> {
         history: Vec::new(),
         input: Message::user("read everything"),
         session: "bench".into(),
+        tenant: toolgate::core::id::Tenant::default(),
+        by: None,
         trigger: Trigger::Manual,
         trace: Trace::new(TraceId([7; 16]), true),
         metadata: Default::default(),

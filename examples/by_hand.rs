@@ -123,6 +123,8 @@ fn started(question: &str) -> Started {
         history: Vec::new(),
         input: Message::user(question),
         session: "session".into(),
+        tenant: toolgate::core::id::Tenant::default(),
+        by: None,
         trigger: Trigger::Manual,
         trace: Trace::new(TraceId([1; 16]), false),
         metadata: Map::new(),

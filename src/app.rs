@@ -2,6 +2,7 @@
 
 mod access;
 mod envelopes;
+mod gateway;
 mod kinds;
 mod models;
 mod prices;

@@ -73,6 +73,8 @@ pub mod cli;
 pub mod config;
 #[cfg(feature = "runner")]
 pub mod driver;
+#[cfg(feature = "gateway")]
+pub mod gateway;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 #[cfg(feature = "models")]

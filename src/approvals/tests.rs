@@ -89,7 +89,7 @@ impl ApprovalCache for Ledger {
 const HOUR: Duration = Duration::from_secs(3600);
 
 fn asker() -> Asker {
-    Asker { session: "s".into(), agent: "desk".into(), principal: None }
+    Asker { tenant: crate::core::id::Tenant::default(), session: "s".into(), agent: "desk".into(), principal: None }
 }
 
 fn tools(names: &[&str]) -> Vec<Guarded> {
@@ -101,6 +101,7 @@ fn grant(tool: &str) -> Grant {
     Grant {
         id: tool.into(),
         session: None,
+        tenant: crate::core::id::Tenant::default(),
         agent: "desk".into(),
         principal: None,
         tool: ToolName::parse(tool).unwrap(),

@@ -35,6 +35,7 @@ mod resume;
 mod run;
 mod runs;
 mod seen;
+mod serve;
 mod settle;
 mod setup;
 mod text;
@@ -79,6 +80,7 @@ enum Command {
     Init(init::Init),
     Run(Box<run::Run>),
     Resume(Box<resume::ResumeRun>),
+    Serve(serve::Serve),
     Runs(runs::Runs),
     Approvals(approvals::Approvals),
     Blobs(blobs::Blobs),
@@ -137,6 +139,7 @@ impl Command {
             Self::Init(command) => command.execute(out),
             Self::Run(command) => command.execute(out).await,
             Self::Resume(command) => command.execute(out).await,
+            Self::Serve(command) => command.execute(out).await,
             Self::Runs(command) => command.execute(out).await,
             Self::Approvals(command) => command.execute(out).await,
             Self::Blobs(command) => command.execute(out).await,
@@ -162,6 +165,7 @@ impl Command {
             Self::Mcp(command) => command.ends_with_result(),
             Self::Demo(_)
             | Self::Init(_)
+            | Self::Serve(_)
             | Self::Blobs(_)
             | Self::Tools(_)
             | Self::Policy(_)

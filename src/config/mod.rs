@@ -32,9 +32,10 @@ pub use mcp_file::mcp_servers_file;
 pub use policy::{policy_file, policy_text};
 pub use schema::json_schema;
 pub use settings::{
-    AgentSettings, Api, ContentMode, Durability, EnvelopeKeySettings, EnvelopeSettings, HttpModelSettings, KeyMaterial,
-    KeySettings, McpEra, MediaKind, ModelSettings, OtlpProtocol, PromptCache, ProxySettings, RedactSettings,
-    ServerSettings, Settings, StoreSettings, TelemetrySettings, TraceContext, TransportSettings,
+    AgentSettings, Api, ContentMode, Durability, EnvelopeKeySettings, EnvelopeSettings, GatewaySettings,
+    HttpModelSettings, KeyMaterial, KeySettings, McpEra, MediaKind, ModelSettings, OtlpProtocol, PromptCache,
+    ProxySettings, RedactSettings, ServerSettings, Settings, StoreSettings, TelemetrySettings, TraceContext,
+    TransportSettings,
 };
 pub use template::{TemplateFile, template};
 

@@ -44,10 +44,21 @@ pub struct Settings {
     pub agents: BTreeMap<AgentName, AgentSettings>,
     /// How envelopes are signed, if any are made or accepted.
     pub envelope: Option<EnvelopeSettings>,
+    /// The HTTP gateway.
+    pub gateway: GatewaySettings,
     /// Where traces go.
     pub telemetry: TelemetrySettings,
     /// A log level or directives, as `tracing-subscriber` reads them.
     pub log: String,
+}
+
+/// The HTTP gateway.
+#[derive(Clone, Debug)]
+pub struct GatewaySettings {
+    /// Where it listens.
+    pub listen: std::net::SocketAddr,
+    /// The address people know it by, without a trailing slash.
+    pub public_url: Option<String>,
 }
 
 /// Where runs are kept.

@@ -47,10 +47,32 @@ error_codes! {
     InvalidRequest = "invalid_request", 400, 2, false;
     /// The configuration is wrong.
     Configuration = "configuration", 500, 2, false;
+    /// Nobody showed who they are, or what they showed does not hold.
+    Unauthorized = "unauthorized", 401, 2, false;
+    /// Whoever asks may not do this.
+    Forbidden = "forbidden", 403, 2, false;
     /// There is no such run, call, agent or server.
     NotFound = "not_found", 404, 2, false;
+    /// The address takes no such method.
+    MethodNotAllowed = "method_not_allowed", 405, 2, false;
+    /// There is nothing in a form that the request accepts.
+    NotAcceptable = "not_acceptable", 406, 2, false;
+    /// The request did not arrive in time.
+    RequestTimeout = "request_timeout", 408, 1, true;
     /// The run is not in a state that allows this, or somebody else was first.
     Conflict = "conflict", 409, 1, true;
+    /// It was there, and is not any more.
+    Gone = "gone", 410, 2, false;
+    /// What the request was made for has changed since.
+    PreconditionFailed = "precondition_failed", 412, 1, false;
+    /// The request has a larger body than is taken.
+    PayloadTooLarge = "payload_too_large", 413, 2, false;
+    /// The request's body is in a form that is not taken.
+    UnsupportedMediaType = "unsupported_media_type", 415, 2, false;
+    /// Whoever asks does so too often, or too much at once.
+    RateLimited = "rate_limited", 429, 1, true;
+    /// This server takes nothing new at the moment.
+    Unavailable = "unavailable", 503, 1, true;
     /// A tool call was denied and the agent says that this ends the run.
     ToolDenied = "tool_denied", 403, 1, false;
     /// The model used up its corrections on calls that cannot be run.

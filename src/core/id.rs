@@ -79,10 +79,30 @@ text_id! {
     Principal
 }
 text_id! {
+    /// Whose runs and approvals they are: customers of one gateway who must not know of each other.
+    Tenant
+}
+text_id! {
     /// A standing approval.
     GrantId
 }
 text_id! {
     /// The process that drives a run; holds leases in the store.
     NodeId
+}
+
+impl Tenant {
+    const LOCAL: &str = "default";
+
+    /// Whether nobody said whose it is.
+    pub fn is_default(&self) -> bool {
+        self.as_str() == Self::LOCAL
+    }
+}
+
+/// Everything that nobody names a tenant for: the command line's runs, and those of a gateway with one tenant.
+impl Default for Tenant {
+    fn default() -> Self {
+        Self::from(Self::LOCAL)
+    }
 }

@@ -21,6 +21,7 @@ impl Driver<'_> {
         let guarded: Vec<Guarded> = guarded.collect();
         let started = run.started();
         let asker = Asker {
+            tenant: started.tenant.clone(),
             session: started.session.clone(),
             agent: started.spec.agent.clone(),
             principal: started.spec.principal.clone(),

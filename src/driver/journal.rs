@@ -321,6 +321,7 @@ impl Journal {
             id: self.id.clone(),
             agent: started.spec.agent.clone(),
             session: started.session.clone(),
+            tenant: started.tenant.clone(),
             status: self.run.status(),
             version: self.run.length(),
             title: self.title.clone(),

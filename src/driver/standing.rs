@@ -45,6 +45,7 @@ fn grant(id: &RunId, run: &Run, call_id: &CallId, now: Timestamp) -> Option<Gran
     Some(Grant {
         id: format!("grant_{name}").into(),
         session: (decision.scope == Scope::Session).then(|| run.started().session.clone()),
+        tenant: run.started().tenant.clone(),
         agent: spec.agent.clone(),
         principal: spec.principal.clone(),
         tool: tool.name.clone(),

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::StoreError;
-use crate::core::id::{AgentName, CallId, GrantId, Principal, RunId, SessionId};
+use crate::core::id::{AgentName, CallId, GrantId, Principal, RunId, SessionId, Tenant};
 use crate::core::run::{Channel, Granted};
 use crate::core::tool::{Origin, ToolName};
 
@@ -17,6 +17,9 @@ pub struct Grant {
     /// The only conversation it holds in; `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
+    /// Whose runs it holds in.
+    #[serde(default, skip_serializing_if = "Tenant::is_default")]
+    pub tenant: Tenant,
     /// The agent whose calls it covers.
     pub agent: AgentName,
     /// On whose behalf the calls are made; `None` covers those that nobody is named for.
@@ -66,6 +69,8 @@ pub struct Revoked {
 /// Whose calls are looked up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Asker {
+    /// Whose runs they are.
+    pub tenant: Tenant,
     /// The conversation.
     pub session: SessionId,
     /// The agent.
@@ -86,6 +91,8 @@ pub struct Guarded {
 /// Which grants to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GrantFilter {
+    /// Of this tenant only.
+    pub tenant: Option<Tenant>,
     /// Of this agent only.
     pub agent: Option<AgentName>,
     /// Of this session, and those that hold in all.
@@ -121,7 +128,8 @@ impl Grant {
 
     /// Whether it is about calls of theirs.
     pub fn is_of(&self, asker: &Asker) -> bool {
-        self.agent == asker.agent
+        self.tenant == asker.tenant
+            && self.agent == asker.agent
             && self.principal == asker.principal
             && self.session.as_ref().is_none_or(|session| *session == asker.session)
     }
@@ -141,7 +149,8 @@ impl GrantFilter {
     /// Whether a grant is to be listed.
     pub fn admits(&self, grant: &Grant, now: Timestamp) -> bool {
         let session = |wanted| grant.session.as_ref().is_none_or(|session| session == wanted);
-        self.agent.as_ref().is_none_or(|agent| *agent == grant.agent)
+        self.tenant.as_ref().is_none_or(|tenant| *tenant == grant.tenant)
+            && self.agent.as_ref().is_none_or(|agent| *agent == grant.agent)
             && self.session.as_ref().is_none_or(session)
             && (self.ended || grant.holds(now))
     }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::BlobStore;
-use crate::core::id::{AgentName, NodeId, RunId, SessionId};
+use crate::core::id::{AgentName, NodeId, RunId, SessionId, Tenant};
 use crate::core::run::{Owes, Recorded, Status};
 
 /// Events to append to a run's journal.
@@ -38,6 +38,9 @@ pub struct RunRow {
     pub agent: AgentName,
     /// Its conversation.
     pub session: SessionId,
+    /// Whose it is.
+    #[serde(default, skip_serializing_if = "Tenant::is_default")]
+    pub tenant: Tenant,
     /// Where it stands.
     pub status: Status,
     /// The length of its journal.
@@ -56,16 +59,56 @@ pub struct RunRow {
 /// Which runs to list, newest first.
 #[derive(Clone, Debug, Default)]
 pub struct RunFilter {
+    /// Only this run.
+    pub run: Option<RunId>,
+    /// Only of this tenant.
+    pub tenant: Option<Tenant>,
     /// Only with this status.
     pub status: Option<Status>,
     /// Only of this agent.
     pub agent: Option<AgentName>,
     /// Only of this conversation.
     pub session: Option<SessionId>,
+    /// Only those that are owed this.
+    pub owing: Option<Owing>,
+    /// Only those of which something runs out by then.
+    pub due_by: Option<Timestamp>,
     /// Only runs older than this one (ids sort by creation).
     pub before: Option<RunId>,
     /// At most so many; 0 means 100.
     pub limit: usize,
+}
+
+/// A kind of thing that a run is owed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owing {
+    /// A decision.
+    Approval,
+    /// The end of a server's task.
+    Task,
+}
+
+impl RunFilter {
+    /// Whether a run is to be listed.
+    pub fn admits(&self, row: &RunRow) -> bool {
+        self.run.as_ref().is_none_or(|run| row.id == *run)
+            && self.tenant.as_ref().is_none_or(|tenant| row.tenant == *tenant)
+            && self.status.is_none_or(|status| row.status == status)
+            && self.agent.as_ref().is_none_or(|agent| row.agent == *agent)
+            && self.session.as_ref().is_none_or(|session| row.session == *session)
+            && self.owing.is_none_or(|owing| owing.is_in(&row.owes))
+            && self.due_by.is_none_or(|by| row.owes.due_at.is_some_and(|due| due <= by))
+            && self.before.as_ref().is_none_or(|before| row.id < *before)
+    }
+}
+
+impl Owing {
+    fn is_in(self, owes: &Owes) -> bool {
+        match self {
+            Self::Approval => owes.approvals > 0,
+            Self::Task => owes.tasks > 0,
+        }
+    }
 }
 
 /// Asks for the ownership of running runs that nobody (alive) owns.

@@ -45,12 +45,14 @@ impl AgentRunner {
     pub async fn start(&self, request: Request) -> Result<Execution, RunnerError> {
         let agent = self.agent(&request.agent)?;
         let spec = request.spec(&agent)?;
-        let id = self.inner.ids.run_id();
+        let id = request.id.unwrap_or_else(|| self.fresh_id());
         let started = Started {
             spec,
             history: request.history,
             input: request.input,
             session: request.session.unwrap_or_else(|| SessionId::from(id.as_str())),
+            tenant: request.tenant,
+            by: request.by,
             trigger: Trigger::Manual,
             trace: self.trace(request.trace),
             metadata: request.metadata,

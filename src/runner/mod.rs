@@ -113,6 +113,11 @@ impl AgentRunner {
         self.post(run, &Input::Extend { call, until, by: by.into(), via }).await
     }
 
+    /// An id for a run that is to be started: whoever knows it before can ask afterwards whether the run exists.
+    pub fn fresh_id(&self) -> RunId {
+        self.inner.ids.run_id()
+    }
+
     /// Where a run stands.
     pub async fn report(&self, run: &RunId) -> Result<Report, RunnerError> {
         Ok(Report::of(run.clone(), &self.load(run).await?))

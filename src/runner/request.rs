@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::injected::{Injected, free_names};
 use super::{Agent, RunnerError};
 use crate::core::chat::Message;
-use crate::core::id::{AgentName, CallId, Principal, ServerId, SessionId};
+use crate::core::id::{AgentName, CallId, Principal, RunId, ServerId, SessionId, Tenant};
 use crate::core::run::{Limits, Spec};
 use crate::core::tool::{CallFailure, ExternalTool, FailureKind, Outcome, ToolFilter, ToolOutput};
 use crate::core::trace::Trace;
@@ -25,6 +25,12 @@ pub struct Request {
     pub history: Vec<Message>,
     /// The conversation it belongs to; default: one of its own.
     pub session: Option<SessionId>,
+    /// Whose run it is; default: the one tenant of a program that has no others.
+    pub tenant: Tenant,
+    /// Who asks for it, as whoever let them in knows them.
+    pub by: Option<String>,
+    /// The id it is to have, one that [`super::AgentRunner::fresh_id`] made; default: a fresh one.
+    pub id: Option<RunId>,
     /// On whose behalf the run acts; policies and standing approvals look at it.
     pub principal: Option<Principal>,
     /// The tools this caller runs itself, besides the agent's.
@@ -53,6 +59,9 @@ impl Request {
             input: Message::user(text),
             history: Vec::new(),
             session: None,
+            tenant: Tenant::default(),
+            by: None,
+            id: None,
             principal: None,
             external_tools: Vec::new(),
             servers: None,

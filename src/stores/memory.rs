@@ -98,7 +98,7 @@ impl RunStore for MemoryStore {
         let limit = if filter.limit == 0 { 100 } else { filter.limit };
         let kept = self.kept();
         let newest_first = kept.runs.values().rev().map(|run| &run.row);
-        Ok(newest_first.filter(|row| passes(filter, row)).take(limit).cloned().collect())
+        Ok(newest_first.filter(|row| filter.admits(row)).take(limit).cloned().collect())
     }
 
     async fn claim(&self, claim: &Claim) -> Result<Vec<RunId>, StoreError> {
@@ -209,13 +209,6 @@ fn lease_after(current: Option<&Lease>, append: &Append) -> Result<Option<Lease>
     }
     let fresh = append.owner.as_ref().map(|owner| Lease::new(owner, append.lease));
     Ok(fresh.or_else(|| current.cloned()))
-}
-
-fn passes(filter: &RunFilter, row: &RunRow) -> bool {
-    filter.status.is_none_or(|status| row.status == status)
-        && filter.agent.as_ref().is_none_or(|agent| row.agent == *agent)
-        && filter.session.as_ref().is_none_or(|session| row.session == *session)
-        && filter.before.as_ref().is_none_or(|before| row.id < *before)
 }
 
 impl Run {

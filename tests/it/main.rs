@@ -6,6 +6,7 @@ mod cli;
 mod collector;
 mod config;
 mod fakes;
+mod gateway;
 mod mcp;
 mod models;
 mod ownership;

@@ -31,4 +31,4 @@ mod tasks;
 mod tiers;
 mod unusable;
 mod watching;
-mod world;
+pub(crate) mod world;

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolgate::core::chat::{Media, Message, Part, ProviderState, Reply, Stop, Usage};
 use toolgate::core::error::{ErrorCode, Failure};
-use toolgate::core::id::CallId;
+use toolgate::core::id::{CallId, Tenant};
 use toolgate::core::policy::{Match, Policy, Rule, Verdict};
 use toolgate::core::run::{Candidate, InDoubt, Limits, Offer, OnDeny, Spec, Started, Trigger};
 use toolgate::core::tool::result::{Keeping, MIN_RESULT_BYTES, bounded};
@@ -139,6 +139,8 @@ pub(crate) fn started(spec: Spec) -> Arc<Started> {
         history: Vec::new(),
         input: Message::user("do it"),
         session: "session".into(),
+        tenant: Tenant::default(),
+        by: None,
         trigger: Trigger::Manual,
         trace: trace(1),
         metadata: Default::default(),

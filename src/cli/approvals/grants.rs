@@ -53,6 +53,7 @@ impl Grants {
             agent: self.agent.as_deref().map(Into::into),
             session: self.session.as_deref().map(Into::into),
             ended: self.ended,
+            ..GrantFilter::default()
         };
         let grants = app.runner.grants(&filter).await;
         crate::cli::close(app, out).await;

@@ -114,7 +114,7 @@ pub(super) async fn everywhere(app: &App, wanted: &Wanted) -> Result<Found, CliE
 
 async fn rows(app: &App, wanted: &Wanted, status: Status) -> Result<Vec<RunRow>, CliError> {
     let (agent, session) = (wanted.agent.clone(), wanted.session.clone());
-    let mut filter = RunFilter { status: Some(status), agent, session, before: None, limit: PAGE };
+    let mut filter = RunFilter { status: Some(status), agent, session, limit: PAGE, ..RunFilter::default() };
     let mut rows: Vec<RunRow> = Vec::new();
     loop {
         let page = app.runner.list(&filter).await?;

@@ -52,8 +52,8 @@ impl List {
             status: self.status,
             agent: self.agent.as_deref().map(Into::into),
             session: self.session.as_deref().map(Into::into),
-            before: None,
             limit: self.limit as usize,
+            ..RunFilter::default()
         };
         let rows = app.runner.list(&filter).await;
         crate::cli::close(app, out).await;

@@ -4,6 +4,7 @@ mod agents;
 mod auth;
 mod envelope;
 mod environment;
+mod gateway;
 mod generative;
 mod models;
 mod policies;
@@ -45,6 +46,7 @@ pub(super) fn settings(written: &Written, file: Option<&Path>, mut scope: Scope<
         policies,
         agents,
         envelope: envelope::resolve(written.envelope.as_ref(), &mut scope),
+        gateway: gateway::resolve(written.gateway.as_ref(), &mut scope),
         telemetry: telemetry(written.telemetry.as_ref(), &mut scope),
         log: written.log.as_ref().map_or_else(|| "warn".into(), |log| scope.text(log)),
     };

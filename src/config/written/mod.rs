@@ -5,6 +5,7 @@
 mod agent;
 mod auth;
 mod envelope;
+mod gateway;
 mod model;
 mod policy;
 mod price;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 pub(super) use agent::{Agent, AskHumanChoice, Fallback, Limits, Tools};
 pub(super) use auth::{Auth, ClientCredentials, OAuth};
 pub(super) use envelope::{Envelope, EnvelopeKey};
+pub(super) use gateway::Gateway;
 pub(super) use model::{HttpModel, Model};
 pub(super) use policy::{PolicyChoice, WrittenExample, WrittenMatch, WrittenPolicy, WrittenRule};
 pub(super) use price::Price;
@@ -49,6 +51,8 @@ pub(super) struct Written {
     pub(super) agents: Option<BTreeMap<String, Placed<Agent>>>,
     /// Signed envelopes, for callers who keep the state of their runs themselves. Default: none are made or accepted.
     pub(super) envelope: Option<Placed<Envelope>>,
+    /// The HTTP gateway: what `toolgate serve` serves, and to whom.
+    pub(super) gateway: Option<Placed<Gateway>>,
     /// Where traces go.
     pub(super) telemetry: Option<Telemetry>,
     /// What is logged: a level (`warn`) or directives (`info,toolgate::mcp=debug`). Default: `warn`.

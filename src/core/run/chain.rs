@@ -235,8 +235,19 @@ fn leads_on(code: ErrorCode) -> bool {
         | ErrorCode::OutputTruncated
         | ErrorCode::Validation
         | ErrorCode::InvalidRequest
+        | ErrorCode::Unauthorized
+        | ErrorCode::Forbidden
         | ErrorCode::NotFound
+        | ErrorCode::MethodNotAllowed
+        | ErrorCode::NotAcceptable
+        | ErrorCode::RequestTimeout
         | ErrorCode::Conflict
+        | ErrorCode::Gone
+        | ErrorCode::PreconditionFailed
+        | ErrorCode::PayloadTooLarge
+        | ErrorCode::UnsupportedMediaType
+        | ErrorCode::RateLimited
+        | ErrorCode::Unavailable
         | ErrorCode::ToolDenied
         | ErrorCode::ToolFailed
         | ErrorCode::ToolUnavailable

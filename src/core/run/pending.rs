@@ -16,6 +16,15 @@ use crate::core::tool::{Annotations, Arguments, Ask, Difference, Origin, Questio
 pub struct Owes {
     /// The calls that a person is to decide about.
     pub approvals: u32,
+    /// The results that the caller is to return.
+    #[serde(default)]
+    pub results: u32,
+    /// The questions to a person: the model's, and those of servers.
+    #[serde(default)]
+    pub answers: u32,
+    /// The calls that servers go on with by themselves.
+    #[serde(default)]
+    pub tasks: u32,
     /// Since when the oldest of them waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_at: Option<Timestamp>,
@@ -32,12 +41,20 @@ impl Owes {
 
     /// Adds these up.
     pub fn of(debts: &[Debt]) -> Self {
-        let approvals = || debts.iter().filter(|debt| matches!(debt, Debt::Approval { .. }));
-        Self {
-            approvals: u32::try_from(approvals().count()).unwrap_or(u32::MAX),
-            asked_at: approvals().filter_map(Debt::since).min(),
-            due_at: debts.iter().filter_map(Debt::until).min(),
+        let due_at = debts.iter().filter_map(Debt::until).min();
+        let mut owes = Self { due_at, ..Self::default() };
+        for debt in debts {
+            match debt {
+                Debt::Approval { since, .. } => {
+                    owes.approvals += 1;
+                    owes.asked_at = [owes.asked_at, *since].into_iter().flatten().min();
+                }
+                Debt::ExternalResult { .. } => owes.results += 1,
+                Debt::Question { .. } | Debt::Input { .. } => owes.answers += 1,
+                Debt::Task { .. } => owes.tasks += 1,
+            }
         }
+        owes
     }
 }
 

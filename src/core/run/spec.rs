@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::{Candidate, Limits};
 use crate::core::chat::Message;
-use crate::core::id::{AgentName, ModelName, Principal, RunId, ServerId, SessionId};
+use crate::core::id::{AgentName, ModelName, Principal, RunId, ServerId, SessionId, Tenant};
 use crate::core::tool::{ExternalTool, TierMode, ToolFilter};
 use crate::core::trace::Trace;
 
@@ -21,6 +21,12 @@ pub struct Started {
     pub input: Message,
     /// The conversation it belongs to.
     pub session: SessionId,
+    /// Whose it is.
+    #[serde(default, skip_serializing_if = "Tenant::is_default")]
+    pub tenant: Tenant,
+    /// Who asked for it, as whoever let them in knows them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
     /// Where it comes from.
     #[serde(default)]
     pub trigger: Trigger,

@@ -101,6 +101,11 @@ impl Run {
         self.length
     }
 
+    /// When the latest fact was written, if that is known.
+    pub fn clock(&self) -> Option<Timestamp> {
+        self.clock
+    }
+
     /// The first fact.
     pub fn started(&self) -> &Arc<Started> {
         &self.started

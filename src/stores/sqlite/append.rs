@@ -12,19 +12,19 @@ use crate::ports::{Append, AppendError, StoreError};
 
 const CREATE: &str = concat!(
     "INSERT INTO run (id, agent, session, status, version, title, created_at, updated_at, owner, lease_until,
-        approvals, asked_at, due_at)
+        approvals, asked_at, due_at, results, answers, tasks, tenant)
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,
         CASE WHEN ?4 = 'running' THEN ?9 END,
         CASE WHEN ?4 = 'running' AND ?9 IS NOT NULL THEN ",
     now_ms!(),
-    " + ?10 END, ?11, ?12, ?13)
+    " + ?10 END, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
      ON CONFLICT (id) DO NOTHING"
 );
 
-/// Agent, session and creation are fixed by the first event.
+/// Agent, session, tenant and creation are fixed by the first event.
 const ADVANCE: &str = concat!(
     "UPDATE run SET status = ?3, version = ?4, title = ?5, updated_at = ?6,
-        approvals = ?9, asked_at = ?10, due_at = ?11,
+        approvals = ?9, asked_at = ?10, due_at = ?11, results = ?12, answers = ?13, tasks = ?14,
         owner = CASE WHEN ?3 = 'running' THEN coalesce(?7, owner) END,
         lease_until = CASE WHEN ?3 <> 'running' THEN NULL WHEN ?7 IS NULL THEN lease_until ELSE ",
     now_ms!(),
@@ -74,7 +74,11 @@ impl Appending {
             .bind(millis(*lease))
             .bind(row.owes.approvals)
             .bind(row.owes.asked_at.map(nanos))
-            .bind(row.owes.due_at.map(nanos));
+            .bind(row.owes.due_at.map(nanos))
+            .bind(row.owes.results)
+            .bind(row.owes.answers)
+            .bind(row.owes.tasks)
+            .bind(row.tenant.as_str());
         Ok(insert.execute(db).await?.rows_affected() == 1)
     }
 
@@ -92,7 +96,10 @@ impl Appending {
             .bind(millis(*lease))
             .bind(row.owes.approvals)
             .bind(row.owes.asked_at.map(nanos))
-            .bind(row.owes.due_at.map(nanos));
+            .bind(row.owes.due_at.map(nanos))
+            .bind(row.owes.results)
+            .bind(row.owes.answers)
+            .bind(row.owes.tasks);
         Ok(update.execute(db).await?.rows_affected() == 1)
     }
 
@@ -170,7 +177,7 @@ fn can_be_read(json: &str) -> bool {
 }
 
 /// A time that is compared, as SQLite keeps it: text of different precision has no order. Good until 2262.
-fn nanos(at: Timestamp) -> i64 {
+pub(super) fn nanos(at: Timestamp) -> i64 {
     i64::try_from(at.as_nanosecond()).unwrap_or(i64::MAX)
 }
 

@@ -3,13 +3,13 @@
 
 use jiff::Timestamp;
 use serde::Deserialize;
-use sqlx::QueryBuilder;
-use sqlx::sqlite::{Sqlite, SqlitePool};
+use sqlx::sqlite::{Sqlite, SqlitePool, SqliteRow};
+use sqlx::{FromRow, QueryBuilder, Row};
 
-use super::append::integer;
+use super::append::{integer, nanos};
 use crate::core::id::RunId;
 use crate::core::run::{Event, Owes, Recorded, Status};
-use crate::ports::{RunFilter, RunRow, StoreError};
+use crate::ports::{Owing, RunFilter, RunRow, StoreError};
 
 /// The rows of one journal from a position on.
 pub(super) const JOURNAL: &str = "SELECT seq, at, event FROM journal WHERE run = ?1 AND seq >= ?2 ORDER BY seq";
@@ -19,8 +19,45 @@ const LISTED_BY_DEFAULT: usize = 100;
 /// A row of a journal: position, time, event.
 pub(super) type JournalRow = (i64, String, String);
 
-/// An index row: id, agent, session, status, version, title, created, updated; approvals, asked, due.
-pub(super) type IndexRow = (String, String, String, String, i64, String, String, String, u32, Option<i64>, Option<i64>);
+/// An index row as SQLite has it.
+#[derive(Debug)]
+pub(super) struct IndexRow {
+    id: String,
+    tenant: String,
+    agent: String,
+    session: String,
+    status: String,
+    version: i64,
+    title: String,
+    created_at: String,
+    updated_at: String,
+    owes: Owes,
+}
+
+impl<'r> FromRow<'r, SqliteRow> for IndexRow {
+    fn from_row(row: &'r SqliteRow) -> Result<Self, sqlx::Error> {
+        let moment = |column| Ok::<_, sqlx::Error>(row.try_get::<Option<i64>, _>(column)?.and_then(moment));
+        Ok(Self {
+            id: row.try_get("id")?,
+            tenant: row.try_get("tenant")?,
+            agent: row.try_get("agent")?,
+            session: row.try_get("session")?,
+            status: row.try_get("status")?,
+            version: row.try_get("version")?,
+            title: row.try_get("title")?,
+            created_at: row.try_get("created_at")?,
+            updated_at: row.try_get("updated_at")?,
+            owes: Owes {
+                approvals: row.try_get("approvals")?,
+                results: row.try_get("results")?,
+                answers: row.try_get("answers")?,
+                tasks: row.try_get("tasks")?,
+                asked_at: moment("asked_at")?,
+                due_at: moment("due_at")?,
+            },
+        })
+    }
+}
 
 /// The rows of a journal from a position on, in order.
 pub(super) async fn journal(db: &SqlitePool, run: &RunId, from: u64) -> Result<Vec<JournalRow>, sqlx::Error> {
@@ -31,9 +68,23 @@ pub(super) async fn journal(db: &SqlitePool, run: &RunId, from: u64) -> Result<V
 pub(super) async fn index(db: &SqlitePool, filter: &RunFilter) -> Result<Vec<IndexRow>, sqlx::Error> {
     // Conditions that are not asked for are left out, so that SQLite can choose the index of one that is.
     let mut query = QueryBuilder::<Sqlite>::new(
-        "SELECT id, agent, session, status, version, title, created_at, updated_at, approvals, asked_at, due_at \
-         FROM run WHERE true",
+        "SELECT id, tenant, agent, session, status, version, title, created_at, updated_at, \
+         approvals, results, answers, tasks, asked_at, due_at FROM run WHERE true",
     );
+    if let Some(run) = &filter.run {
+        query.push(" AND id = ").push_bind(run.as_str());
+    }
+    if let Some(tenant) = &filter.tenant {
+        query.push(" AND tenant = ").push_bind(tenant.as_str());
+    }
+    match filter.owing {
+        Some(Owing::Approval) => drop(query.push(" AND approvals > 0")),
+        Some(Owing::Task) => drop(query.push(" AND tasks > 0")),
+        None => {}
+    }
+    if let Some(by) = filter.due_by {
+        query.push(" AND due_at <= ").push_bind(nanos(by));
+    }
     if let Some(status) = filter.status {
         query.push(" AND status = ").push_bind(status.as_str());
     }
@@ -79,7 +130,7 @@ fn type_of(event: &str) -> String {
 
 /// The index row as our type.
 pub(super) fn listed(row: IndexRow) -> Result<RunRow, StoreError> {
-    let (id, agent, session, status, version, title, created_at, updated_at, approvals, asked_at, due_at) = row;
+    let IndexRow { id, tenant, agent, session, status, version, title, created_at, updated_at, owes } = row;
     let unreadable = |what: &str| StoreError::Corrupt(format!("the index row of run {id} has {what}"));
     let time = |text: &str| text.parse::<Timestamp>().map_err(|_| unreadable(&format!("`{text}` for a time")));
     Ok(RunRow {
@@ -90,8 +141,9 @@ pub(super) fn listed(row: IndexRow) -> Result<RunRow, StoreError> {
         id: id.as_str().into(),
         agent: agent.into(),
         session: session.into(),
+        tenant: tenant.into(),
         title,
-        owes: Owes { approvals, asked_at: asked_at.and_then(moment), due_at: due_at.and_then(moment) },
+        owes,
     })
 }
 

@@ -26,6 +26,7 @@ fn append(run: &str, at: u64, bytes: usize) -> Append {
         id: run.into(),
         agent: "clerk".into(),
         session: "session".into(),
+        tenant: crate::core::id::Tenant::default(),
         status: Status::Running,
         version: at + 1,
         title: String::new(),

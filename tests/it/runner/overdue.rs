@@ -55,7 +55,7 @@ async fn the_index_says_who_is_asked_since_when_and_when_time_runs_out() {
 
     let since = report.pending[0].since().unwrap();
     let due = since.checked_add(Duration::from_secs(60)).unwrap();
-    assert_eq!(row.owes, Owes { approvals: 1, asked_at: Some(since), due_at: Some(due) });
+    assert_eq!(row.owes, Owes { approvals: 1, asked_at: Some(since), due_at: Some(due), ..Owes::default() });
 
     let extended = due.checked_add(Duration::from_secs(3600)).unwrap();
     world.runner.extend(&report.run_id, "call_1_1".into(), extended, "Ada", Channel::Terminal).await.unwrap();

@@ -14,24 +14,24 @@ use toolgate::core::tool::{Arguments, ExternalTool};
 use toolgate::ports::RunStore;
 use toolgate::runner::{Agent, AgentRunner, Execution, Report, Request, ResultFor, Resume, RunnerError};
 
-pub(super) use given::{Given, given_an_agent};
-pub(super) use kept::{Kept, on_every_store};
-pub(super) use seen::{answer_to, names, said, say};
+pub(crate) use given::{Given, given_an_agent};
+pub(crate) use kept::{Kept, on_every_store};
+pub(crate) use seen::{answer_to, names, said, say};
 
 use crate::fakes::{CountingApprovals, FailingStore, FakeClock, FakeIds, FakeServers, RecordingSink};
 
 /// How long ownership lasts in these tests.
-pub(super) const LEASE: Duration = Duration::from_millis(400);
+pub(crate) const LEASE: Duration = Duration::from_millis(400);
 
 /// One world: servers and a store that outlive processes, and a first process that runs the agent.
-pub(super) struct World {
-    pub(super) servers: Arc<FakeServers>,
-    pub(super) approvals: Arc<CountingApprovals>,
-    pub(super) store: Arc<FailingStore>,
-    pub(super) clock: Arc<FakeClock>,
-    pub(super) sink: Arc<RecordingSink>,
-    pub(super) runner: AgentRunner,
-    pub(super) external: Vec<ExternalTool>,
+pub(crate) struct World {
+    pub(crate) servers: Arc<FakeServers>,
+    pub(crate) approvals: Arc<CountingApprovals>,
+    pub(crate) store: Arc<FailingStore>,
+    pub(crate) clock: Arc<FakeClock>,
+    pub(crate) sink: Arc<RecordingSink>,
+    pub(crate) runner: AgentRunner,
+    pub(crate) external: Vec<ExternalTool>,
     agent: Agent,
     given: given::Ports,
     ids: Arc<FakeIds>,
@@ -41,33 +41,33 @@ pub(super) struct World {
 
 impl World {
     /// A request of the application, with the tools it runs itself.
-    pub(super) fn request(&self) -> Request {
+    pub(crate) fn request(&self) -> Request {
         let request = Request::new("clerk", "Hello");
         self.external.iter().cloned().fold(request, Request::external_tool)
     }
 
     /// Runs the agent until it rests.
-    pub(super) async fn run(&self) -> Report {
+    pub(crate) async fn run(&self) -> Report {
         self.runner.execute(self.request()).await.unwrap()
     }
 
-    pub(super) async fn start(&self) -> Execution {
+    pub(crate) async fn start(&self) -> Execution {
         self.runner.start(self.request()).await.unwrap()
     }
 
-    pub(super) async fn resume(&self, run: &RunId, resume: Resume) -> Result<Report, RunnerError> {
+    pub(crate) async fn resume(&self, run: &RunId, resume: Resume) -> Result<Report, RunnerError> {
         // A resume that hangs is a failure, and no reason to wait for ever.
         let resumed = tokio::time::timeout(Duration::from_secs(60), self.runner.resume(run, resume));
         resumed.await.expect("the resume comes to rest")
     }
 
     /// Another process with the same agent on the same store.
-    pub(super) async fn another_process(&self) -> AgentRunner {
+    pub(crate) async fn another_process(&self) -> AgentRunner {
         self.another_process_where(|_| {}).await
     }
 
     /// Another process whose agent is not quite the same.
-    pub(super) async fn another_process_where(&self, change: impl FnOnce(&mut Agent)) -> AgentRunner {
+    pub(crate) async fn another_process_where(&self, change: impl FnOnce(&mut Agent)) -> AgentRunner {
         let mut agent = self.agent.clone();
         change(&mut agent);
         self.process(self.kept.open_again().await, agent)
@@ -90,7 +90,7 @@ impl World {
     }
 
     /// The names of a run's facts.
-    pub(super) async fn journal(&self, run: &RunId) -> Vec<&'static str> {
+    pub(crate) async fn journal(&self, run: &RunId) -> Vec<&'static str> {
         names(&self.runner.journal(run).await.unwrap())
     }
 }
@@ -103,38 +103,38 @@ impl Drop for World {
 }
 
 /// Nothing to give: the run is simply to go on.
-pub(super) fn nothing() -> Input {
+pub(crate) fn nothing() -> Input {
     Input::Resume(Resume::default())
 }
 
 /// The application's results for these calls.
-pub(super) fn results<const N: usize>(results: [(&str, Value); N]) -> Resume {
+pub(crate) fn results<const N: usize>(results: [(&str, Value); N]) -> Resume {
     let results = results.into_iter().map(|(call, value)| ResultFor::output(call, value)).collect();
     Resume { results, ..Resume::default() }
 }
 
 /// Decisions about these calls.
-pub(super) fn decisions<const N: usize>(decisions: [(&str, Decision); N]) -> Resume {
+pub(crate) fn decisions<const N: usize>(decisions: [(&str, Decision); N]) -> Resume {
     let decisions = decisions.into_iter().map(|(call, decision)| (call.into(), decision)).collect();
     Resume { decisions, ..Resume::default() }
 }
 
-pub(super) fn partly(resume: Resume) -> Resume {
+pub(crate) fn partly(resume: Resume) -> Resume {
     Resume { partial: true, ..resume }
 }
 
-pub(super) fn yes() -> Decision {
+pub(crate) fn yes() -> Decision {
     Decision::new(Answer::Approve, "ann")
 }
 
-pub(super) fn yes_for_the_session() -> Decision {
+pub(crate) fn yes_for_the_session() -> Decision {
     Decision { scope: Scope::Session, ..yes() }
 }
 
-pub(super) fn yes_but_with(arguments: Value) -> Decision {
+pub(crate) fn yes_but_with(arguments: Value) -> Decision {
     Decision { edited_arguments: Some(Arguments::from_value(arguments)), ..yes() }
 }
 
-pub(super) fn no(reason: &str) -> Decision {
+pub(crate) fn no(reason: &str) -> Decision {
     Decision { answer: Answer::Deny, reason: Some(reason.into()), ..yes() }
 }

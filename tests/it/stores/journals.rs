@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::json;
-use toolgate::core::id::{NodeId, RunId};
+use toolgate::core::id::{NodeId, RunId, Tenant};
 use toolgate::core::run::{Event, Owes, Recorded, Started, Status};
 use toolgate::ports::{Append, Claim, RunRow};
 
@@ -54,6 +54,7 @@ pub(crate) fn append(run: RunId, at: u64, count: u64) -> Append {
         id: run.clone(),
         agent: "clerk".into(),
         session: "session_1".into(),
+        tenant: Tenant::default(),
         status: Status::Running,
         version: at + count,
         title: "Hello".to_owned(),

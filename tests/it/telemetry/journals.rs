@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use toolgate::core::chat::{Media, Message, Part, Reply, Usage};
 use toolgate::core::error::{ErrorCode, Failure};
-use toolgate::core::id::{ModelName, RunId};
+use toolgate::core::id::{ModelName, RunId, Tenant};
 use toolgate::core::policy::Policy;
 use toolgate::core::run::{
     Answer, CallVerdict, Candidate, Decision, Ending, Event, InputGiven, Limits, Offer, Output, OutputVerdict,
@@ -330,6 +330,8 @@ impl Journal {
             history: vec![],
             input: Message::user("A question."),
             session: "session_1".into(),
+            tenant: Tenant::default(),
+            by: None,
             trigger: Trigger::Manual,
             trace: trace_of(trace, 0, true),
             metadata: Default::default(),

@@ -93,7 +93,7 @@ impl Suggest {
                 break;
             }
         }
-        let grants = app.runner.grants(&GrantFilter { agent: None, session: None, ended: true }).await?;
+        let grants = app.runner.grants(&GrantFilter { ended: true, ..GrantFilter::default() }).await?;
         grants.iter().for_each(|grant| past.granted(grant));
         Ok(past)
     }

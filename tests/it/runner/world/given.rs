@@ -28,7 +28,7 @@ pub(crate) struct Given {
 
 /// The ports that only some scenarios care about.
 #[derive(Clone, Default)]
-pub(super) struct Ports {
+pub(crate) struct Ports {
     checks_arguments: bool,
     answers: Option<Arc<dyn OutputValidator>>,
     context: Option<Arc<dyn ContextBuilder>>,
@@ -198,7 +198,7 @@ impl Given {
 }
 
 impl Ports {
-    pub(super) fn add_to(&self, mut builder: Builder) -> Builder {
+    pub(crate) fn add_to(&self, mut builder: Builder) -> Builder {
         if self.checks_arguments {
             builder = builder.inputs(Arc::new(StrictInputs));
         }

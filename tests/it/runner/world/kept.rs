@@ -14,7 +14,7 @@ pub(crate) enum Kept {
 }
 
 /// An open place.
-pub(super) enum Place {
+pub(crate) enum Place {
     Memory(Arc<MemoryStore>),
     File { directory: TempDir, store: Arc<SqliteStore> },
 }
@@ -35,7 +35,7 @@ macro_rules! on_every_store {
 pub(crate) use on_every_store;
 
 impl Kept {
-    pub(super) async fn open(self) -> Place {
+    pub(crate) async fn open(self) -> Place {
         match self {
             Self::InMemory => Place::Memory(Arc::new(MemoryStore::new())),
             Self::InAFile => {
@@ -48,7 +48,7 @@ impl Kept {
 }
 
 impl Place {
-    pub(super) fn store(&self) -> Arc<dyn RunStore> {
+    pub(crate) fn store(&self) -> Arc<dyn RunStore> {
         match self {
             Self::Memory(store) => store.clone(),
             Self::File { store, .. } => store.clone(),
@@ -56,7 +56,7 @@ impl Place {
     }
 
     /// The same journals as another process sees them.
-    pub(super) async fn open_again(&self) -> Arc<dyn RunStore> {
+    pub(crate) async fn open_again(&self) -> Arc<dyn RunStore> {
         match self {
             Self::Memory(store) => store.clone(),
             Self::File { directory, .. } => open(directory).await,

@@ -13,6 +13,7 @@ pub(crate) fn grant(id: &str, definition: &str) -> Grant {
     Grant {
         id: id.into(),
         session: None,
+        tenant: toolgate::core::id::Tenant::default(),
         agent: "desk".into(),
         principal: None,
         tool: name("mcp_disk_delete"),
@@ -40,7 +41,12 @@ fn at(second: i64) -> Timestamp {
 }
 
 pub(crate) fn asker(session: &str) -> Asker {
-    Asker { session: session.into(), agent: "desk".into(), principal: None }
+    Asker {
+        tenant: toolgate::core::id::Tenant::default(),
+        session: session.into(),
+        agent: "desk".into(),
+        principal: None,
+    }
 }
 
 pub(crate) fn guarded(definition: &str) -> Guarded {
@@ -66,6 +72,7 @@ pub(crate) async fn a_grant_covers_the_calls_it_was_given_for<S: Store>(store: A
     assert_eq!(found(asker("another"), "h").await, ["always"]);
     assert_eq!(found(asker("s"), "changed").await, [""; 0]);
     assert_eq!(found(Asker { agent: "another".into(), ..asker("s") }, "h").await, [""; 0]);
+    assert_eq!(found(Asker { tenant: "another".into(), ..asker("s") }, "h").await, [""; 0]);
     assert_eq!(found(Asker { principal: Some("ann".into()), ..asker("s") }, "h").await, ["of_ann"]);
     assert_eq!(found(Asker { principal: Some("bob".into()), ..asker("s") }, "h").await, [""; 0]);
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use toolgate::core::run::{Owes, Status};
-use toolgate::ports::{RunFilter, RunRow};
+use toolgate::ports::{Owing, RunFilter, RunRow};
 
 use super::Store;
 use crate::stores::journals::{Appending, append, run};
@@ -38,14 +39,18 @@ pub(crate) async fn a_listing_filters_by_everything_at_once<S: Store>(store: Arc
         let mut new = append(run(number), 0, 1).leaving(status);
         new.row.agent = ["clerk", "cook"][number % 2].into();
         new.row.session = format!("session_{}", number % 3).into();
+        new.row.tenant = ["acme", "brim", "corp", "dune"][number % 4].into();
         store.append(new).await.unwrap();
     }
     for status in Status::ALL.map(Some).into_iter().chain([None]) {
         for agent in [Some("clerk"), Some("cook"), Some("nobody"), None] {
-            for session in [Some("session_0"), Some("session_2"), None] {
+            for (session, tenant) in
+                [(Some("session_0"), None), (Some("session_2"), Some("acme")), (None, Some("dune"))]
+            {
                 for before in [Some(run(35)), None] {
                     let passes = |number: &usize| {
-                        status.is_none_or(|status| Status::ALL[number % 7] == status)
+                        tenant.is_none_or(|tenant| ["acme", "brim", "corp", "dune"][number % 4] == tenant)
+                            && status.is_none_or(|status| Status::ALL[number % 7] == status)
                             && agent.is_none_or(|agent| ["clerk", "cook"][number % 2] == agent)
                             && session.is_none_or(|session| format!("session_{}", number % 3) == session)
                             && (before.is_none() || *number < 35)
@@ -54,8 +59,9 @@ pub(crate) async fn a_listing_filters_by_everything_at_once<S: Store>(store: Arc
                         status,
                         agent: agent.map(Into::into),
                         session: session.map(Into::into),
+                        tenant: tenant.map(Into::into),
                         before: before.clone(),
-                        limit: 0,
+                        ..RunFilter::default()
                     };
                     let rows = store.list(&filter).await.unwrap();
                     assert_eq!(numbers(&rows), (0..70).rev().filter(passes).collect::<Vec<_>>(), "{filter:?}");
@@ -68,11 +74,36 @@ pub(crate) async fn a_listing_filters_by_everything_at_once<S: Store>(store: Arc
 pub(crate) async fn a_listing_shows_the_row_of_the_last_append<S: Store>(store: Arc<S>) {
     store.append(append(run(1), 0, 1).by("node_a")).await.unwrap();
     let mut last = append(run(1), 1, 2).by("node_a").leaving(Status::Pending);
-    last.row.owes = Owes { approvals: 2, asked_at: Some(last.row.created_at), due_at: Some(last.row.updated_at) };
+    let (asked_at, due_at) = (Some(last.row.created_at), Some(last.row.updated_at));
+    last.row.owes = Owes { approvals: 2, results: 3, answers: 1, tasks: 4, asked_at, due_at };
     store.append(last.clone()).await.unwrap();
     assert_eq!(store.list(&RunFilter::default()).await.unwrap(), [last.row]);
 
     let decided = append(run(1), 3, 1).by("node_a");
     store.append(decided.clone()).await.unwrap();
     assert_eq!(store.list(&RunFilter::default()).await.unwrap(), [decided.row], "it owes nothing any more");
+}
+
+pub(crate) async fn a_listing_finds_what_is_owed_and_what_runs_out<S: Store>(store: Arc<S>) {
+    let second = |second| Timestamp::from_second(second).unwrap();
+    let waits = [
+        Owes { approvals: 1, asked_at: Some(second(50)), due_at: Some(second(100)), ..Owes::default() },
+        Owes { tasks: 1, ..Owes::default() },
+        Owes { results: 1, answers: 1, due_at: Some(second(200)), ..Owes::default() },
+        Owes::default(),
+    ];
+    for (number, owes) in waits.into_iter().enumerate() {
+        let mut new = append(run(number), 0, 1).leaving(Status::Pending);
+        new.row.owes = owes;
+        store.append(new).await.unwrap();
+    }
+    let found = async |filter: RunFilter| numbers(&store.list(&filter).await.unwrap());
+    assert_eq!(found(RunFilter { owing: Some(Owing::Approval), ..RunFilter::default() }).await, [0]);
+    assert_eq!(found(RunFilter { owing: Some(Owing::Task), ..RunFilter::default() }).await, [1]);
+    let by = |at| RunFilter { due_by: Some(second(at)), ..RunFilter::default() };
+    assert_eq!(found(by(99)).await, [0; 0]);
+    assert_eq!(found(by(100)).await, [0]);
+    assert_eq!(found(by(1_000)).await, [2, 0]);
+    assert_eq!(found(RunFilter { run: Some(run(2)), ..RunFilter::default() }).await, [2]);
+    assert_eq!(found(RunFilter { run: Some(run(9)), ..by(1_000) }).await, [0; 0]);
 }

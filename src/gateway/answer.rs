@@ -1,0 +1,79 @@
+//! The last touch of every answer: the request's id, and problems written out.
+
+use axum::Json;
+use axum::extract::{OriginalUri, Request, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use uuid::Uuid;
+
+use super::problem::Problem;
+use super::state::Gateway;
+use crate::core::error::ErrorCode;
+use crate::core::trace::Trace;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The longest id of a request that is taken over from whoever sent it.
+const LONGEST_ID: usize = 128;
+
+/// The id of a request; in its extensions while it is handled.
+#[derive(Clone, Debug)]
+pub(super) struct RequestId(pub(super) String);
+
+impl RequestId {
+    /// The one that it brings, if it can stand in a log, or else a fresh one.
+    fn of(headers: &HeaderMap) -> Self {
+        let brought = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
+        let is_fit = |id: &&str| {
+            (1..=LONGEST_ID).contains(&id.len())
+                && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte))
+        };
+        Self(brought.filter(is_fit).map_or_else(|| format!("req_{}", Uuid::now_v7().simple()), str::to_owned))
+    }
+}
+
+/// Names the request, and writes out what it was refused for.
+pub(super) async fn finish(State(gateway): State<Gateway>, mut request: Request, next: Next) -> Response {
+    let id = RequestId::of(request.headers());
+    let path = request
+        .extensions()
+        .get::<OriginalUri>()
+        .map_or_else(|| request.uri().path().to_owned(), |uri| uri.path().to_owned());
+    let method = request.method().clone();
+    request.extensions_mut().insert(id.clone());
+    let mut response = next.run(request).await;
+    if let Some(problem) = response.extensions_mut().remove::<Problem>() {
+        let (code, detail) = (problem.code(), problem.detail());
+        tracing::info!(request = %id.0, %method, path, %code, detail, "a request was refused");
+        let view = problem.view(&gateway.settings().public_url, path, id.0.clone());
+        let (mut parts, _) = response.into_parts();
+        let (_, body) = Json(view).into_response().into_parts();
+        parts.headers.remove(axum::http::header::CONTENT_LENGTH);
+        parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        response = Response::from_parts(parts, body);
+    }
+    if let Ok(id) = HeaderValue::from_str(&id.0) {
+        response.headers_mut().insert(REQUEST_ID, id);
+    }
+    response
+}
+
+/// The trace that whoever sent the request wants continued.
+pub(super) fn traced(headers: &HeaderMap) -> Option<Trace> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let mut trace = Trace::from_traceparent(text("traceparent")?)?;
+    if let Some(state) = text("tracestate") {
+        trace.take_state(state);
+    }
+    Some(trace)
+}
+
+pub(super) async fn no_such_path() -> Problem {
+    Problem::new(ErrorCode::NotFound, "there is nothing at this path; `/openapi.json` describes what there is")
+}
+
+pub(super) async fn no_such_method() -> Problem {
+    Problem::new(ErrorCode::MethodNotAllowed, "this path takes no such method; `Allow` names those it takes")
+}

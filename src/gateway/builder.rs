@@ -1,0 +1,98 @@
+//! Putting a gateway together.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::access::{Access, Caller, Door};
+use super::state::Gateway;
+use super::surroundings::{Alone, Surroundings};
+use crate::runner::AgentRunner;
+
+/// What is the same for every request.
+#[derive(Clone, Debug)]
+pub struct GatewaySettings {
+    /// The address people know this gateway by, without a trailing slash: what `type` of problems and `Location` begin with.
+    /// Default: nothing, so that they are paths.
+    pub public_url: String,
+    /// How large a body may be.
+    pub body_bytes: usize,
+    /// How long a request waits for a run to rest, unless it says.
+    pub usual_wait: Duration,
+    /// How long it waits at most.
+    pub longest_wait: Duration,
+    /// How often a stream without news says that it is there.
+    pub heartbeat: Duration,
+    /// How often a stream looks at the journal of a run that this process does not drive.
+    pub poll: Duration,
+    /// Whether whoever started a run must not be the one who approves its calls.
+    pub four_eyes: bool,
+}
+
+impl Default for GatewaySettings {
+    fn default() -> Self {
+        Self {
+            public_url: String::new(),
+            body_bytes: 4 * 1024 * 1024,
+            usual_wait: Duration::from_secs(300),
+            longest_wait: Duration::from_secs(300),
+            heartbeat: Duration::from_secs(15),
+            poll: Duration::from_secs(1),
+            four_eyes: false,
+        }
+    }
+}
+
+/// Collects what a gateway needs besides its runner.
+pub struct Builder {
+    runner: AgentRunner,
+    settings: GatewaySettings,
+    doors: Vec<Arc<dyn Door>>,
+    anonymous: Option<Caller>,
+    surroundings: Arc<dyn Surroundings>,
+}
+
+impl Builder {
+    pub(super) fn new(runner: AgentRunner) -> Self {
+        Self {
+            runner,
+            settings: GatewaySettings::default(),
+            doors: Vec::new(),
+            anonymous: None,
+            surroundings: Arc::new(Alone),
+        }
+    }
+
+    /// What is the same for every request.
+    #[must_use]
+    pub fn settings(mut self, settings: GatewaySettings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// A way to be let in; they are tried in the order they were added.
+    #[must_use]
+    pub fn door(mut self, door: Arc<dyn Door>) -> Self {
+        self.doors.push(door);
+        self
+    }
+
+    /// Who somebody is that shows nothing; without it they are refused.
+    #[must_use]
+    pub fn anonymous(mut self, caller: Caller) -> Self {
+        self.anonymous = Some(caller);
+        self
+    }
+
+    /// What only adapters know.
+    #[must_use]
+    pub fn surroundings(mut self, surroundings: Arc<dyn Surroundings>) -> Self {
+        self.surroundings = surroundings;
+        self
+    }
+
+    /// The gateway.
+    pub fn build(self) -> Gateway {
+        let access = Access { doors: self.doors, anonymous: self.anonymous };
+        Gateway::new(self.runner, access, self.settings, self.surroundings)
+    }
+}

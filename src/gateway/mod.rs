@@ -1,0 +1,36 @@
+//! The HTTP gateway: the same runs, for applications in any language.
+//!
+//! [`router`] is a router over a runner and nests in anybody's axum application; [`Gateway`] has the settings, keys and
+//! surroundings that a program of its own wants. Runs are driven by the runner and not by connections: a client that goes
+//! away changes nothing. Handlers never hold the runner; they are handed one that knows only what belongs to the tenant
+//! of whoever asks ([`tenant`]), so that no query can forget whose things it is about.
+//!
+//! Not done here: deciding what a run does (`core::run`), opening adapters (`app`), keeping anything in memory that a
+//! restart would miss.
+
+mod access;
+mod answer;
+mod body;
+mod builder;
+mod contract;
+mod page;
+mod problem;
+mod runs;
+mod state;
+mod surroundings;
+mod tenant;
+
+pub use access::{Caller, Door, Scope, Scopes};
+pub use builder::{Builder, GatewaySettings};
+pub use contract::description;
+pub use problem::{FieldProblem, Problem};
+pub use state::Gateway;
+pub use surroundings::{Alone, Surroundings};
+
+use crate::runner::AgentRunner;
+
+/// A router over a runner, to be nested into an application that lets people in by itself: it puts a [`Caller`] into the
+/// extensions of each request. A request without one is the application's own, and may do everything for the default tenant.
+pub fn router(runner: AgentRunner) -> axum::Router {
+    Gateway::builder(runner).anonymous(Caller::local()).build().router()
+}

@@ -1,0 +1,50 @@
+//! `POST /v1/runs/{run}/cancel`
+
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::view::RunView;
+use crate::gateway::access::{Caller, Scope};
+use crate::gateway::body::{Body, Path};
+use crate::gateway::problem::{Problem, ProblemView};
+use crate::gateway::state::Gateway;
+
+/// Why a run is to stop.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Cancel {
+    /// For whoever reads of it later.
+    reason: Option<String>,
+}
+
+/// Stop a run
+///
+/// Calls under way are cancelled. A run that is over stays as it is.
+#[utoipa::path(
+    post, path = "/v1/runs/{run}/cancel", tag = "runs", operation_id = "cancelRun", request_body = Cancel,
+    params(("run" = String, Path, description = "The run")),
+    responses(
+        (status = 200, description = "The run, over", body = RunView),
+        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn cancel(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Path(run): Path<String>,
+    Body(Cancel { reason }): Body<Cancel>,
+) -> Result<Json<RunView>, Problem> {
+    caller.require(Scope::RunsWrite)?;
+    let run = gateway.runner_of(&caller).run(&run).await?;
+    if !run.row.status.is_ended() {
+        match run.cancel(reason).await {
+            Ok(_) => {}
+            // Whoever was quicker ended it, and that is as good.
+            Err(_) if run.load().await?.ending().is_some() => {}
+            Err(problem) => return Err(problem),
+        }
+    }
+    Ok(Json(RunView::of(&run.row, &run.load().await?)))
+}

@@ -1,0 +1,65 @@
+//! `GET /v1/runs`
+
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::view::SummaryView;
+use crate::core::id::{AgentName, RunId, SessionId};
+use crate::core::run::Status;
+use crate::gateway::access::{Caller, Scope};
+use crate::gateway::body::Query;
+use crate::gateway::page::{Page, limit};
+use crate::gateway::problem::{Problem, ProblemView};
+use crate::gateway::state::Gateway;
+use crate::ports::RunFilter;
+
+/// Which runs.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Which {
+    /// Only with this status.
+    #[param(value_type = Option<super::view::StatusView>, inline)]
+    status: Option<Status>,
+    /// Only of this agent.
+    #[param(value_type = Option<String>)]
+    agent: Option<AgentName>,
+    /// Only of this conversation.
+    #[param(value_type = Option<String>)]
+    session_id: Option<SessionId>,
+    /// How many: 1 to 100, and 20 unless something else is said.
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<usize>,
+    /// Those that come after this one: `last_id` of the page before.
+    #[param(value_type = Option<String>)]
+    after: Option<RunId>,
+}
+
+/// List runs, newest first
+#[utoipa::path(
+    get, path = "/v1/runs", tag = "runs", operation_id = "listRuns", params(Which),
+    responses(
+        (status = 200, description = "A page of runs", body = Page<SummaryView>),
+        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn list(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Query(which): Query<Which>,
+) -> Result<Json<Page<SummaryView>>, Problem> {
+    caller.require(Scope::RunsRead)?;
+    let limit = limit(which.limit)?;
+    let filter = RunFilter {
+        status: which.status,
+        agent: which.agent,
+        session: which.session_id,
+        before: which.after,
+        limit: limit + 1,
+        ..RunFilter::default()
+    };
+    let rows = gateway.runner_of(&caller).list(filter).await?;
+    Ok(Json(Page::of(rows, limit, |row| row.id.to_string(), SummaryView::of)))
+}

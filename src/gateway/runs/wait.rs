@@ -1,0 +1,69 @@
+//! How long a request waits for a run: `Prefer` (RFC 7240).
+
+use std::time::Duration;
+
+use axum::http::HeaderMap;
+
+use crate::gateway::GatewaySettings;
+use crate::gateway::problem::Problem;
+use crate::runner::Execution;
+
+/// What a request prefers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// To be answered at once.
+    None,
+    /// To wait for the run to rest, and for no longer than this.
+    UpTo(Duration),
+}
+
+impl Patience {
+    /// What `Prefer: respond-async` and `Prefer: wait=SECONDS` say. Preferences that are not known are passed over, as the
+    /// header wants it.
+    pub(super) fn of(headers: &HeaderMap, settings: &GatewaySettings) -> Self {
+        let given = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+        let mut patience = Self::UpTo(settings.usual_wait);
+        for preference in given.flat_map(|value| value.split(',')).map(str::trim) {
+            let (name, value) = preference.split_once('=').unwrap_or((preference, ""));
+            if name.trim().eq_ignore_ascii_case("respond-async") {
+                return Self::None;
+            }
+            if name.trim().eq_ignore_ascii_case("wait")
+                && let Ok(seconds) = value.trim().parse().map(Duration::from_secs)
+            {
+                patience = Self::UpTo(seconds.min(settings.longest_wait));
+            }
+        }
+        patience
+    }
+
+    /// Waits for the run to rest. `false`: patience ran out before. The run goes on either way.
+    pub(super) async fn wait(self, execution: Execution) -> Result<bool, Problem> {
+        let Self::UpTo(longest) = self else { return Ok(false) };
+        match tokio::time::timeout(longest, execution.rest()).await {
+            Ok(rested) => rested.map(|_| true).map_err(Problem::from),
+            Err(_) => Ok(false),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_waits_as_long_as_it_prefers_and_no_longer_than_the_server_lets_it() {
+        let settings = GatewaySettings::default();
+        let of = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("prefer", value.parse().unwrap());
+            Patience::of(&headers, &settings)
+        };
+        assert_eq!(Patience::of(&HeaderMap::new(), &settings), Patience::UpTo(settings.usual_wait));
+        assert_eq!(of("wait=5"), Patience::UpTo(Duration::from_secs(5)));
+        assert_eq!(of("handling=lenient, wait = 7"), Patience::UpTo(Duration::from_secs(7)));
+        assert_eq!(of("wait=100000"), Patience::UpTo(settings.longest_wait));
+        assert_eq!(of("wait=soon"), Patience::UpTo(settings.usual_wait));
+        assert_eq!(of("respond-async, wait=10"), Patience::None);
+    }
+}

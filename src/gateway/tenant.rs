@@ -1,0 +1,85 @@
+//! The runner as one caller may use it. What belongs to another tenant is not there: whoever writes a handler cannot forget
+//! to ask whose it is, because nothing else is in reach.
+
+use super::access::Caller;
+use super::problem::Problem;
+use crate::core::id::{AgentName, RunId};
+use crate::core::run::{Input, Resume, Run};
+use crate::core::trace::Trace;
+use crate::ports::{RunFilter, RunRow};
+use crate::runner::{AgentRunner, Execution, Report, Request};
+
+/// A runner that knows the runs of one tenant.
+pub(super) struct TenantRunner {
+    runner: AgentRunner,
+    caller: Caller,
+}
+
+/// A run of that tenant. Whoever has one was allowed to find it.
+pub(super) struct TenantRun {
+    runner: AgentRunner,
+    /// Its index row, as it was when the run was looked for.
+    pub(super) row: RunRow,
+}
+
+impl TenantRunner {
+    pub(super) fn new(runner: AgentRunner, caller: Caller) -> Self {
+        Self { runner, caller }
+    }
+
+    /// Starts a run for the tenant, in the name of the caller.
+    pub(super) async fn start(&self, request: Request) -> Result<Execution, Problem> {
+        let principal = self.caller.principal.clone().or(request.principal);
+        let (tenant, by) = (self.caller.tenant.clone(), Some(self.caller.name.as_ref().to_owned()));
+        Ok(self.runner.start(Request { tenant, by, principal, ..request }).await?)
+    }
+
+    /// The agent of requests that name none: the only one, or `assistant`.
+    pub(super) fn usual_agent(&self) -> Result<AgentName, Problem> {
+        let names: Vec<&AgentName> = self.runner.agents().map(|agent| &agent.name).collect();
+        match names.as_slice() {
+            [only] => Ok((*only).clone()),
+            several => {
+                several.iter().find(|name| name.as_str() == "assistant").map(|name| (*name).clone()).ok_or_else(|| {
+                    let names: Vec<&str> = several.iter().map(|name| name.as_str()).collect();
+                    Problem::field("/agent", format!("say which agent: {}", names.join(", ")))
+                })
+            }
+        }
+    }
+
+    /// Runs of the tenant, newest first.
+    pub(super) async fn list(&self, filter: RunFilter) -> Result<Vec<RunRow>, Problem> {
+        let tenant = Some(self.caller.tenant.clone());
+        Ok(self.runner.list(&RunFilter { tenant, ..filter }).await?)
+    }
+
+    /// A run of the tenant.
+    pub(super) async fn run(&self, id: &str) -> Result<TenantRun, Problem> {
+        let found = self.list(RunFilter { run: Some(id.into()), limit: 1, ..RunFilter::default() }).await?;
+        let row = found.into_iter().next().ok_or_else(|| Problem::not_found("run", id))?;
+        Ok(TenantRun { runner: self.runner.clone(), row })
+    }
+}
+
+impl TenantRun {
+    /// Its id.
+    pub(super) fn id(&self) -> &RunId {
+        &self.row.id
+    }
+
+    /// As its journal tells it.
+    pub(super) async fn load(&self) -> Result<Run, Problem> {
+        Ok(self.runner.load(self.id()).await?)
+    }
+
+    /// Gives it what it is owed and drives it on.
+    pub(super) async fn resume(&self, resume: Resume, trace: Option<Trace>) -> Result<Execution, Problem> {
+        Ok(self.runner.take_up(self.id(), Input::Resume(resume), trace).await?)
+    }
+
+    /// Ends it.
+    pub(super) async fn cancel(&self, reason: Option<String>) -> Result<Report, Problem> {
+        Ok(self.runner.cancel(self.id(), reason).await?)
+    }
+}

@@ -1,0 +1,4 @@
+//! The gateway as its clients meet it: over HTTP, on a port of this machine, with a scripted model behind it.
+
+mod runs;
+mod served;

@@ -1,0 +1,101 @@
+//! Runs are started, read, given what they are owed, stopped and listed.
+
+use reqwest::Method;
+use serde_json::json;
+use toolgate::core::policy::Verdict;
+
+use super::served::{Answer, Served};
+use crate::runner::world::{Kept, given_an_agent, on_every_store, say};
+
+on_every_store! {
+    async fn a_run_that_needs_nobody_is_answered_with_its_ending(kept: Kept) {
+        let world = given_an_agent().whose_model_says(json!([say("Hello yourself.")])).kept(kept).await;
+        let served = Served::to_all(world).await;
+
+        let created = served.post("/v1/runs", json!({"input": "Hello", "metadata": {"ticket": 9}})).await;
+
+        assert_eq!(created.status, 201, "{created:?}");
+        assert_eq!((created.text("status"), created.text("agent")), ("completed", "clerk"));
+        assert_eq!(created.body["output"]["text"], "Hello yourself.");
+        assert_eq!(created.body["metadata"], json!({"ticket": 9}));
+        let read = served.get(created.header("location")).await;
+        assert_eq!(read.body, created.body);
+        let listed = served.get("/v1/runs").await;
+        assert_eq!(listed.body["data"][0]["id"], created.body["id"]);
+        assert_eq!(listed.body["data"][0]["title"], "Hello");
+    }
+
+    async fn a_tool_of_the_application_comes_back_to_it_and_its_result_goes_in(kept: Kept) {
+        let turns = json!([{"calls": [{"name": "ext_lookup", "arguments": {"id": "77"}}]}, say("It is paid.")]);
+        let world = given_an_agent().that_checks_arguments().whose_model_says(turns).kept(kept).await;
+        let served = Served::to_all(world).await;
+        let tool = json!({"name": "lookup", "input_schema": {"type": "object"}, "result_schema": {"type": "object"}});
+
+        let created = served.post("/v1/runs", json!({"input": "Is 77 paid?", "external_tools": [tool]})).await;
+
+        assert_eq!(created.text("status"), "pending", "{created:?}");
+        let owed = &created.body["pending"][0];
+        assert_eq!((owed["kind"].as_str(), owed["tool"].as_str()), (Some("external_result"), Some("lookup")));
+        assert_eq!(owed["arguments"], json!({"id": "77"}));
+        let path = format!("/v1/runs/{}/resume", created.text("id"));
+        let wrong = served.post(&path, json!({"results": [{"call_id": owed["call_id"], "output": 5}]})).await;
+        assert_eq!((wrong.status.as_u16(), wrong.problem()), (422, "validation"));
+        let answer = json!({"results": [{"call_id": owed["call_id"], "output": {"status": "paid"}}]});
+        let resumed = served.post(&path, answer.clone()).await;
+        assert_eq!((resumed.status.as_u16(), resumed.text("status")), (200, "completed"));
+        let again = served.post(&path, answer).await;
+        assert_eq!(again.body, resumed.body, "the same resume twice is one");
+    }
+}
+
+#[tokio::test]
+async fn a_run_is_stopped_once_and_stays_stopped() {
+    let turns = json!([{"calls": [{"name": "mcp_files_delete"}]}, say("Done.")]);
+    let world = given_an_agent()
+        .with_tools("files", &["delete"])
+        .whose_policy_says(Verdict::Ask, "mcp_files_delete")
+        .whose_model_says(turns)
+        .kept(Kept::InMemory)
+        .await;
+    let served = Served::to_all(world).await;
+    let run = served.run(json!({"input": "Delete it"})).await;
+    let path = format!("/v1/runs/{run}/cancel");
+
+    let cancelled = served.post(&path, json!({"reason": "never mind"})).await;
+
+    assert_eq!(cancelled.text("status"), "cancelled");
+    assert_eq!(served.post(&path, json!({})).await.body, cancelled.body);
+    let late =
+        served.post(&format!("/v1/runs/{run}/resume"), json!({"results": [{"call_id": "x", "output": 1}]})).await;
+    assert_eq!((late.status.as_u16(), late.problem()), (409, "conflict"));
+}
+
+#[tokio::test]
+async fn what_cannot_be_meant_is_refused_with_its_place() {
+    let world = given_an_agent().kept(Kept::InMemory).await;
+    let served = Served::to_all(world).await;
+    let refused = async |body: serde_json::Value| {
+        let answer = served.post("/v1/runs", body).await;
+        assert_eq!((answer.status.as_u16(), answer.problem()), (400, "invalid_request"), "{answer:?}");
+        (answer.body["errors"][0]["pointer"].as_str().unwrap().to_owned(), answer.text("detail").to_owned())
+    };
+    let (_, unknown) = refused(json!({"input": "Hello", "sesion_id": "s"})).await;
+    assert!(unknown.contains("sesion_id") && unknown.contains("session_id"), "{unknown}");
+    assert_eq!(refused(json!({"input": 5})).await.0, "/input");
+    let (pointer, _) = refused(json!({"input": "x", "external_tools": [{"name": "a"}, {"name": 5}]})).await;
+    assert_eq!(pointer, "/external_tools/1/name");
+    let form = served
+        .request(Method::POST, "/v1/runs")
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body("input=x")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(Answer::of(form).await.problem(), "unsupported_media_type");
+    assert_eq!(served.get("/v1/runs/run_nobody").await.problem(), "not_found");
+    assert_eq!(served.get("/v2/runs").await.problem(), "not_found");
+    let delete = served.request(Method::DELETE, "/v1/runs").send().await.unwrap();
+    assert_eq!(Answer::of(delete).await.problem(), "method_not_allowed");
+    assert_eq!(served.get("/v1/runs?limit=0").await.problem(), "invalid_request");
+    assert_eq!(served.get("/v1/runs?colour=red").await.problem(), "invalid_request");
+}
