@@ -167,24 +167,32 @@ impl IntoResponse for Problem {
 
 impl From<RunnerError> for Problem {
     fn from(error: RunnerError) -> Self {
-        let code = error.code();
+        Self::placed(error, |_| String::new())
+    }
+}
+
+impl Problem {
+    /// What the runner refused, with the places of the request that it was refused for.
+    pub(super) fn placed(error: RunnerError, place: impl Fn(&Refusal) -> String) -> Self {
+        let problem = Self::new(error.code(), error.to_string());
+        let at = |pointer: String| FieldProblem { pointer, detail: error.to_string() };
         match &error {
             RunnerError::Refused(refusals) => {
-                let each =
-                    refusals.iter().map(|refusal| FieldProblem { pointer: String::new(), detail: said_of(refusal) });
-                each.fold(Self::new(code, error.to_string()), Self::and)
+                let each = refusals.iter().map(|refusal| (place(refusal), refusal.to_string()));
+                each.fold(problem, |problem, (pointer, detail)| problem.and(FieldProblem { pointer, detail }))
             }
             RunnerError::Closed => {
                 Self::new(ErrorCode::Unavailable, "this server is being stopped and takes up no more runs")
                     .after(Duration::from_secs(1))
             }
-            _ => Self::new(code, error.to_string()),
+            RunnerError::StillDriven(_) => problem.after(Duration::from_secs(1)),
+            RunnerError::WiderLimit { limit, .. } => problem.and(at(format!("/limits/{}", limit.name))),
+            RunnerError::NoSuchServer { .. } => problem.and(at("/servers".to_owned())),
+            RunnerError::DuplicateTool(_) => problem.and(at("/external_tools".to_owned())),
+            RunnerError::EmptyMessage => problem.and(at("/input".to_owned())),
+            _ => problem,
         }
     }
-}
-
-fn said_of(refusal: &Refusal) -> String {
-    refusal.to_string()
 }
 
 impl From<Failure> for Problem {
