@@ -174,25 +174,32 @@ impl From<RunnerError> for Problem {
 impl Problem {
     /// What the runner refused, with the places of the request that it was refused for.
     pub(super) fn placed(error: RunnerError, place: impl Fn(&Refusal) -> String) -> Self {
-        let problem = Self::new(error.code(), error.to_string());
-        let at = |pointer: String| FieldProblem { pointer, detail: error.to_string() };
-        match &error {
-            RunnerError::Refused(refusals) => {
-                let each = refusals.iter().map(|refusal| (place(refusal), refusal.to_string()));
-                each.fold(problem, |problem, (pointer, detail)| problem.and(FieldProblem { pointer, detail }))
-            }
-            RunnerError::Closed => {
-                Self::new(ErrorCode::Unavailable, "this server is being stopped and takes up no more runs")
-                    .after(Duration::from_secs(1))
-            }
-            RunnerError::StillDriven(_) => problem.after(Duration::from_secs(1)),
-            RunnerError::WiderLimit { limit, .. } => problem.and(at(format!("/limits/{}", limit.name))),
-            RunnerError::NoSuchServer { .. } => problem.and(at("/servers".to_owned())),
-            RunnerError::DuplicateTool(_) => problem.and(at("/external_tools".to_owned())),
-            RunnerError::EmptyMessage => problem.and(at("/input".to_owned())),
-            _ => problem,
+        if error == RunnerError::Closed {
+            let detail = "this server is being stopped and takes up no more runs";
+            return Self::new(ErrorCode::Unavailable, detail).after(Duration::from_secs(1));
         }
+        let detail = error.to_string();
+        let problem = Self::new(error.code(), detail.clone());
+        let refusals = error.refusals().iter();
+        let refused = refusals.map(|refusal| FieldProblem { pointer: place(refusal), detail: refusal.to_string() });
+        let wrong = field_of(&error).map(|pointer| FieldProblem { pointer, detail });
+        let problem = refused.chain(wrong).fold(problem, Self::and);
+        if matches!(error, RunnerError::StillDriven(_)) { problem.after(Duration::from_secs(1)) } else { problem }
     }
+}
+
+/// The field of a new run that the runner did not take.
+fn field_of(error: &RunnerError) -> Option<String> {
+    if let RunnerError::WiderLimit { limit, .. } = error {
+        return Some(format!("/limits/{}", limit.name));
+    }
+    let known = [
+        (matches!(error, RunnerError::NoSuchAgent { .. }), "/agent"),
+        (matches!(error, RunnerError::NoSuchServer { .. }), "/servers"),
+        (matches!(error, RunnerError::DuplicateTool(_)), "/external_tools"),
+        (matches!(error, RunnerError::EmptyMessage), "/input"),
+    ];
+    known.into_iter().find(|(is_it, _)| *is_it).map(|(_, pointer)| pointer.to_owned())
 }
 
 impl From<Failure> for Problem {

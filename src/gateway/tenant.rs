@@ -144,6 +144,6 @@ impl TenantRun {
         if !self.load().await?.blobs().contains(handle) {
             return Ok(None);
         }
-        Ok(blobs.get(handle).await.map_err(|error| Problem::new(ErrorCode::StoreUnavailable, error.to_string()))?)
+        blobs.get(handle).await.map_err(|error| Problem::new(ErrorCode::StoreUnavailable, error.to_string()))
     }
 }

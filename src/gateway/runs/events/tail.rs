@@ -34,7 +34,7 @@ pub(in crate::gateway::runs) enum Until {
 
 /// What a listener is told next.
 pub(super) enum Told {
-    Event(EventView),
+    Event(Box<EventView>),
     /// The server stops, and the run goes on elsewhere or later.
     Draining,
 }
@@ -108,7 +108,7 @@ impl Tail {
     pub(super) async fn next(&mut self) -> Result<Option<Told>, Problem> {
         loop {
             if let Some(event) = self.events.pop_front() {
-                return Ok(Some(Told::Event(event)));
+                return Ok(Some(Told::Event(event.into())));
             }
             if self.teller.has_ended() || self.state == State::Over {
                 return Ok(None);
