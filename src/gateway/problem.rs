@@ -93,6 +93,12 @@ impl Problem {
         Self::new(ErrorCode::InvalidRequest, error.detail.clone()).and(error)
     }
 
+    /// The body can be read, and what it says at one place cannot be meant.
+    pub(super) fn invalid(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
+        let error = FieldProblem { pointer: pointer.into(), detail: detail.into() };
+        Self::new(ErrorCode::Validation, error.detail.clone()).and(error)
+    }
+
     /// The same with what is wrong at one more place.
     #[must_use]
     pub fn and(mut self, error: FieldProblem) -> Self {
@@ -179,11 +185,12 @@ impl Problem {
             return Self::new(ErrorCode::Unavailable, detail).after(Duration::from_secs(1));
         }
         let detail = error.to_string();
-        let problem = Self::new(error.code(), detail.clone());
+        if let Some(pointer) = field_of(&error) {
+            return Self::invalid(pointer, detail);
+        }
         let refusals = error.refusals().iter();
         let refused = refusals.map(|refusal| FieldProblem { pointer: place(refusal), detail: refusal.to_string() });
-        let wrong = field_of(&error).map(|pointer| FieldProblem { pointer, detail });
-        let problem = refused.chain(wrong).fold(problem, Self::and);
+        let problem = refused.fold(Self::new(error.code(), detail), Self::and);
         if matches!(error, RunnerError::StillDriven(_)) { problem.after(Duration::from_secs(1)) } else { problem }
     }
 }

@@ -3,6 +3,7 @@
 
 mod pages;
 mod reader;
+mod refusals;
 
 use axum::routing::get;
 use axum::{Json, Router};
@@ -59,11 +60,17 @@ pub(super) fn head() -> OpenApi {
 
 /// The description of everything.
 pub fn description() -> OpenApi {
-    api().into_openapi()
+    complete(api().into_openapi())
+}
+
+fn complete(mut description: OpenApi) -> OpenApi {
+    refusals::spell_out(&mut description);
+    description
 }
 
 /// The description, for programs and for people.
 pub(super) fn routes(api: OpenApi) -> Router<Gateway> {
+    let api = complete(api);
     Router::new()
         .route("/openapi.json", get(|| async move { Json(api) }))
         .route("/docs", get(reader::page))

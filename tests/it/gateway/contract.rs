@@ -45,8 +45,11 @@ fn every_operation_says_what_it_does_and_how_it_refuses() {
     let description = described();
     for (name, operation) in operations(&description) {
         assert!(operation["operationId"].is_string() && operation["summary"].is_string(), "{name}");
-        let refused = &operation["responses"]["default"]["content"]["application/problem+json"];
-        assert!(refused.is_object(), "{name} does not say how it refuses");
+        for status in ["400", "401", "403", "429", "503"] {
+            let refused = &operation["responses"][status]["content"]["application/problem+json"];
+            assert!(refused.is_object(), "{name} does not say how it refuses with {status}");
+        }
+        assert!(operation["responses"]["default"].is_null(), "{name}: whatever comes is expected");
         let tag = operation["tags"][0].as_str().unwrap_or_else(|| panic!("{name} has no tag"));
         let tags = description["tags"].as_array().unwrap();
         assert!(tags.iter().any(|known| known["name"] == tag), "{name}: the tag `{tag}` has no description");
