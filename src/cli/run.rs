@@ -19,10 +19,10 @@ use super::output::Output;
 use super::settle::{Tasks, settle};
 use super::setup::{self, Changes, ConfigFlag};
 use crate::app::{self, App};
-use crate::config::{self, Settings};
+use crate::config;
 use crate::core::chat::{Message, Role};
 use crate::core::id::{AgentName, SessionId};
-use crate::core::run::{Limits, Status};
+use crate::core::run::Status;
 use crate::ports::RunFilter;
 use crate::runner::{Execution, Request};
 
@@ -99,7 +99,11 @@ impl Run {
         let agent = setup::agent(&settings, self.agent.as_deref())?;
         self.changes.apply(&mut settings, Some(&agent))?;
         setup::require_model(&settings, &agent)?;
-        let mut request = self.request(&agent, &settings)?;
+        // Whoever sits here may change the configuration, so this may also be more than it says.
+        if let (Some(most), Some(agent)) = (self.max_iterations, settings.agents.get_mut(&agent)) {
+            agent.limits.max_iterations = most;
+        }
+        let mut request = self.request(&agent)?;
         request.trace = self.caller.trace(out)?;
         let app = setup::open(settings).await?;
         for limit in app.idle_cost_limits().into_iter().filter(|limit| limit.agent == agent) {
@@ -134,7 +138,7 @@ impl Run {
         settle(app, execution, &[], display, tasks, &setup::again(&self.config, &self.changes), out).await
     }
 
-    fn request(&self, agent: &AgentName, settings: &Settings) -> Result<Request, CliError> {
+    fn request(&self, agent: &AgentName) -> Result<Request, CliError> {
         let mut request = Request::new(agent.clone(), self.text()?);
         for file in &self.attach {
             request.input.content.push(attach(file)?);
@@ -144,9 +148,6 @@ impl Run {
             request.external_tools = config::external_tools_file(file)?;
         }
         request.output_schema = self.output_schema.as_deref().map(schema).transpose()?;
-        let limits = settings.agents.get(agent).map(|agent| agent.limits.clone());
-        request.limits =
-            self.max_iterations.map(|max_iterations| Limits { max_iterations, ..limits.unwrap_or_default() });
         Ok(request)
     }
 

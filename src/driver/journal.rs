@@ -328,6 +328,7 @@ impl Journal {
             created_at: self.created_at,
             updated_at,
             owes: self.owes(),
+            purged_at: None,
         }
     }
 

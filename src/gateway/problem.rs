@@ -173,28 +173,40 @@ impl IntoResponse for Problem {
 
 impl From<RunnerError> for Problem {
     fn from(error: RunnerError) -> Self {
-        let code = error.code();
-        match &error {
-            RunnerError::Refused(refusals) => {
-                let each =
-                    refusals.iter().map(|refusal| FieldProblem { pointer: String::new(), detail: said_of(refusal) });
-                each.fold(Self::new(code, error.to_string()), Self::and)
-            }
-            RunnerError::NoSuchAgent { .. } => Self::invalid("/agent", error.to_string()),
-            RunnerError::NoSuchServer { .. } => Self::invalid("/servers", error.to_string()),
-            RunnerError::DuplicateTool(_) => Self::invalid("/external_tools", error.to_string()),
-            RunnerError::EmptyMessage => Self::invalid("/input", error.to_string()),
-            RunnerError::Closed => {
-                Self::new(ErrorCode::Unavailable, "this server is being stopped and takes up no more runs")
-                    .after(Duration::from_secs(1))
-            }
-            _ => Self::new(code, error.to_string()),
-        }
+        Self::placed(error, |_| String::new())
     }
 }
 
-fn said_of(refusal: &Refusal) -> String {
-    refusal.to_string()
+impl Problem {
+    /// What the runner refused, with the places of the request that it was refused for.
+    pub(super) fn placed(error: RunnerError, place: impl Fn(&Refusal) -> String) -> Self {
+        if error == RunnerError::Closed {
+            let detail = "this server is being stopped and takes up no more runs";
+            return Self::new(ErrorCode::Unavailable, detail).after(Duration::from_secs(1));
+        }
+        let detail = error.to_string();
+        if let Some(pointer) = field_of(&error) {
+            return Self::invalid(pointer, detail);
+        }
+        let refusals = error.refusals().iter();
+        let refused = refusals.map(|refusal| FieldProblem { pointer: place(refusal), detail: refusal.to_string() });
+        let problem = refused.fold(Self::new(error.code(), detail), Self::and);
+        if matches!(error, RunnerError::StillDriven(_)) { problem.after(Duration::from_secs(1)) } else { problem }
+    }
+}
+
+/// The field of a new run that the runner did not take.
+fn field_of(error: &RunnerError) -> Option<String> {
+    if let RunnerError::WiderLimit { limit, .. } = error {
+        return Some(format!("/limits/{}", limit.name));
+    }
+    let known = [
+        (matches!(error, RunnerError::NoSuchAgent { .. }), "/agent"),
+        (matches!(error, RunnerError::NoSuchServer { .. }), "/servers"),
+        (matches!(error, RunnerError::DuplicateTool(_)), "/external_tools"),
+        (matches!(error, RunnerError::EmptyMessage), "/input"),
+    ];
+    known.into_iter().find(|(is_it, _)| *is_it).map(|(_, pointer)| pointer.to_owned())
 }
 
 impl From<Failure> for Problem {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use axum::Router;
+use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::access::{self, Access, Caller};
@@ -25,6 +26,7 @@ struct Inner {
     access: Access,
     settings: GatewaySettings,
     surroundings: Arc<dyn Surroundings>,
+    stopping: CancellationToken,
 }
 
 impl Gateway {
@@ -40,7 +42,7 @@ impl Gateway {
         surroundings: Arc<dyn Surroundings>,
     ) -> Self {
         let runner = ArcSwap::from_pointee(runner);
-        Self { inner: Arc::new(Inner { runner, access, settings, surroundings }) }
+        Self { inner: Arc::new(Inner { runner, access, settings, surroundings, stopping: CancellationToken::new() }) }
     }
 
     /// Everything under `/v1`, and the description of it.
@@ -70,6 +72,16 @@ impl Gateway {
     /// What only adapters know.
     pub(super) fn surroundings(&self) -> &dyn Surroundings {
         &*self.inner.surroundings
+    }
+
+    /// Ends the streams of events, because the server is about to stop. What is driven goes on.
+    pub fn stop(&self) {
+        self.inner.stopping.cancel();
+    }
+
+    /// Cancelled when the server is about to stop: streams end then.
+    pub(super) fn stopping(&self) -> &CancellationToken {
+        &self.inner.stopping
     }
 
     /// The runner as whoever asks may use it.

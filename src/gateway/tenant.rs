@@ -3,11 +3,13 @@
 
 use super::access::Caller;
 use super::problem::Problem;
+use crate::core::blob::BlobHandle;
+use crate::core::error::ErrorCode;
 use crate::core::id::{AgentName, RunId};
-use crate::core::run::{Input, Resume, Run};
+use crate::core::run::{Input, Recorded, Resume, Run};
 use crate::core::trace::Trace;
-use crate::ports::{RunFilter, RunRow};
-use crate::runner::{AgentRunner, Execution, Report, Request};
+use crate::ports::{Blob, RunFilter, RunRow};
+use crate::runner::{AgentRunner, Execution, Fork, Report, Request, RunnerError, Watch};
 
 /// A runner that knows the runs of one tenant.
 pub(super) struct TenantRunner {
@@ -18,6 +20,7 @@ pub(super) struct TenantRunner {
 /// A run of that tenant. Whoever has one was allowed to find it.
 pub(super) struct TenantRun {
     runner: AgentRunner,
+    caller: Caller,
     /// Its index row, as it was when the run was looked for.
     pub(super) row: RunRow,
 }
@@ -56,9 +59,23 @@ impl TenantRunner {
 
     /// A run of the tenant.
     pub(super) async fn run(&self, id: &str) -> Result<TenantRun, Problem> {
-        let found = self.list(RunFilter { run: Some(id.into()), limit: 1, ..RunFilter::default() }).await?;
-        let row = found.into_iter().next().ok_or_else(|| Problem::not_found("run", id))?;
-        Ok(TenantRun { runner: self.runner.clone(), row })
+        let run = self.run_or_what_is_left(id).await?;
+        match run.row.purged_at {
+            None => Ok(run),
+            Some(at) => Err(Problem::new(ErrorCode::Gone, format!("run `{id}` was deleted at {at}"))),
+        }
+    }
+
+    /// A run of the tenant, or the row of one that was deleted.
+    pub(super) async fn run_or_what_is_left(&self, id: &str) -> Result<TenantRun, Problem> {
+        let filter = RunFilter { run: Some(id.into()), purged: true, limit: 1, ..RunFilter::default() };
+        let row = self.list(filter).await?.into_iter().next().ok_or_else(|| Problem::not_found("run", id))?;
+        Ok(TenantRun { runner: self.runner.clone(), caller: self.caller.clone(), row })
+    }
+
+    /// An id for a run that is to be started.
+    pub(super) fn fresh_id(&self) -> RunId {
+        self.runner.fresh_id()
     }
 }
 
@@ -73,13 +90,60 @@ impl TenantRun {
         Ok(self.runner.load(self.id()).await?)
     }
 
-    /// Gives it what it is owed and drives it on.
-    pub(super) async fn resume(&self, resume: Resume, trace: Option<Trace>) -> Result<Execution, Problem> {
-        Ok(self.runner.take_up(self.id(), Input::Resume(resume), trace).await?)
+    /// Gives it what it is owed and drives it on. The error is the runner's own: only who wrote the request knows where in it
+    /// something is wrong.
+    pub(super) async fn resume(&self, resume: Resume, trace: Option<Trace>) -> Result<Execution, RunnerError> {
+        self.runner.take_up(self.id(), Input::Resume(resume), trace).await
     }
 
     /// Ends it.
     pub(super) async fn cancel(&self, reason: Option<String>) -> Result<Report, Problem> {
         Ok(self.runner.cancel(self.id(), reason).await?)
+    }
+
+    /// Says something to it.
+    pub(super) async fn say(&self, text: &str) -> Result<Report, Problem> {
+        Ok(self.runner.message(self.id(), text).await?)
+    }
+
+    /// A new run of the same tenant that begins as this one did, in the name of the caller.
+    pub(super) async fn fork(&self, fork: Fork) -> Result<Execution, Problem> {
+        let by = Some(self.caller.name.as_ref().to_owned());
+        Ok(self.runner.fork(self.id(), Fork { by, ..fork }).await?)
+    }
+
+    /// Deletes what it holds.
+    pub(super) async fn purge(&self) -> Result<(), Problem> {
+        Ok(self.runner.purge(self.id()).await?)
+    }
+
+    /// Its index row as it is now.
+    pub(super) async fn look(&self) -> Result<RunRow, Problem> {
+        let row = self.runner.row(self.id()).await?;
+        row.ok_or_else(|| Problem::not_found("run", self.id().as_str()))
+    }
+
+    /// Its facts from a position on.
+    pub(super) async fn facts(&self, from: u64) -> Result<Vec<Recorded>, Problem> {
+        Ok(self.runner.journal_from(self.id(), from).await?)
+    }
+
+    /// What happens in it from now on, in this process.
+    pub(super) fn watch(&self) -> Watch {
+        self.runner.watch(self.id())
+    }
+
+    /// Whether this process drives it.
+    pub(super) fn is_driven_here(&self) -> bool {
+        self.runner.drives(self.id())
+    }
+
+    /// Content of its own that is kept outside its journal: nothing else that a handle names is given out.
+    pub(super) async fn blob(&self, handle: &BlobHandle) -> Result<Option<Blob>, Problem> {
+        let Some(blobs) = self.runner.blobs() else { return Ok(None) };
+        if !self.load().await?.blobs().contains(handle) {
+            return Ok(None);
+        }
+        blobs.get(handle).await.map_err(|error| Problem::new(ErrorCode::StoreUnavailable, error.to_string()))
     }
 }

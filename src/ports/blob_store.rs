@@ -56,6 +56,9 @@ pub trait BlobStore: Send + Sync {
     /// are named. A handle that leads nowhere changes nothing.
     async fn share(&self, run: &RunId, handles: &[BlobHandle]) -> Result<(), StoreError>;
 
+    /// Takes back that a run uses anything. What nobody uses any more is deleted.
+    async fn forget(&self, run: &RunId) -> Result<(), StoreError>;
+
     /// The blob; `None` if it is not there.
     async fn get(&self, handle: &BlobHandle) -> Result<Option<Blob>, StoreError>;
 

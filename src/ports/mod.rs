@@ -18,5 +18,5 @@ pub use context_builder::{Context, ContextBuilder};
 pub use event_sink::{Delta, EventSink, Update};
 pub use mcp_servers::{McpCall, McpServers, McpTask, Progress, TaskWish};
 pub use model::{Conversation, DeltaSink, Fit, Model, ModelFailure, ModelIdentity, ModelRequest};
-pub use run_store::{Append, AppendError, Claim, Owing, RunFilter, RunRow, RunStore, StoreError};
+pub use run_store::{Append, AppendError, Claim, Owing, Purged, RunFilter, RunRow, RunStore, StoreError};
 pub use validators::{InputFindings, OutputValidator, ToolInputValidator};

@@ -54,6 +54,9 @@ pub struct RunRow {
     /// What it waits for.
     #[serde(default, skip_serializing_if = "Owes::is_nothing")]
     pub owes: Owes,
+    /// When its content was deleted. What is left is this row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purged_at: Option<Timestamp>,
 }
 
 /// Which runs to list, newest first.
@@ -73,6 +76,8 @@ pub struct RunFilter {
     pub owing: Option<Owing>,
     /// Only those of which something runs out by then.
     pub due_by: Option<Timestamp>,
+    /// Also those whose content was deleted.
+    pub purged: bool,
     /// Only runs older than this one (ids sort by creation).
     pub before: Option<RunId>,
     /// At most so many; 0 means 100.
@@ -98,6 +103,7 @@ impl RunFilter {
             && self.session.as_ref().is_none_or(|session| row.session == *session)
             && self.owing.is_none_or(|owing| owing.is_in(&row.owes))
             && self.due_by.is_none_or(|by| row.owes.due_at.is_some_and(|due| due <= by))
+            && (self.purged || row.purged_at.is_none())
             && self.before.as_ref().is_none_or(|before| row.id < *before)
     }
 }
@@ -109,6 +115,15 @@ impl Owing {
             Self::Task => owes.tasks > 0,
         }
     }
+}
+
+/// What became of a wish to delete what a run holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purged {
+    /// It is gone, since then; perhaps since an earlier wish.
+    Since(Timestamp),
+    /// Nothing was deleted: the run is not over, its journal is not that long, or there is no such run.
+    No,
 }
 
 /// Asks for the ownership of running runs that nobody (alive) owns.
@@ -171,6 +186,10 @@ pub trait RunStore: Send + Sync {
     /// Prolongs that owner's leases of these runs. What it does not name runs out: an owner that lives, but has given a
     /// run up, must not keep it from others.
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError>;
+
+    /// Deletes the journal of a run that is over and exactly `at` long, for good; its index row stays, without the title
+    /// and with the time. What is deleted already stays as it is. Nothing is ever appended to it again.
+    async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError>;
 
     /// The same store for content outside the journals, if it keeps that as well.
     fn blobs(self: Arc<Self>) -> Option<Arc<dyn BlobStore>> {

@@ -1,8 +1,10 @@
 //! Why the runner could not do what it was asked to do.
 
+use jiff::Timestamp;
+
 use crate::core::error::ErrorCode;
 use crate::core::id::{AgentName, ModelName, NodeId, RunId, ServerId};
-use crate::core::run::Refusal;
+use crate::core::run::{Refusal, Status, WiderLimit};
 use crate::driver::DriveError;
 
 /// A request the runner could not carry out. A run that *fails* is no such error: it has a [`super::Report`].
@@ -34,6 +36,17 @@ pub enum RunnerError {
         agent: AgentName,
         /// The server that was asked for.
         server: ServerId,
+    },
+    /// The run asks for a limit wider than its agent's.
+    #[error(
+        "`{}` of {} is wider than the {} of agent `{agent}`; a run may narrow its agent's limits, never widen them",
+        limit.name, limit.wanted, limit.most
+    )]
+    WiderLimit {
+        /// The agent.
+        agent: AgentName,
+        /// The limit that was asked for.
+        limit: WiderLimit,
     },
     /// The run was started with a server that was not brought along now.
     #[error(
@@ -71,6 +84,25 @@ pub enum RunnerError {
     /// There is no such run.
     #[error("there is no run `{0}`")]
     NoSuchRun(RunId),
+    /// What the run held was deleted.
+    #[error("run `{run}` was deleted at {at}; only that it was there is still known")]
+    Purged {
+        /// The run.
+        run: RunId,
+        /// When it was.
+        at: Timestamp,
+    },
+    /// The run is not over, and what it holds is needed.
+    #[error("run `{run}` is {}, and only what is over can be deleted; cancel it first", status.as_str())]
+    NotOver {
+        /// The run.
+        run: RunId,
+        /// Where it stands.
+        status: Status,
+    },
+    /// The run is over, and whoever drove it is just leaving it.
+    #[error("run `{0}` is just being laid down; delete it again in a moment")]
+    StillDriven(RunId),
     /// There is no such place in the run's journal.
     #[error("run `{run}` has {length} events; it cannot be forked at {at}")]
     NoSuchPosition {
@@ -110,6 +142,11 @@ pub enum RunnerError {
 }
 
 impl RunnerError {
+    /// Why an input was refused; none if it is another error.
+    pub fn refusals(&self) -> &[Refusal] {
+        if let Self::Refused(refusals) = self { refusals } else { &[] }
+    }
+
     /// The closed code of the error.
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -118,9 +155,13 @@ impl RunnerError {
             | Self::ServerMissing { .. }
             | Self::InjectionMissing { .. } => ErrorCode::Configuration,
             Self::NoSuchAgent { .. } | Self::NoSuchRun(_) | Self::NoSuchPosition { .. } => ErrorCode::NotFound,
-            Self::NoSuchServer { .. } | Self::ServerTwice(_) | Self::DuplicateTool(_) | Self::EmptyMessage => {
-                ErrorCode::Validation
-            }
+            Self::NoSuchServer { .. }
+            | Self::ServerTwice(_)
+            | Self::DuplicateTool(_)
+            | Self::WiderLimit { .. }
+            | Self::EmptyMessage => ErrorCode::Validation,
+            Self::Purged { .. } => ErrorCode::Gone,
+            Self::NotOver { .. } | Self::StillDriven(_) => ErrorCode::Conflict,
             Self::Refused(refusals) => refusals.first().map_or(ErrorCode::InvalidRequest, refusal_code),
             Self::DrivenElsewhere { .. } | Self::Closed | Self::Drive(DriveError::Owned(_)) => ErrorCode::Conflict,
             Self::Drive(DriveError::Store(crate::ports::StoreError::Unavailable(_))) => ErrorCode::StoreUnavailable,

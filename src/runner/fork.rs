@@ -1,5 +1,7 @@
 //! A new run that begins as another one did, up to a position. The other run is not touched.
 
+use serde_json::{Map, Value};
+
 use super::{AgentRunner, Execution, RunnerError};
 use crate::core::chat::Message;
 use crate::core::id::RunId;
@@ -7,18 +9,30 @@ use crate::core::run::{Event, Run, Trigger};
 use crate::core::trace::Trace;
 use crate::driver::{DriveError, Journal};
 
+/// What a fork is to be. Whose run it is, and on whose behalf it acts, it has from the run it copies.
+#[derive(Clone, Debug, Default)]
+pub struct Fork {
+    /// How many events are copied; default: all but the ending.
+    pub at: Option<u64>,
+    /// Something to say to the new run.
+    pub message: Option<Message>,
+    /// The caller's own facts about it, instead of those of the run it copies.
+    pub metadata: Option<Map<String, Value>>,
+    /// Who asks for it, as whoever let them in knows them.
+    pub by: Option<String>,
+    /// The id it is to have, one that [`AgentRunner::fresh_id`] made; default: a fresh one.
+    pub id: Option<RunId>,
+    /// The trace to continue.
+    pub trace: Option<Trace>,
+}
+
 impl AgentRunner {
-    /// Copies the first `at` events (all but the ending, by default) into a new run, adds `message` if one is given,
-    /// and drives the new run. A call that was under way at that position is in doubt in the new run: it is never
-    /// made a second time on the strength of the copy. Neither is a consent used twice: one that was not used yet at that
-    /// position is not copied, and is asked for again ([`Run::forked`]). A caller's `trace` is continued.
-    pub async fn fork(
-        &self,
-        run: &RunId,
-        at: Option<u64>,
-        message: Option<Message>,
-        trace: Option<Trace>,
-    ) -> Result<Execution, RunnerError> {
+    /// Copies the first events of a run into a new one, adds a message if one is given, and drives the new run. A call that
+    /// was under way at that position is in doubt in the new run: it is never made a second time on the strength of the
+    /// copy. Neither is a consent used twice: one that was not used yet at that position is not copied, and is asked for
+    /// again ([`Run::forked`]).
+    pub async fn fork(&self, run: &RunId, fork: Fork) -> Result<Execution, RunnerError> {
+        let Fork { at, message, metadata, by, id, trace } = fork;
         let mut source = self.journal(run).await?;
         let ends = source.last().is_some_and(|last| matches!(last.event, Event::Ended { .. }));
         let length = source.len() as u64;
@@ -35,10 +49,14 @@ impl AgentRunner {
         let Some(Event::Started(first)) = events.next() else { return Err(RunnerError::NoSuchRun(run.clone())) };
         let mut started = (*first).clone();
         started.trigger = Trigger::Fork { run: run.clone(), at };
+        started.by = by;
+        if let Some(metadata) = metadata {
+            started.metadata = metadata;
+        }
         let agent = self.agent(&started.spec.agent)?;
         let ports = &self.inner.ports;
         let mut journal = Journal::begin(
-            self.inner.ids.run_id(),
+            id.unwrap_or_else(|| self.fresh_id()),
             Event::Started(started.into()),
             ports.store.clone(),
             ports.clock.clone(),

@@ -15,6 +15,7 @@ mod given;
 mod injected;
 mod lease;
 mod overdue;
+mod purge;
 mod recorded;
 mod report;
 mod request;
@@ -33,6 +34,7 @@ pub use builder::{Builder, Sampler};
 pub use context::Transcript;
 pub use drive::Execution;
 pub use error::RunnerError;
+pub use fork::Fork;
 pub use injected::Injected;
 pub use overdue::{Late, Overdue};
 pub use report::Report;
@@ -131,7 +133,13 @@ impl AgentRunner {
     /// The journal of a run.
     pub async fn journal(&self, run: &RunId) -> Result<Vec<Recorded>, RunnerError> {
         let journal = self.inner.ports.store.runs.load(run, 0).await.map_err(DriveError::from)?;
-        if journal.is_empty() { Err(RunnerError::NoSuchRun(run.clone())) } else { Ok(journal) }
+        if !journal.is_empty() {
+            return Ok(journal);
+        }
+        match self.row(run).await?.and_then(|row| row.purged_at) {
+            Some(at) => Err(RunnerError::Purged { run: run.clone(), at }),
+            None => Err(RunnerError::NoSuchRun(run.clone())),
+        }
     }
 
     /// Where media that models produced are kept, if anywhere: the handles in an output lead there.
@@ -255,7 +263,11 @@ impl AgentRunner {
     async fn open(&self, run: &RunId) -> Result<(Journal, Vec<Recorded>), RunnerError> {
         let ports = &self.inner.ports;
         let opened = Journal::open(run, ports.store.clone(), ports.clock.clone(), ports.sinks.clone()).await?;
-        opened.ok_or_else(|| RunnerError::NoSuchRun(run.clone()))
+        match opened {
+            Some(opened) => Ok(opened),
+            // There is none, and this says why.
+            None => Err(self.journal(run).await.err().unwrap_or_else(|| RunnerError::NoSuchRun(run.clone()))),
+        }
     }
 
     /// A trace for an execution: the caller's, continued, or a fresh one. A caller may have several runs in one trace, and

@@ -9,7 +9,7 @@ use super::injected::{Injected, free_names};
 use super::{Agent, RunnerError};
 use crate::core::chat::Message;
 use crate::core::id::{AgentName, CallId, Principal, RunId, ServerId, SessionId, Tenant};
-use crate::core::run::{Limits, Spec};
+use crate::core::run::{Spec, TighterLimits};
 use crate::core::tool::{CallFailure, ExternalTool, FailureKind, Outcome, ToolFilter, ToolOutput};
 use crate::core::trace::Trace;
 use crate::ports::McpServers;
@@ -43,8 +43,8 @@ pub struct Request {
     pub tools: ToolFilter,
     /// JSON Schema of the answer, instead of the agent's.
     pub output_schema: Option<Value>,
-    /// Limits instead of the agent's.
-    pub limits: Option<Limits>,
+    /// Limits tighter than the agent's; wider ones are refused.
+    pub limits: TighterLimits,
     /// The trace to continue.
     pub trace: Option<Trace>,
     /// The caller's own facts about the run.
@@ -68,7 +68,7 @@ impl Request {
             injected: Injected::new(),
             tools: ToolFilter::default(),
             output_schema: None,
-            limits: None,
+            limits: TighterLimits::default(),
             trace: None,
             metadata: Map::new(),
         }
@@ -114,9 +114,8 @@ impl Request {
             spec.output_schema = Some(schema.clone());
             spec.validate_output = true;
         }
-        if let Some(limits) = &self.limits {
-            spec.limits = limits.clone();
-        }
+        let tightened = spec.limits.tightened(&self.limits);
+        spec.limits = tightened.map_err(|limit| RunnerError::WiderLimit { agent: agent.name.clone(), limit })?;
         Ok(spec)
     }
 }

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 
 use tokio::sync::broadcast;
 
+use super::{AgentRunner, RunnerError};
 use crate::core::id::RunId;
+use crate::core::run::Recorded;
+use crate::driver::DriveError;
 use crate::ports::{EventSink, Update};
 
 /// How far a watcher may fall behind before it misses something. Every execution makes room for so many, whether it is
@@ -35,6 +39,31 @@ impl Watch {
                 Err(broadcast::error::RecvError::Closed) => return None,
             }
         }
+    }
+
+    /// The next update if it is there already; `Ready(None)` when the run rests.
+    pub fn try_next(&mut self) -> Poll<Option<Update>> {
+        loop {
+            match self.updates.try_recv() {
+                Ok(update) => return Poll::Ready(Some(Arc::unwrap_or_clone(update))),
+                Err(broadcast::error::TryRecvError::Lagged(_)) => {}
+                Err(broadcast::error::TryRecvError::Empty) => return Poll::Pending,
+                Err(broadcast::error::TryRecvError::Closed) => return Poll::Ready(None),
+            }
+        }
+    }
+}
+
+/// What a watcher needs besides: what it missed, and whether there is anything to be seen here at all.
+impl AgentRunner {
+    /// The facts of a run from a position on; none when there are none yet.
+    pub async fn journal_from(&self, run: &RunId, from: u64) -> Result<Vec<Recorded>, RunnerError> {
+        Ok(self.inner.ports.store.runs.load(run, from).await.map_err(DriveError::from)?)
+    }
+
+    /// Whether this process drives the run at this moment. A run that is driven elsewhere shows only in its journal.
+    pub fn drives(&self, run: &RunId) -> bool {
+        self.inner.driving.driven(run).is_some()
     }
 }
 

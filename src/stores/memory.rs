@@ -11,10 +11,10 @@ use tokio::time::Instant;
 use super::wellformed;
 use crate::core::blob::BlobHandle;
 use crate::core::id::{GrantId, NodeId, RunId};
-use crate::core::run::{Granted, Recorded, Status};
+use crate::core::run::{Granted, Owes, Recorded, Status};
 use crate::ports::{
     Append, AppendError, ApprovalCache, Asker, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant, GrantFilter,
-    Guarded, Revoked, RunFilter, RunRow, RunStore, StoreError,
+    Guarded, Purged, Revoked, RunFilter, RunRow, RunStore, StoreError,
 };
 
 /// Journals, grants and blobs in this process's memory. Leases run on tokio's clock, so a paused clock pauses them.
@@ -69,7 +69,8 @@ impl RunStore for MemoryStore {
         let mut kept = self.kept();
         let known = kept.runs.get(&append.run);
         let length = known.map_or(0, |run| run.row.version);
-        if length != append.at {
+        let is_purged = known.is_some_and(|run| run.row.purged_at.is_some());
+        if length != append.at || is_purged {
             return Err(AppendError::Conflict { length });
         }
         let lease = lease_after(known.and_then(|run| run.lease.as_ref()), &append)?;
@@ -124,6 +125,20 @@ impl RunStore for MemoryStore {
         Ok(())
     }
 
+    async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError> {
+        let mut kept = self.kept();
+        let Some(run) = kept.runs.get_mut(run) else { return Ok(Purged::No) };
+        if let Some(since) = run.row.purged_at {
+            return Ok(Purged::Since(since));
+        }
+        if !run.row.status.is_ended() || run.row.version != at {
+            return Ok(Purged::No);
+        }
+        run.journal = Vec::new();
+        run.row = RunRow { title: String::new(), owes: Owes::default(), purged_at: Some(now), ..run.row.clone() };
+        Ok(Purged::Since(now))
+    }
+
     fn blobs(self: Arc<Self>) -> Option<Arc<dyn BlobStore>> {
         Some(self)
     }
@@ -146,6 +161,11 @@ impl BlobStore for MemoryStore {
                 kept.runs.insert(run.clone());
             }
         }
+        Ok(())
+    }
+
+    async fn forget(&self, run: &RunId) -> Result<(), StoreError> {
+        self.kept().blobs.retain(|_, kept| !kept.runs.remove(run) || !kept.runs.is_empty());
         Ok(())
     }
 

@@ -13,6 +13,7 @@ use crate::cli::settle::{Tasks, settle};
 use crate::cli::setup::{self, Changes, ConfigFlag};
 use crate::core::chat::Message;
 use crate::core::trace::Trace;
+use crate::runner::Fork as Copied;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -69,7 +70,7 @@ impl Fork {
     async fn fork(&self, app: &App, trace: Option<Trace>, out: &mut Output) -> Result<Exit, CliError> {
         let run = find(app, &self.run).await?;
         let message = self.message.as_ref().map(|text| Message::user(text.clone()));
-        let execution = app.runner.fork(&run, self.at, message, trace).await?;
+        let execution = app.runner.fork(&run, Copied { at: self.at, message, trace, ..Copied::default() }).await?;
         let display = Display::choose(self.json, self.quiet, out);
         if !display.is_json() {
             out.note(format!("{} forks {run}", execution.run));

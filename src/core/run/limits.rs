@@ -1,5 +1,7 @@
 //! What bounds a run, and how much of it is used.
 
+use std::fmt::Display;
+
 use serde::{Deserialize, Serialize};
 
 use crate::core::chat::Usage;
@@ -65,6 +67,73 @@ impl Limits {
     }
 }
 
+/// Limits of which only some are said: those of one run, tighter than its agent's. What is not said stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[allow(missing_docs)] // the fields are those of `Limits`
+pub struct TighterLimits {
+    pub max_tool_interactions: Option<u32>,
+    pub max_iterations: Option<u32>,
+    pub max_mcp_calls: Option<u32>,
+    pub max_tokens: Option<u64>,
+    pub max_cost_usd: Option<f64>,
+    pub deadline_s: Option<u64>,
+    pub max_corrections: Option<u32>,
+    pub max_attempts: Option<u32>,
+    pub max_result_bytes: Option<u64>,
+}
+
+/// A limit that is not tighter than the one it was to replace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WiderLimit {
+    /// The limit.
+    pub name: &'static str,
+    /// What was asked for.
+    pub wanted: String,
+    /// What there is at most.
+    pub most: String,
+}
+
+impl Limits {
+    /// These limits with some of them tighter, or the first that would be wider.
+    pub fn tightened(&self, by: &TighterLimits) -> Result<Self, WiderLimit> {
+        Ok(Self {
+            max_tool_interactions: tighter(
+                "max_tool_interactions",
+                self.max_tool_interactions,
+                by.max_tool_interactions,
+            )?,
+            max_iterations: tighter("max_iterations", self.max_iterations, by.max_iterations)?,
+            max_mcp_calls: tighter_if_any("max_mcp_calls", self.max_mcp_calls, by.max_mcp_calls)?,
+            max_tokens: tighter_if_any("max_tokens", self.max_tokens, by.max_tokens)?,
+            max_cost_usd: tighter_if_any("max_cost_usd", self.max_cost_usd, by.max_cost_usd)?,
+            deadline_s: tighter_if_any("deadline_s", self.deadline_s, by.deadline_s)?,
+            max_corrections: tighter("max_corrections", self.max_corrections, by.max_corrections)?,
+            max_attempts: tighter("max_attempts", self.max_attempts, by.max_attempts)?,
+            max_result_bytes: tighter("max_result_bytes", self.max_result_bytes, by.max_result_bytes)?,
+        })
+    }
+}
+
+fn tighter<T: PartialOrd + Copy + Display>(name: &'static str, most: T, wanted: Option<T>) -> Result<T, WiderLimit> {
+    match wanted {
+        Some(wanted) if wanted <= most => Ok(wanted),
+        Some(wanted) => Err(WiderLimit { name, wanted: wanted.to_string(), most: most.to_string() }),
+        None => Ok(most),
+    }
+}
+
+fn tighter_if_any<T: PartialOrd + Copy + Display>(
+    name: &'static str,
+    most: Option<T>,
+    wanted: Option<T>,
+) -> Result<Option<T>, WiderLimit> {
+    match most {
+        Some(most) => tighter(name, most, wanted).map(Some),
+        None => Ok(wanted),
+    }
+}
+
 /// Which hard limit ended a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -118,5 +187,29 @@ impl Budget {
     /// MCP calls that may still be sent; `None` without a bound.
     pub fn mcp_calls_left(&self) -> Option<u32> {
         self.limits.max_mcp_calls.map(|max| max.saturating_sub(self.mcp_calls))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_become_tighter_and_never_wider() {
+        let agents = Limits { max_iterations: 10, max_mcp_calls: Some(5), ..Limits::default() };
+        let few = TighterLimits { max_iterations: Some(10), max_mcp_calls: Some(0), deadline_s: Some(60), ..none() };
+        let tight = agents.tightened(&few).unwrap();
+        assert_eq!(tight, Limits { max_mcp_calls: Some(0), deadline_s: Some(60), ..agents.clone() });
+        assert_eq!(agents.tightened(&none()), Ok(agents.clone()));
+        let wider = |by: TighterLimits| agents.tightened(&by).unwrap_err();
+        let refused = wider(TighterLimits { max_mcp_calls: Some(6), ..none() });
+        assert_eq!(refused, WiderLimit { name: "max_mcp_calls", wanted: "6".into(), most: "5".into() });
+        assert_eq!(wider(TighterLimits { max_iterations: Some(11), ..none() }).name, "max_iterations");
+        let costly = Limits { max_cost_usd: Some(1.0), ..agents.clone() };
+        assert!(costly.tightened(&TighterLimits { max_cost_usd: Some(f64::NAN), ..none() }).is_err());
+    }
+
+    fn none() -> TighterLimits {
+        TighterLimits::default()
     }
 }

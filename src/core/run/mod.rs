@@ -31,7 +31,7 @@ pub use ending::{Ending, Output, Status};
 pub use event::{CallVerdict, Event, HumanAnswer, InputGiven, Offer, OutputVerdict, Recorded, Rejection, Right};
 pub use impossible::Impossible;
 pub use input::{Input, Refusal, Resume};
-pub use limits::{Budget, LONGEST_RETRY_AFTER_MS, Limit, Limits};
+pub use limits::{Budget, LONGEST_RETRY_AFTER_MS, Limit, Limits, TighterLimits, WiderLimit};
 pub use next::Step;
 pub use pending::{Debt, Owes};
 pub use spec::{AskHuman, DEFAULT_COOLDOWN_S, InDoubt, OnDeny, Spec, Started, Trigger};

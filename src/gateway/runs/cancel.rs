@@ -2,9 +2,11 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use super::precondition;
 use super::view::RunView;
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::{Body, Path};
@@ -24,7 +26,10 @@ pub(super) struct Cancel {
 /// Calls under way are cancelled. A run that is over stays as it is.
 #[utoipa::path(
     post, path = "/v1/runs/{run}/cancel", tag = "runs", operation_id = "cancelRun", request_body = Cancel,
-    params(("run" = String, Path, description = "The run")),
+    params(
+        ("run" = String, Path, description = "The run"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the run that you saw; another one is refused"),
+    ),
     responses(
         (status = 200, description = "The run, over", body = RunView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
@@ -33,11 +38,13 @@ pub(super) struct Cancel {
 pub(super) async fn cancel(
     State(gateway): State<Gateway>,
     caller: Caller,
+    headers: HeaderMap,
     Path(run): Path<String>,
     Body(Cancel { reason }): Body<Cancel>,
 ) -> Result<Json<RunView>, Problem> {
     caller.require(Scope::RunsWrite)?;
     let run = gateway.runner_of(&caller).run(&run).await?;
+    precondition::required(&headers, run.row.version)?;
     if !run.row.status.is_ended() {
         match run.cancel(reason).await {
             Ok(_) => {}

@@ -1,22 +1,20 @@
 //! `POST /v1/runs`
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::header::LOCATION;
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::http::StatusCode;
+use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use super::asked::{Asked, Quoting};
+use super::input::NewInput;
 use super::view::RunView;
-use super::wait::Patience;
-use crate::core::id::{AgentName, Principal, ServerId, SessionId};
+use crate::core::id::{AgentName, Principal, RunId, ServerId, SessionId};
 use crate::core::pattern::NamePattern;
-use crate::core::run::Limits;
+use crate::core::run::TighterLimits;
 use crate::core::tool::{ExternalTool, ToolFilter};
 use crate::gateway::access::{Caller, Scope};
-use crate::gateway::answer::traced;
 use crate::gateway::body::Body;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
@@ -26,13 +24,13 @@ use crate::runner::Request;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewRun)]
-pub(super) struct NewRun {
+pub(in crate::gateway) struct NewRun {
     /// The agent; the only one, or `assistant`, unless it is named.
     #[schema(value_type = Option<String>, example = "support")]
     agent: Option<AgentName>,
-    /// What the run is to do: the user's message.
+    /// What the run is to do: the user's message, or the conversation up to it.
     #[schema(example = "Refund order 77")]
-    input: String,
+    input: NewInput,
     /// The conversation it belongs to; default: one of its own.
     #[schema(value_type = Option<String>)]
     session_id: Option<SessionId>,
@@ -53,8 +51,9 @@ pub(super) struct NewRun {
     #[schema(value_type = Option<Object>)]
     output_schema: Option<Value>,
     /// Limits tighter than the agent's.
-    #[schema(value_type = Option<Object>)]
-    limits: Option<Limits>,
+    #[serde(default)]
+    #[schema(value_type = super::limits::LimitsDescription)]
+    limits: TighterLimits,
     /// Your own facts about the run.
     #[serde(default)]
     #[schema(value_type = Object)]
@@ -79,9 +78,12 @@ struct NewFilter {
 /// Start a run
 #[utoipa::path(
     post, path = "/v1/runs", tag = "runs", operation_id = "createRun", request_body = NewRun,
-    params(("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait for the run to rest; `respond-async`: not at all")),
+    params(
+        ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait for the run to rest; `respond-async`: not at all"),
+        Quoting,
+    ),
     responses(
-        (status = 201, description = "The run rests: it is over, or owed something", body = RunView),
+        (status = 201, description = "The run rests: it is over, or owed something; or what it does until then", content((RunView = "application/json"), (String = "text/event-stream"))),
         (status = 202, description = "The run goes on", body = RunView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
@@ -89,36 +91,60 @@ struct NewFilter {
 pub(super) async fn create(
     State(gateway): State<Gateway>,
     caller: Caller,
-    headers: HeaderMap,
+    asked: Asked,
     Body(new): Body<NewRun>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsWrite)?;
-    let patience = Patience::of(&headers, gateway.settings());
-    let runner = gateway.runner_of(&caller);
+    let id = gateway.runner_of(&caller).fresh_id();
+    create_with_id(&gateway, &caller, asked, new, id).await
+}
+
+/// Starts a run under an id that was made before, so that whoever noted it down can find the run whatever becomes of the
+/// request.
+pub(in crate::gateway) async fn create_with_id(
+    gateway: &Gateway,
+    caller: &Caller,
+    asked: Asked,
+    new: NewRun,
+    id: RunId,
+) -> Result<Response, Problem> {
+    let runner = gateway.runner_of(caller);
     let agent = new.agent.clone().map_or_else(|| runner.usual_agent(), Ok)?;
-    let request = Request { trace: traced(&headers), ..new.request(agent) };
+    let request = Request { trace: asked.trace.clone(), id: Some(id), ..new.request(agent)? };
     let execution = runner.start(request).await?;
-    let id = execution.run.clone();
-    let rests = patience.wait(execution).await?;
-    let found = runner.run(id.as_str()).await?;
-    let view = RunView::of(&found.row, &found.load().await?);
-    let location = format!("{}/v1/runs/{id}", gateway.settings().public_url);
-    let status = if rests { StatusCode::CREATED } else { StatusCode::ACCEPTED };
-    Ok((status, [(LOCATION, location)], Json(view)).into_response())
+    let run = runner.run(execution.run.as_str()).await?;
+    asked.answer(gateway, run, execution, StatusCode::CREATED).await
 }
 
 impl NewRun {
-    fn request(self, agent: AgentName) -> Request {
-        Request {
+    fn request(self, agent: AgentName) -> Result<Request, Problem> {
+        let (history, input) = self.input.messages()?;
+        Ok(Request {
+            input,
+            history,
             session: self.session_id,
             principal: self.principal,
             external_tools: self.external_tools,
             servers: self.servers,
-            tools: ToolFilter { allow: self.tools.allow, deny: self.tools.deny },
+            tools: self.tools.filter()?,
             output_schema: self.output_schema,
             limits: self.limits,
             metadata: self.metadata,
-            ..Request::new(agent, self.input)
+            ..Request::new(agent, "")
+        })
+    }
+}
+
+impl NewFilter {
+    /// A pattern that cannot be read would let nothing through, and nobody would hear why.
+    fn filter(self) -> Result<ToolFilter, Problem> {
+        for (list, patterns) in [("allow", &self.allow), ("deny", &self.deny)] {
+            for (index, pattern) in patterns.iter().enumerate() {
+                pattern.fits("").map_err(|why| {
+                    Problem::field(format!("/tools/{list}/{index}"), format!("this pattern cannot be read: {why}"))
+                })?;
+            }
         }
+        Ok(ToolFilter { allow: self.allow, deny: self.deny })
     }
 }

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use super::places::Places;
 use crate::core::id::CallId;
 use crate::core::run::{Answer, Channel, Coverage, Decision, HumanAnswer, InputGiven, Scope};
 use crate::core::tool::{Arguments, Choice, Outcome, Reactions};
@@ -176,6 +177,15 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
 }
 
 impl Given {
+    /// Where in the body each call is spoken of.
+    pub(super) fn places(&self) -> Places {
+        let results = self.results.iter().enumerate().map(|(index, given)| (&given.call_id, "results", index));
+        let decisions = self.decisions.iter().enumerate().map(|(index, given)| (&given.call_id, "decisions", index));
+        let answers = self.answers.iter().enumerate().map(|(index, given)| (&given.call_id, "answers", index));
+        let inputs = self.inputs.iter().enumerate().map(|(index, given)| (&given.call_id, "inputs", index));
+        Places::of(results.chain(decisions).chain(answers).chain(inputs))
+    }
+
     /// As the runner takes it, in the name of the caller.
     pub(super) fn resume(self, caller: &Caller) -> Result<Resume, Problem> {
         let by = caller.name.as_ref();

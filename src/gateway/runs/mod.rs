@@ -1,10 +1,22 @@
 //! `/v1/runs`: one file an endpoint.
 
+mod asked;
+mod blob;
 mod cancel;
 mod create;
+mod delete;
+mod events;
+mod export;
+mod fork;
+mod form;
 mod given;
+mod input;
+mod limits;
 mod list;
+mod messages;
 mod pending;
+mod places;
+mod precondition;
 mod read;
 mod resume;
 mod tools;
@@ -19,7 +31,12 @@ use super::state::Gateway;
 pub(super) fn routes() -> OpenApiRouter<Gateway> {
     OpenApiRouter::new()
         .routes(routes!(create::create, list::list))
-        .routes(routes!(read::read))
+        .routes(routes!(read::read, delete::delete))
         .routes(routes!(resume::resume))
         .routes(routes!(cancel::cancel))
+        .routes(routes!(fork::fork))
+        .routes(routes!(events::events))
+        .routes(routes!(messages::list::list, messages::say::say))
+        .routes(routes!(export::export))
+        .routes(routes!(blob::blob))
 }

@@ -1,17 +1,15 @@
 //! `POST /v1/runs/{run}/resume`
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::header::ETAG;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 
+use super::asked::{Asked, Quoting};
 use super::given::Given;
-use super::read::tag;
+use super::precondition;
 use super::view::RunView;
-use super::wait::Patience;
+use crate::core::run::Refusal;
 use crate::gateway::access::{Caller, Scope};
-use crate::gateway::answer::traced;
 use crate::gateway::body::{Body, Path};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
@@ -25,9 +23,11 @@ use crate::gateway::state::Gateway;
     params(
         ("run" = String, Path, description = "The run"),
         ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait for the run to rest; `respond-async`: not at all"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the run that you saw; another one is refused"),
+        Quoting,
     ),
     responses(
-        (status = 200, description = "The run rests: it is over, or owed something", body = RunView),
+        (status = 200, description = "The run rests: it is over, or owed something; or what it does until then", content((RunView = "application/json"), (String = "text/event-stream"))),
         (status = 202, description = "The run goes on", body = RunView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
@@ -36,6 +36,7 @@ pub(super) async fn resume(
     State(gateway): State<Gateway>,
     caller: Caller,
     headers: HeaderMap,
+    asked: Asked,
     Path(run): Path<String>,
     Body(given): Body<Given>,
 ) -> Result<Response, Problem> {
@@ -43,12 +44,16 @@ pub(super) async fn resume(
     if !given.decisions.is_empty() {
         caller.require(Scope::ApprovalsDecide)?;
     }
-    let patience = Patience::of(&headers, gateway.settings());
-    let runner = gateway.runner_of(&caller);
-    let found = runner.run(&run).await?;
-    let execution = found.resume(given.resume(&caller)?, traced(&headers)).await?;
-    let rests = patience.wait(execution).await?;
-    let view = RunView::of(&found.row, &found.load().await?);
-    let status = if rests { StatusCode::OK } else { StatusCode::ACCEPTED };
-    Ok((status, [(ETAG, tag(view.version()))], Json(view)).into_response())
+    let found = gateway.runner_of(&caller).run(&run).await?;
+    let is_conditional = precondition::required(&headers, found.row.version)?;
+    let places = given.places();
+    let mut resume = given.resume(&caller)?;
+    if is_conditional {
+        resume.expected_version.get_or_insert(found.row.version);
+    }
+    let execution = found.resume(resume, asked.trace.clone()).await.map_err(|error| match error.refusals() {
+        [Refusal::Stale { actual, .. }, ..] if is_conditional => precondition::changed(*actual),
+        _ => Problem::placed(error, |refusal| places.of_refusal(refusal)),
+    })?;
+    asked.answer(&gateway, found, execution, StatusCode::OK).await
 }

@@ -287,7 +287,7 @@ impl OutputView {
 }
 
 impl MediaView {
-    fn of(media: &Media) -> Self {
+    pub(in crate::gateway) fn of(media: &Media) -> Self {
         Self { media_type: media.media_type.clone(), data: media.data.clone(), url: media.url.clone() }
     }
 }

@@ -29,7 +29,7 @@ const ADVANCE: &str = concat!(
         lease_until = CASE WHEN ?3 <> 'running' THEN NULL WHEN ?7 IS NULL THEN lease_until ELSE ",
     now_ms!(),
     " + ?8 END
-     WHERE id = ?1 AND version = ?2 AND (?7 IS NULL OR owner IS NULL OR owner = ?7 OR lease_until <= ",
+     WHERE id = ?1 AND version = ?2 AND purged_at IS NULL AND (?7 IS NULL OR owner IS NULL OR owner = ?7 OR lease_until <= ",
     now_ms!(),
     ")"
 );

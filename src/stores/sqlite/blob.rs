@@ -12,6 +12,11 @@ const PUT: &str = "INSERT INTO blob (sha256, media_type, bytes) VALUES (?1, ?2, 
 const USE: &str = "INSERT INTO blob_use (run, sha256) SELECT ?1, sha256 FROM blob WHERE sha256 = ?2
     ON CONFLICT DO NOTHING";
 
+/// Those that no other run uses.
+const DROP: &str = "DELETE FROM blob WHERE sha256 IN (SELECT sha256 FROM blob_use WHERE run = ?1)
+    AND NOT EXISTS (SELECT 1 FROM blob_use WHERE blob_use.sha256 = blob.sha256 AND blob_use.run <> ?1)";
+const FORGET: &str = "DELETE FROM blob_use WHERE run = ?1";
+
 /// The blob with that hash.
 pub(super) const GET: &str = "SELECT media_type, bytes FROM blob WHERE sha256 = ?1";
 
@@ -54,6 +59,23 @@ impl Write for Sharing {
     async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
         for handle in &self.handles {
             note(&self.run, handle, db).await?;
+        }
+        Ok(())
+    }
+}
+
+/// A run that uses nothing any more.
+pub(super) struct Forgetting {
+    pub(super) run: RunId,
+}
+
+#[async_trait]
+impl Write for Forgetting {
+    type Answer = ();
+
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+        for statement in [DROP, FORGET] {
+            sqlx::query(statement).bind(self.run.as_str()).execute(&mut *db).await?;
         }
         Ok(())
     }

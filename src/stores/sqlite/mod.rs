@@ -10,6 +10,7 @@ mod claim;
 mod fault;
 mod grant;
 mod open;
+mod purge;
 mod read;
 mod writer;
 
@@ -25,10 +26,11 @@ use jiff::Timestamp;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 
 use self::append::Appending;
-use self::blob::{Putting, Sharing};
+use self::blob::{Forgetting, Putting, Sharing};
 use self::claim::Renewal;
 use self::fault::fault;
 use self::grant::Revoking;
+use self::purge::Purging;
 use self::writer::Writer;
 use super::wellformed;
 use crate::core::blob::BlobHandle;
@@ -36,7 +38,7 @@ use crate::core::id::{GrantId, NodeId, RunId};
 use crate::core::run::{Granted, Recorded};
 use crate::ports::{
     Append, AppendError, ApprovalCache, Asker, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant, GrantFilter,
-    Guarded, Revoked, RunFilter, RunRow, RunStore, StoreError,
+    Guarded, Purged, Revoked, RunFilter, RunRow, RunStore, StoreError,
 };
 
 /// What an acknowledged append survives. Either way nothing is ever half-written, and a killed process loses nothing.
@@ -114,6 +116,13 @@ impl RunStore for SqliteStore {
         self.writer.make(Renewal { owner: owner.clone(), runs: runs.to_vec(), lease }).await
     }
 
+    async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError> {
+        match self.writer.make(Purging { run: run.clone(), at, now }).await? {
+            Some(since) => Ok(Purged::Since(read::time(run, &since)?)),
+            None => Ok(Purged::No),
+        }
+    }
+
     fn blobs(self: Arc<Self>) -> Option<Arc<dyn BlobStore>> {
         Some(self)
     }
@@ -129,6 +138,10 @@ impl BlobStore for SqliteStore {
 
     async fn share(&self, run: &RunId, handles: &[BlobHandle]) -> Result<(), StoreError> {
         self.writer.make(Sharing { run: run.clone(), handles: handles.to_vec() }).await
+    }
+
+    async fn forget(&self, run: &RunId) -> Result<(), StoreError> {
+        self.writer.make(Forgetting { run: run.clone() }).await
     }
 
     async fn get(&self, handle: &BlobHandle) -> Result<Option<Blob>, StoreError> {

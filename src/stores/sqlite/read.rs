@@ -32,6 +32,7 @@ pub(super) struct IndexRow {
     created_at: String,
     updated_at: String,
     owes: Owes,
+    purged_at: Option<String>,
 }
 
 impl<'r> FromRow<'r, SqliteRow> for IndexRow {
@@ -55,6 +56,7 @@ impl<'r> FromRow<'r, SqliteRow> for IndexRow {
                 asked_at: moment("asked_at")?,
                 due_at: moment("due_at")?,
             },
+            purged_at: row.try_get("purged_at")?,
         })
     }
 }
@@ -69,7 +71,7 @@ pub(super) async fn index(db: &SqlitePool, filter: &RunFilter) -> Result<Vec<Ind
     // Conditions that are not asked for are left out, so that SQLite can choose the index of one that is.
     let mut query = QueryBuilder::<Sqlite>::new(
         "SELECT id, tenant, agent, session, status, version, title, created_at, updated_at, \
-         approvals, results, answers, tasks, asked_at, due_at FROM run WHERE true",
+         approvals, results, answers, tasks, asked_at, due_at, purged_at FROM run WHERE true",
     );
     if let Some(run) = &filter.run {
         query.push(" AND id = ").push_bind(run.as_str());
@@ -93,6 +95,9 @@ pub(super) async fn index(db: &SqlitePool, filter: &RunFilter) -> Result<Vec<Ind
     }
     if let Some(session) = &filter.session {
         query.push(" AND session = ").push_bind(session.as_str());
+    }
+    if !filter.purged {
+        query.push(" AND purged_at IS NULL");
     }
     if let Some(before) = &filter.before {
         query.push(" AND id < ").push_bind(before.as_str());
@@ -130,14 +135,16 @@ fn type_of(event: &str) -> String {
 
 /// The index row as our type.
 pub(super) fn listed(row: IndexRow) -> Result<RunRow, StoreError> {
-    let IndexRow { id, tenant, agent, session, status, version, title, created_at, updated_at, owes } = row;
+    let IndexRow { id, tenant, agent, session, status, version, title, created_at, updated_at, owes, purged_at } = row;
     let unreadable = |what: &str| StoreError::Corrupt(format!("the index row of run {id} has {what}"));
-    let time = |text: &str| text.parse::<Timestamp>().map_err(|_| unreadable(&format!("`{text}` for a time")));
+    let named = RunId::from(id.as_str());
+    let time = |text: &str| time(&named, text);
     Ok(RunRow {
         status: Status::parse(&status).ok_or_else(|| unreadable(&format!("the unknown status `{status}`")))?,
         version: u64::try_from(version).map_err(|_| unreadable(&format!("the impossible version {version}")))?,
         created_at: time(&created_at)?,
         updated_at: time(&updated_at)?,
+        purged_at: purged_at.as_deref().map(time).transpose()?,
         id: id.as_str().into(),
         agent: agent.into(),
         session: session.into(),
@@ -145,6 +152,11 @@ pub(super) fn listed(row: IndexRow) -> Result<RunRow, StoreError> {
         title,
         owes,
     })
+}
+
+/// A time of an index row.
+pub(super) fn time(run: &RunId, text: &str) -> Result<Timestamp, StoreError> {
+    text.parse().map_err(|_| StoreError::Corrupt(format!("the index row of run {run} has `{text}` for a time")))
 }
 
 fn moment(nanos: i64) -> Option<Timestamp> {

@@ -33,6 +33,7 @@ fn append(run: &str, at: u64, bytes: usize) -> Append {
         created_at: Timestamp::UNIX_EPOCH,
         updated_at: Timestamp::UNIX_EPOCH,
         owes: Owes::default(),
+        purged_at: None,
     };
     let events = vec![Recorded { seq: at, at: Timestamp::UNIX_EPOCH, event }];
     Append { run: run.into(), at, events, row, owner: None, lease: Duration::ZERO }

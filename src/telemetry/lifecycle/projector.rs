@@ -54,6 +54,12 @@ impl Lifecycle {
         LifecycleEvent { seq: None, run_id: self.id.clone(), at: None, iteration: self.iteration, fact }
     }
 
+    /// That the run waits, and for what, if it does. Told by whoever knows that nothing more is to come for now.
+    pub fn pending(&self, at: Timestamp) -> Option<LifecycleEvent> {
+        let debts = self.run.as_ref().map(Run::pending).filter(|debts| !debts.is_empty())?;
+        Some(LifecycleEvent::pending(&self.id, at, self.iteration, &debts, self.content))
+    }
+
     /// What the next fact means, told of the run as that fact finds it.
     pub(in crate::telemetry) fn tell(&mut self, recorded: &Recorded) -> Vec<LifecycleEvent> {
         if let Event::ModelCalled { attempt, .. } = recorded.event {

@@ -7,11 +7,12 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use toolgate::core::blob::BlobHandle;
 use toolgate::core::id::{NodeId, RunId};
 use toolgate::core::run::{Event, Recorded};
 use toolgate::ports::{
-    Append, AppendError, Blob, BlobError, BlobInfo, BlobStore, Claim, RunFilter, RunRow, RunStore, StoreError,
+    Append, AppendError, Blob, BlobError, BlobInfo, BlobStore, Claim, Purged, RunFilter, RunRow, RunStore, StoreError,
 };
 
 use super::intruder;
@@ -178,6 +179,10 @@ impl RunStore for FailingStore {
         self.inner.claim(claim).await
     }
 
+    async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError> {
+        self.inner.purge(run, at, now).await
+    }
+
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError> {
         let stopped = self.plan.lock().unwrap().renews_no_more;
         if stopped { Ok(()) } else { self.inner.renew(owner, runs, lease).await }
@@ -200,6 +205,10 @@ impl BlobStore for FailingStore {
     async fn share(&self, run: &RunId, handles: &[BlobHandle]) -> Result<(), StoreError> {
         self.plan.lock().unwrap().shared.push((run.clone(), handles.to_vec()));
         self.kept_blobs().share(run, handles).await
+    }
+
+    async fn forget(&self, run: &RunId) -> Result<(), StoreError> {
+        self.kept_blobs().forget(run).await
     }
 
     async fn get(&self, handle: &BlobHandle) -> Result<Option<Blob>, StoreError> {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolgate::core::policy::{Match, Policy, Rule, Verdict};
 use toolgate::core::run::{Coverage, Debt, Decision, Event, Refusal, Resume, Scope, Status};
 use toolgate::core::tool::{Annotations, McpTool};
-use toolgate::runner::{Report, Request, RunnerError};
+use toolgate::runner::{Fork, Report, Request, RunnerError};
 
 use super::world::{
     Given, World, answer_to, decisions, given_an_agent, partly, results, say, yes, yes_but_with, yes_for_the_session,
@@ -130,8 +130,14 @@ async fn double_spend_a_fork_from_between_yes_and_call_asks_again() {
     let journal = world.runner.journal(&waiting.run_id).await.unwrap();
     let decided = journal.iter().position(|fact| matches!(fact.event, Event::ApprovalDecided { .. })).unwrap();
 
-    let fork =
-        world.runner.fork(&waiting.run_id, Some(decided as u64 + 1), None, None).await.unwrap().rest().await.unwrap();
+    let fork = world
+        .runner
+        .fork(&waiting.run_id, Fork { at: Some(decided as u64 + 1), ..Fork::default() })
+        .await
+        .unwrap()
+        .rest()
+        .await
+        .unwrap();
 
     assert_eq!((done.status, fork.status), (Status::Completed, Status::Pending));
     assert_eq!(world.servers.calls(), ["call_1_1"]);

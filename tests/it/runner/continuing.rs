@@ -3,7 +3,7 @@
 use serde_json::json;
 use toolgate::core::chat::Message;
 use toolgate::core::trace::Trace;
-use toolgate::runner::{Report, Request};
+use toolgate::runner::{Fork, Report, Request};
 
 use super::world::{World, given_an_agent, say};
 
@@ -29,7 +29,14 @@ async fn executions_of_one_trace_keep_what_came_with_it_and_have_no_span_in_comm
     let first = world.runner.execute(request()).await.unwrap();
     let second = world.runner.execute(request()).await.unwrap();
     let (message, trace) = (Some(Message::user("And?")), Some(remote.clone()));
-    let fork = world.runner.fork(&first.run_id, None, message, trace).await.unwrap().rest().await.unwrap();
+    let fork = world
+        .runner
+        .fork(&first.run_id, Fork { message, trace, ..Fork::default() })
+        .await
+        .unwrap()
+        .rest()
+        .await
+        .unwrap();
 
     let mut roots = Vec::new();
     for report in [&first, &second, &fork] {

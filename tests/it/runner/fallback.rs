@@ -11,7 +11,7 @@ use toolgate::core::id::{ModelName, RunId};
 use toolgate::core::run::{Event, Input, Limits, Resume, Status};
 use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest};
-use toolgate::runner::{AgentRunner, Request, RunnerError};
+use toolgate::runner::{AgentRunner, Fork, Request, RunnerError};
 use toolgate::stores::MemoryStore;
 
 use super::world::{Given, World, given_an_agent, results, said, say};
@@ -247,7 +247,7 @@ async fn without_a_chain_a_model_that_the_agent_has_no_more_ends_the_run() {
 #[tokio::test(start_paused = true)]
 async fn a_fork_goes_on_with_the_chain_of_its_source() {
     let (world, run) = waiting_on_the_backup().await;
-    let fork = world.runner.fork(&run, Some(3), None, None).await.unwrap().rest().await.unwrap();
+    let fork = world.runner.fork(&run, Fork { at: Some(3), ..Fork::default() }).await.unwrap().rest().await.unwrap();
     assert_eq!(fork.status, Status::Pending);
     assert_eq!(asked(&world.runner, &fork.run_id).await[1..], ["scripted", "backup"]);
 }

@@ -7,7 +7,7 @@ use toolgate::core::chat::Message;
 use toolgate::core::policy::{Policy, Verdict};
 use toolgate::core::run::{Debt, InputGiven, Status};
 use toolgate::core::tool::{CallReply, InputNeeded, Outcome, Question, Reaction, ToolOutput};
-use toolgate::runner::{Report, Resume, RunnerError};
+use toolgate::runner::{Fork, Report, Resume, RunnerError};
 
 use super::world::{
     Given, Kept, World, answer_to, decisions, given_an_agent, on_every_store, partly, results, said, say, yes,
@@ -19,7 +19,7 @@ on_every_store! {
         let source = world.run().await;
 
         let message = Some(Message::user("And?"));
-        let fork = world.runner.fork(&source.run_id, None, message, None).await.unwrap().rest().await.unwrap();
+        let fork = world.runner.fork(&source.run_id, Fork { message, ..Fork::default() }).await.unwrap().rest().await.unwrap();
 
         assert_eq!(said(&fork), ["user: Hello", "model: One.", "user: And?", "model: Two."]);
         let untouched = world.runner.report(&source.run_id).await.unwrap();
@@ -38,7 +38,14 @@ async fn a_fork_at_a_position_decides_again_from_there() {
     let source = world.run().await;
     world.resume(&source.run_id, results([("call_1_1", json!("tea"))])).await.unwrap();
 
-    let fork = world.runner.fork(&source.run_id, Some(source.version), None, None).await.unwrap().rest().await.unwrap();
+    let fork = world
+        .runner
+        .fork(&source.run_id, Fork { at: Some(source.version), ..Fork::default() })
+        .await
+        .unwrap()
+        .rest()
+        .await
+        .unwrap();
     let report = world.resume(&fork.run_id, results([("call_1_1", json!("coffee"))])).await.unwrap();
 
     assert_eq!((fork.status, fork.pending), (Status::Pending, source.pending));
@@ -56,7 +63,7 @@ async fn a_call_under_way_in_the_source_is_not_made_again_in_the_fork() {
     let execution = world.start().await;
     tokio::time::sleep(Duration::from_millis(100)).await;
 
-    let fork = world.runner.fork(&execution.run, None, None, None).await.unwrap().rest().await.unwrap();
+    let fork = world.runner.fork(&execution.run, Fork::default()).await.unwrap().rest().await.unwrap();
 
     assert!(answer_to(&fork, "call_1_1").starts_with("Outcome unknown"));
     assert_eq!(answer_to(&execution.rest().await.unwrap(), "call_1_1"), "read done");
@@ -69,7 +76,7 @@ async fn a_fork_tells_its_watchers_of_the_copied_past_as_of_a_past() {
     let source = world.run().await;
 
     let message = Some(Message::user("And?"));
-    let mut execution = world.runner.fork(&source.run_id, None, message, None).await.unwrap();
+    let mut execution = world.runner.fork(&source.run_id, Fork { message, ..Fork::default() }).await.unwrap();
 
     let seen = super::watching::everything(&mut execution.updates).await;
     assert_eq!(seen[..2], ["execution.resumed", "message.added"]);
@@ -82,7 +89,7 @@ async fn there_is_no_fork_before_the_beginning_or_after_the_end() {
     let world = given_an_agent().whose_model_says(json!([say("One.")])).ready().await;
     let run = world.run().await.run_id;
     for at in [0, 5, 6] {
-        let error = world.runner.fork(&run, Some(at), None, None).await.unwrap_err();
+        let error = world.runner.fork(&run, Fork { at: Some(at), ..Fork::default() }).await.unwrap_err();
         assert_eq!(error, RunnerError::NoSuchPosition { run: run.clone(), length: 5, at });
     }
 }
@@ -99,7 +106,8 @@ async fn a_yes_that_was_not_spent_yet_is_not_spent_by_a_fork() {
     world.resume(&run, decisions([("call_1_1", yes())])).await.unwrap();
     let decided = world.journal(&run).await.iter().position(|name| *name == "approval.decided").unwrap() as u64;
 
-    let fork = world.runner.fork(&run, Some(decided + 1), None, None).await.unwrap().rest().await.unwrap();
+    let fork =
+        world.runner.fork(&run, Fork { at: Some(decided + 1), ..Fork::default() }).await.unwrap().rest().await.unwrap();
 
     assert_eq!((fork.status, fork.pending.len()), (Status::Pending, 1));
     assert_eq!(world.servers.calls(), ["call_1_1"]);
@@ -117,7 +125,7 @@ fn a_note_and_a_refund() -> Given {
 }
 
 async fn fork(world: &World, source: &Report, at: Option<u64>) -> Report {
-    world.runner.fork(&source.run_id, at, None, None).await.unwrap().rest().await.unwrap()
+    world.runner.fork(&source.run_id, Fork { at, ..Fork::default() }).await.unwrap().rest().await.unwrap()
 }
 
 fn owed(report: &Report) -> Vec<(&str, &str)> {
@@ -169,7 +177,7 @@ async fn an_approval_that_came_to_nothing_takes_nothing_from_a_fork() {
     assert!(answer_to(&source, "call_1_2").contains("no result in time"));
 
     let message = Some(Message::user("And?"));
-    let copy = world.runner.fork(&run, None, message, None).await.unwrap().rest().await.unwrap();
+    let copy = world.runner.fork(&run, Fork { message, ..Fork::default() }).await.unwrap().rest().await.unwrap();
 
     let (past, copied) = (world.journal(&run).await, world.journal(&copy.run_id).await);
     assert_eq!(copied[..past.len() - 1], past[..past.len() - 1], "all but the ending");

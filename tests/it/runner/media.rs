@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolgate::core::blob::BlobHandle;
 use toolgate::core::chat::{Media, Part, ProviderState, Reply, Usage};
@@ -12,9 +13,9 @@ use toolgate::core::id::{NodeId, RunId};
 use toolgate::core::run::{Event, Limits, Recorded, Status};
 use toolgate::ports::{
     Append, AppendError, Claim, Conversation, DeltaSink, MAX_BLOB_BYTES, Model, ModelFailure, ModelIdentity,
-    ModelRequest, RunFilter, RunRow, RunStore, StoreError,
+    ModelRequest, Purged, RunFilter, RunRow, RunStore, StoreError,
 };
-use toolgate::runner::{Agent, AgentRunner, Report, Request, Resume};
+use toolgate::runner::{Agent, AgentRunner, Fork, Report, Request, Resume};
 use toolgate::stores::MemoryStore;
 
 use super::world::{Kept, World, given_an_agent, on_every_store};
@@ -239,7 +240,7 @@ async fn a_run_that_begins_with_a_past_comes_to_use_the_media_in_it() {
     let first = world.run().await;
     assert_eq!(world.store.shared(), []);
 
-    let fork = world.runner.fork(&first.run_id, None, None, None).await.unwrap().rest().await.unwrap();
+    let fork = world.runner.fork(&first.run_id, Fork::default()).await.unwrap().rest().await.unwrap();
     let history = first.messages.iter().map(|message| (**message).clone()).collect();
     let next = world.runner.execute(Request { history, ..world.request() }).await.unwrap();
 
@@ -266,6 +267,10 @@ impl RunStore for JournalsOnly {
 
     async fn claim(&self, claim: &Claim) -> Result<Vec<RunId>, StoreError> {
         self.0.claim(claim).await
+    }
+
+    async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError> {
+        self.0.purge(run, at, now).await
     }
 
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError> {

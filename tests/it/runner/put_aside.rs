@@ -8,7 +8,7 @@ use toolgate::core::run::{Debt, Input, InputGiven, Refusal, Status};
 use toolgate::core::tool::{
     Action, CallReply, InputNeeded, Outcome, Question, Reaction, Reactions, TaskHandle, ToolOutput,
 };
-use toolgate::runner::{Polled, Resume, RunnerError};
+use toolgate::runner::{Fork, Polled, Resume, RunnerError};
 
 use super::world::{Given, Kept, LEASE, World, answer_to, decisions, given_an_agent, no, on_every_store, results, say};
 
@@ -242,7 +242,7 @@ on_every_store! {
         let over = world.resume(&waiting.run_id, size(json!(42))).await.unwrap();
         let given = world.journal(&over.run_id).await.iter().position(|fact| *fact == "tool.input.given").unwrap();
 
-        let fork = world.runner.fork(&over.run_id, Some(given as u64 + 1), None, None).await.unwrap().rest().await.unwrap();
+        let fork = world.runner.fork(&over.run_id, Fork { at: Some(given as u64 + 1), ..Fork::default() }).await.unwrap().rest().await.unwrap();
 
         assert_eq!(fork.pending[0].kind(), "input", "the fork is asked itself");
         assert_eq!(world.servers.calls().len(), 2);

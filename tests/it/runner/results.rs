@@ -11,7 +11,7 @@ use toolgate::core::run::{Event, Limits, Refusal, Status};
 use toolgate::core::tool::{
     CallFailure, FailureKind, Kept as Noted, KeptForm, McpTool, Outcome, Tool, ToolFilter, ToolOutput,
 };
-use toolgate::runner::{AgentRunner, Report, Request, ResultCheck, Resume, RunnerError, ServerResults};
+use toolgate::runner::{AgentRunner, Fork, Report, Request, ResultCheck, Resume, RunnerError, ServerResults};
 use toolgate::stores::MemoryStore;
 use toolgate::telemetry::lifecycle::{Content, Fact, Lifecycle};
 
@@ -103,7 +103,7 @@ on_every_store! {
         let waiting = world.run().await;
         assert_eq!(waiting.status, Status::Pending);
 
-        let fork = world.runner.fork(&waiting.run_id, None, None, None).await.unwrap().rest().await.unwrap();
+        let fork = world.runner.fork(&waiting.run_id, Fork::default()).await.unwrap().rest().await.unwrap();
         let other = world.another_process().await;
         for run in [waiting.run_id, fork.run_id] {
             let report = other.resume(&run, results([("call_2_1", json!("go"))])).await.unwrap();

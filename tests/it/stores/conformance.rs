@@ -5,13 +5,14 @@ mod granting;
 mod keeping;
 mod listing;
 mod owning;
+mod purging;
 
 use std::sync::Arc;
 
 use tempfile::TempDir;
 use toolgate::ports::{ApprovalCache, BlobStore, RunStore};
 
-pub(crate) use self::{appending::*, granting::*, keeping::*, listing::*, owning::*};
+pub(crate) use self::{appending::*, granting::*, keeping::*, listing::*, owning::*, purging::*};
 
 /// A fresh store, and what must live as long as it does.
 pub(crate) struct Opened<S> {
@@ -64,6 +65,10 @@ macro_rules! conforms {
             a_blob_of_the_largest_size_is_kept_and_a_larger_one_refused
             of_many_who_put_the_same_bytes_all_succeed
             a_store_offers_itself_for_blobs
+            a_purged_run_leaves_its_row_and_nothing_else
+            only_a_run_that_is_over_and_that_long_is_purged
+            nothing_is_appended_to_a_purged_run
+            a_blob_goes_when_the_last_run_that_used_it_is_forgotten
         }
     };
     ($name:ident, $open:expr => $($case:ident)*) => {

@@ -61,6 +61,7 @@ pub(crate) fn append(run: RunId, at: u64, count: u64) -> Append {
         created_at: fact(0).at,
         updated_at: fact(at + count).at,
         owes: Owes::default(),
+        purged_at: None,
     };
     Append { run, at, events: facts(at, at + count), row, owner: None, lease: LONG }
 }

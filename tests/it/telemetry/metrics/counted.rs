@@ -7,7 +7,7 @@ use toolgate::core::policy::{Match, Policy, Rule, Verdict};
 use toolgate::core::run::{Answer, Decision, Status};
 use toolgate::core::tool::{ExternalTool, Outcome, ToolOutput};
 use toolgate::models::scripted::{Script, ScriptedModel};
-use toolgate::runner::{Agent, AgentRunner, Request, ResultFor, Resume};
+use toolgate::runner::{Agent, AgentRunner, Fork, Request, ResultFor, Resume};
 use toolgate::stores::MemoryStore;
 
 use super::Records;
@@ -104,7 +104,7 @@ async fn a_fork_counts_what_happens_in_it_and_not_what_it_copies() {
     let original = runner.execute(request()).await.unwrap();
     let (elsewhere, of_fork) = machine.process("other");
 
-    let fork = elsewhere.fork(&original.run_id, None, None, None).await.unwrap().rest().await.unwrap();
+    let fork = elsewhere.fork(&original.run_id, Fork::default()).await.unwrap().rest().await.unwrap();
     assert_eq!((of_fork.counts().len(), fork.status), (0, Status::Pending), "{:?}", of_fork.counts());
 
     elsewhere.resume(&fork.run_id, yes_and_the_result()).await.unwrap();

@@ -1,0 +1,86 @@
+//! How a request that drives a run wants to be answered: at once, when the run rests, or with what happens until then.
+
+use axum::Json;
+use axum::extract::FromRequestParts;
+use axum::http::header::{ETAG, LOCATION};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::events::{self, Include};
+use super::form::Form;
+use super::read::tag;
+use super::view::RunView;
+use super::wait::Patience;
+use crate::core::error::ErrorCode;
+use crate::core::trace::Trace;
+use crate::gateway::answer::traced;
+use crate::gateway::body::Query;
+use crate::gateway::problem::Problem;
+use crate::gateway::state::Gateway;
+use crate::gateway::tenant::TenantRun;
+use crate::runner::Execution;
+use crate::telemetry::lifecycle::Content;
+
+/// What the headers and the query say about the answer.
+#[derive(Clone, Debug)]
+pub(in crate::gateway) struct Asked {
+    patience: Patience,
+    form: Form,
+    content: Content,
+    /// The trace to continue.
+    pub(super) trace: Option<Trace>,
+}
+
+/// What a stream may quote.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Quoting {
+    /// Streams only. `content`: with arguments, results, texts and fragments of texts.
+    #[param(inline)]
+    include: Option<Include>,
+}
+
+impl FromRequestParts<Gateway> for Asked {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
+        let Query(Quoting { include }) = Query::from_request_parts(parts, gateway).await?;
+        Ok(Self {
+            patience: Patience::of(&parts.headers, gateway.settings()),
+            form: Form::wanted(&parts.headers, &[Form::Json, Form::Stream])?,
+            content: Include::content(include),
+            trace: traced(&parts.headers),
+        })
+    }
+}
+
+impl Asked {
+    /// The answer, about a run that is driven on whatever becomes of it. `rested` is the status when the run rests.
+    pub(super) async fn answer(
+        self,
+        gateway: &Gateway,
+        run: TenantRun,
+        execution: Execution,
+        rested: StatusCode,
+    ) -> Result<Response, Problem> {
+        let location = format!("{}/v1/runs/{}", gateway.settings().public_url, run.id());
+        let location = HeaderValue::from_str(&location).map_err(|_| {
+            Problem::new(ErrorCode::Configuration, "the public address of this server cannot stand in a header")
+        })?;
+        if self.form == Form::Stream {
+            let stream = events::execution(gateway, run, self.content, execution.updates).await?;
+            return Ok((rested, [(LOCATION, location)], stream).into_response());
+        }
+        let rests = self.patience.wait(execution).await?;
+        let view = RunView::of(&run.row, &run.load().await?);
+        let status = if rests { rested } else { StatusCode::ACCEPTED };
+        let tag = HeaderValue::from_str(&tag(view.version())).ok();
+        let mut response = (status, [(LOCATION, location)], Json(view)).into_response();
+        response.headers_mut().extend(tag.map(|tag| (ETAG, tag)));
+        Ok(response)
+    }
+}

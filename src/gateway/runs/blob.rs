@@ -1,0 +1,50 @@
+//! `GET /v1/runs/{run}/blobs/{sha256}`
+
+use axum::extract::State;
+use axum::http::HeaderValue;
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::response::{IntoResponse, Response};
+
+use crate::core::blob::BlobHandle;
+use crate::core::chat::Media;
+use crate::gateway::access::{Caller, Scope};
+use crate::gateway::body::Path;
+use crate::gateway::problem::{Problem, ProblemView};
+use crate::gateway::state::Gateway;
+
+/// Fetch content that a run names
+///
+/// Media of its answers and large results of its tools are kept outside its journal; a run names them
+/// `media://sha256-` and the hash. Only what the run's own replies and results name is given out.
+#[utoipa::path(
+    get, path = "/v1/runs/{run}/blobs/{sha256}", tag = "runs", operation_id = "readBlob",
+    params(
+        ("run" = String, Path, description = "The run"),
+        ("sha256" = String, Path, description = "The SHA-256 of the bytes: 64 hex digits"),
+    ),
+    responses(
+        (status = 200, description = "The bytes, in the media type they were kept with", body = Vec<u8>, content_type = "application/octet-stream"),
+        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn blob(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Path((run, sha256)): Path<(String, String)>,
+) -> Result<Response, Problem> {
+    caller.require(Scope::RunsRead)?;
+    let run = gateway.runner_of(&caller).run(&run).await?;
+    let none = || Problem::not_found("blob", &sha256);
+    let handle = BlobHandle::parse(&format!("sha256-{sha256}")).map_err(|_| none())?;
+    let blob = run.blob(&handle).await?.ok_or_else(none)?;
+    let unknown = HeaderValue::from_static(Media::UNKNOWN_TYPE);
+    let media_type = HeaderValue::from_str(&blob.media_type).unwrap_or(unknown);
+    // What a model or a tool made is nothing that a browser should run in the name of this server.
+    let headers = [
+        (CONTENT_TYPE, media_type),
+        (CONTENT_DISPOSITION, HeaderValue::from_static("attachment")),
+        (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+        (CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox")),
+    ];
+    Ok((headers, blob.bytes).into_response())
+}

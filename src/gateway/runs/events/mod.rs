@@ -1,0 +1,188 @@
+//! `GET /v1/runs/{run}/events`
+
+mod id;
+mod tail;
+mod teller;
+mod view;
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures::{Stream, StreamExt as _, stream};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use self::id::EventId;
+use self::tail::{Tail, Told, Until};
+use self::teller::Teller;
+use self::view::{EventDescription, EventView};
+use super::form::Form;
+use crate::core::error::ErrorCode;
+use crate::gateway::access::{Caller, Scope};
+use crate::gateway::body::{Path, Query};
+use crate::gateway::page::{Page, limit};
+use crate::gateway::problem::{Problem, ProblemView};
+use crate::gateway::state::Gateway;
+use crate::gateway::tenant::TenantRun;
+use crate::runner::Watch;
+use crate::telemetry::lifecycle::Content;
+
+const LAST_EVENT_ID: &str = "last-event-id";
+
+/// How long a client waits before it takes up a stream that broke off.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// Which events.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Which {
+    /// Those that come after this one. A `Last-Event-ID` header comes first.
+    #[param(value_type = Option<String>)]
+    after: Option<EventId>,
+    /// `content`: with arguments, results, texts and fragments of texts; without it events say what happened and not what
+    /// was said.
+    #[param(inline)]
+    include: Option<Include>,
+    /// Streams only: whether the stream goes on until the run ends, which is the default, or is over when the run rests.
+    #[serde(default)]
+    #[param(inline)]
+    until: Until,
+    /// Pages only: how many, 1 to 100, and 20 unless something else is said.
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<usize>,
+}
+
+/// What events may quote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Include {
+    /// What was said.
+    Content,
+}
+
+/// Watch a run
+///
+/// A stream of server-sent events: what happened so far, and then what happens. Each event has an `id`; taken up again with
+/// `Last-Event-ID`, at this server or another one, the stream goes on with the very next event. Fragments of the model's text,
+/// and `execution.pending`, which says what the run waits for, are told live and have none. The stream ends with the run's
+/// ending, and is then answered with 204. A server that stops ends it with `server.draining`.
+///
+/// With `Accept: application/json` it is a page of the events there are.
+#[utoipa::path(
+    get, path = "/v1/runs/{run}/events", tag = "runs", operation_id = "watchRun",
+    params(
+        ("run" = String, Path, description = "The run"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The last event you have"),
+        Which,
+    ),
+    responses(
+        (status = 200, description = "The events", content((Page<EventDescription> = "application/json"), (String = "text/event-stream"))),
+        (status = 204, description = "There is nothing after the event you have, and never will be"),
+        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn events(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    headers: HeaderMap,
+    Path(run): Path<String>,
+    Query(which): Query<Which>,
+) -> Result<Response, Problem> {
+    caller.require(Scope::RunsRead)?;
+    let form = Form::wanted(&headers, &[Form::Stream, Form::Json])?;
+    let run = gateway.runner_of(&caller).run(&run).await?;
+    // Watch first, then read.
+    let watch = run.watch();
+    let seen = which.seen(&headers)?;
+    if let Some(seen) = seen.filter(|seen| seen.seq >= run.row.version) {
+        let detail = format!("run `{}` has no event `{seen}`; its journal has {} facts", run.id(), run.row.version);
+        return Err(Problem::new(ErrorCode::InvalidRequest, detail));
+    }
+    let teller = Teller::new(run.id().clone(), Include::content(which.include), seen);
+    if form == Form::Json {
+        return Ok(Json(page(&run, teller, limit(which.limit)?).await?).into_response());
+    }
+    let mut tail = tail(&gateway, run, teller, which.until, watch);
+    if tail.is_over().await? {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    Ok(streamed(&gateway, tail))
+}
+
+/// A stream of what an execution does, from the fact that began it until the run rests.
+pub(super) async fn execution(
+    gateway: &Gateway,
+    run: TenantRun,
+    content: Content,
+    watch: Watch,
+) -> Result<Response, Problem> {
+    let (begun, _) = run.load().await?.execution();
+    let seen = begun.checked_sub(1).map(EventId::whole);
+    let teller = Teller::new(run.id().clone(), content, seen);
+    Ok(streamed(gateway, tail(gateway, run, teller, Until::Rest, watch)))
+}
+
+fn tail(gateway: &Gateway, run: TenantRun, teller: Teller, until: Until, watch: Watch) -> Tail {
+    Tail::new(run, teller, until, gateway.settings().poll, gateway.stopping().clone(), watch)
+}
+
+async fn page(run: &TenantRun, mut teller: Teller, limit: usize) -> Result<Page<EventView>, Problem> {
+    let mut events = Vec::new();
+    for fact in run.facts(0).await? {
+        events.extend(teller.tell(&fact));
+        if events.len() > limit {
+            break;
+        }
+    }
+    Ok(Page::of(events, limit, |event| event.id().unwrap_or_default().to_owned(), |event| event))
+}
+
+fn streamed(gateway: &Gateway, tail: Tail) -> Response {
+    let beginning = stream::once(async { Ok(Event::default().retry(RETRY)) });
+    let alive = KeepAlive::new().interval(gateway.settings().heartbeat).text("ping");
+    let sse = Sse::new(beginning.chain(frames(tail))).keep_alive(alive);
+    // Proxies that collect an answer before they hand it on would make it no stream.
+    let unbuffered = (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    ([unbuffered], sse).into_response()
+}
+
+fn frames(tail: Tail) -> impl Stream<Item = Result<Event, Infallible>> {
+    stream::unfold(Some(tail), |tail| async move {
+        let mut tail = tail?;
+        let told = match tail.next().await {
+            Ok(Some(Told::Event(event))) => event.frame().map(|frame| (Ok(frame), Some(tail))),
+            Ok(Some(Told::Draining)) => {
+                let frame = Event::default().event("server.draining").data(r#"{"type":"server.draining"}"#);
+                Ok((Ok(frame), None))
+            }
+            Ok(None) => return None,
+            Err(problem) => Err(problem),
+        };
+        // It breaks off, and its client takes it up again after the last event it had.
+        told.inspect_err(|problem| tracing::warn!(detail = problem.detail(), "a stream of events broke off")).ok()
+    })
+}
+
+impl Which {
+    fn seen(&self, headers: &HeaderMap) -> Result<Option<EventId>, Problem> {
+        let Some(last) = headers.get(LAST_EVENT_ID).filter(|last| !last.is_empty()) else { return Ok(self.after) };
+        let text = last.to_str().unwrap_or_default();
+        let id = text.parse().map_err(|detail: String| Problem::new(ErrorCode::InvalidRequest, detail))?;
+        Ok(Some(id))
+    }
+}
+
+impl Include {
+    pub(super) fn content(include: Option<Self>) -> Content {
+        match include {
+            Some(Self::Content) => Content::Include,
+            None => Content::Omit,
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! A run as it goes on: first what its journal says, then what happens, whichever process drives it.
+//!
+//! It watches before it reads, so that nothing falls in between; what it watched is told only where it follows on what was
+//! told before, and everything else is read. It is pulled by its listener and keeps nothing for one who is slow: whoever
+//! falls behind reads from the journal what the watch has dropped.
+
+use std::collections::VecDeque;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::teller::Teller;
+use super::view::EventView;
+use crate::core::run::{Recorded, Status};
+use crate::gateway::problem::Problem;
+use crate::gateway::tenant::TenantRun;
+use crate::ports::Update;
+use crate::runner::Watch;
+
+/// How much rarer the store is looked at for a run that need not be looked for there: it is driven here and seen, or it rests.
+const UNHURRIED: u32 = 10;
+
+/// When a stream is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::gateway::runs) enum Until {
+    /// With the run's ending.
+    #[default]
+    End,
+    /// Also when the run waits for somebody.
+    Rest,
+}
+
+/// What a listener is told next.
+pub(super) enum Told {
+    Event(Box<EventView>),
+    /// The server stops, and the run goes on elsewhere or later.
+    Draining,
+}
+
+pub(super) struct Tail {
+    run: TenantRun,
+    teller: Teller,
+    until: Until,
+    poll: Duration,
+    stopping: CancellationToken,
+    watch: Watch,
+    /// Read and not told yet.
+    facts: VecDeque<Recorded>,
+    /// Told by a fact and not handed over yet.
+    events: VecDeque<EventView>,
+    /// Watched, and further on than what was told.
+    ahead: Option<Recorded>,
+    /// How long the journal was when the listener was told that the run waits.
+    rested_at: Option<u64>,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// There may be something in the store that was not read yet.
+    Behind,
+    /// What happens next is heard or looked for.
+    Listening,
+    Over,
+}
+
+impl Tail {
+    /// `watch` has seen everything since before this: nothing that is missing in it is later than the journal.
+    pub(super) fn new(
+        run: TenantRun,
+        teller: Teller,
+        until: Until,
+        poll: Duration,
+        stopping: CancellationToken,
+        watch: Watch,
+    ) -> Self {
+        let (facts, events) = (VecDeque::new(), VecDeque::new());
+        Self {
+            run,
+            teller,
+            until,
+            poll,
+            stopping,
+            watch,
+            facts,
+            events,
+            ahead: None,
+            rested_at: None,
+            state: State::Behind,
+        }
+    }
+
+    /// Whether there is nothing to be told any more: the listener has seen how the run ended, or that it rests.
+    pub(super) async fn is_over(&mut self) -> Result<bool, Problem> {
+        self.read().await?;
+        while self.events.is_empty()
+            && let Some(fact) = self.facts.pop_front()
+        {
+            self.events = self.teller.tell(&fact);
+        }
+        let rests = self.until == Until::Rest && self.run.row.status == Status::Pending;
+        Ok(self.events.is_empty() && (self.teller.has_ended() || rests))
+    }
+
+    /// What is told next; `None` when the stream is over.
+    pub(super) async fn next(&mut self) -> Result<Option<Told>, Problem> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Ok(Some(Told::Event(event.into())));
+            }
+            if self.teller.has_ended() || self.state == State::Over {
+                return Ok(None);
+            }
+            if self.stopping.is_cancelled() {
+                self.state = State::Over;
+                return Ok(Some(Told::Draining));
+            }
+            if let Some(fact) = self.facts.pop_front() {
+                self.events = self.teller.tell(&fact);
+                continue;
+            }
+            self.hear();
+            if let Some(fact) = self.ahead.take() {
+                self.fill_up_to(fact).await?;
+            } else if self.events.is_empty() {
+                match self.state {
+                    State::Behind => self.catch_up().await?,
+                    State::Listening => self.listen().await,
+                    State::Over => return Ok(None),
+                }
+            }
+        }
+    }
+
+    /// Takes what was watched already, before anything is read: fragments are nowhere else.
+    fn hear(&mut self) {
+        let mut told = 0;
+        while self.ahead.is_none()
+            && let Poll::Ready(update) = self.watch.try_next()
+        {
+            match update {
+                // Fragments of a reply that was read meanwhile are old news.
+                Some(Update::Recorded(fact)) if fact.seq < self.teller.next() => self.events.truncate(told),
+                Some(update) => {
+                    let is_fact = matches!(update, Update::Recorded(_));
+                    self.take(update);
+                    told = if is_fact { self.events.len() } else { told };
+                }
+                None => {
+                    self.was_laid_down();
+                    return;
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, update: Update) {
+        match update {
+            Update::Delta(delta) => self.events.extend(self.teller.fragment(delta)),
+            Update::Recorded(fact) if fact.seq > self.teller.next() => self.ahead = Some(fact),
+            Update::Recorded(fact) => {
+                self.events.extend(self.teller.tell(&fact));
+                // What comes next is watched as well, so nothing has to be read.
+                self.state = State::Listening;
+            }
+        }
+    }
+
+    /// Whoever takes the run up again is watched anew, before it is looked at where it stands.
+    fn was_laid_down(&mut self) {
+        self.watch = self.run.watch();
+        self.state = State::Behind;
+    }
+
+    /// Reads what is missing before a fact that was watched, and no more: what was watched after it follows.
+    async fn fill_up_to(&mut self, fact: Recorded) -> Result<(), Problem> {
+        self.read().await?;
+        self.facts.retain(|missed| missed.seq < fact.seq);
+        self.facts.push_back(fact);
+        Ok(())
+    }
+
+    /// Reads what was missed. If that was nothing and the run rests, says so.
+    async fn catch_up(&mut self) -> Result<(), Problem> {
+        self.read().await?;
+        if !self.facts.is_empty() {
+            return Ok(());
+        }
+        let row = self.run.look().await?;
+        if row.purged_at.is_some() {
+            self.state = State::Over;
+            return Ok(());
+        }
+        if row.version > self.teller.next() {
+            return Ok(());
+        }
+        self.state = State::Listening;
+        if row.status == Status::Pending && self.rested_at != Some(row.version) {
+            self.rested_at = Some(row.version);
+            self.events.extend(self.teller.rest(row.updated_at));
+            if self.until == Until::Rest {
+                self.state = State::Over;
+            }
+        }
+        Ok(())
+    }
+
+    async fn read(&mut self) -> Result<(), Problem> {
+        self.facts = self.run.facts(self.teller.next()).await?.into();
+        Ok(())
+    }
+
+    /// Waits for news of any kind.
+    async fn listen(&mut self) {
+        let rests = self.rested_at == Some(self.teller.next());
+        let patience = if rests || self.run.is_driven_here() { self.poll.saturating_mul(UNHURRIED) } else { self.poll };
+        tokio::select! {
+            update = self.watch.next() => match update {
+                Some(update) => self.take(update),
+                None => self.was_laid_down(),
+            },
+            () = tokio::time::sleep(patience) => self.state = State::Behind,
+            () = self.stopping.cancelled() => {}
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Whoever takes a stream up again after any event is told exactly the rest of it.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::core::run::{CallVerdict, Recorded, Right};
+
+const RUN: &str = "run_1";
+
+/// A fact at a position, as a journal has it.
+fn fact(seq: u64, mut event: Value) -> Recorded {
+    event["seq"] = json!(seq);
+    event["at"] = json!("2026-01-01T00:00:00Z");
+    serde_json::from_value(event).unwrap()
+}
+
+fn started() -> Value {
+    json!({"type": "execution.started", "spec": {"agent": "clerk", "model": "large"},
+        "input": {"role": "user", "content": [{"type": "text", "text": "Hello"}]}, "session": "session_1",
+        "trace": {"id": "0123456789abcdef0123456789abcdef", "sampled": true}})
+}
+
+/// Facts that are told as one event, as several, and as none.
+fn journal(turns: &[u8]) -> Vec<Recorded> {
+    let mut events = vec![started()];
+    for turn in turns {
+        let attempts = u32::from(turn % 3) + 1;
+        for attempt in 1..=attempts {
+            events.push(json!({"type": "llm.call.started", "model": "large", "attempt": attempt, "offer": "tools"}));
+        }
+        events.push(serde_json::to_value(checked(turn)).unwrap());
+    }
+    events.push(json!({"type": "execution.ended", "ending": {"status": "cancelled"}}));
+    events.into_iter().zip(0..).map(|(event, seq)| fact(seq, event)).collect()
+}
+
+/// A verdict about a call that nobody asked for: it is told as nothing, or as a rejection.
+fn checked(turn: &u8) -> Event {
+    let call = "call_1".into();
+    match turn % 2 {
+        0 => Event::CallChecked { call, verdict: CallVerdict::Run { by: Right::Person } },
+        _ => Event::MessageAdded { message: crate::core::chat::Message::user("More") },
+    }
+}
+
+fn told(journal: &[Recorded], seen: Option<EventId>) -> Vec<EventView> {
+    let mut teller = Teller::new(RUN.into(), Content::Omit, seen);
+    let told = journal.iter().flat_map(|fact| teller.tell(fact)).collect();
+    assert!(teller.has_ended());
+    told
+}
+
+proptest! {
+    #[test]
+    fn after_any_event_of_a_run_comes_exactly_the_rest_of_it(turns in prop::collection::vec(any::<u8>(), 0..12)) {
+        let journal = journal(&turns);
+        let whole = told(&journal, None);
+        let ids: Vec<&str> = whole.iter().map(|event| event.id().unwrap()).collect();
+        let distinct: std::collections::BTreeSet<&&str> = ids.iter().collect();
+        prop_assert_eq!(distinct.len(), ids.len(), "an id is there twice");
+        for (index, id) in ids.iter().enumerate() {
+            let rest = told(&journal, Some(id.parse().unwrap()));
+            prop_assert_eq!(&rest[..], &whole[index + 1..], "after {}", id);
+        }
+    }
+}
+
+#[test]
+fn several_events_of_one_fact_have_ids_of_their_own_and_the_last_one_has_the_number() {
+    let whole = told(&journal(&[0]), None);
+    let ids: Vec<&str> = whole.iter().map(|event| event.id().unwrap()).collect();
+    assert_eq!(ids, ["0", "1.1", "1.2", "1", "3"], "fact 2 is told as nothing");
+}
+
+#[test]
+fn a_fact_that_was_told_is_not_told_again_and_one_that_is_missing_is_waited_for() {
+    let journal = journal(&[0]);
+    let mut teller = Teller::new(RUN.into(), Content::Omit, None);
+    assert_eq!(teller.tell(&journal[0]).len(), 1);
+    assert!(teller.tell(&journal[0]).is_empty() && teller.tell(&journal[2]).is_empty());
+    assert_eq!(teller.next(), 1);
+}
+
+#[test]
+fn what_was_said_is_told_only_to_those_who_may_read_it() {
+    let text = || Delta::Text { text: "a secret".into() };
+    let progress = || Delta::Progress {
+        call: "call_1".into(),
+        progress: Progress { progress: 0.5, total: None, message: Some("a secret".into()) },
+    };
+    let teller = |content| Teller::new(RUN.into(), content, None);
+    assert!(teller(Content::Omit).fragment(text()).is_none());
+    let shown = |event: Option<EventView>| serde_json::to_string(&event.unwrap()).unwrap();
+    assert!(!shown(teller(Content::Omit).fragment(progress())).contains("a secret"));
+    assert!(shown(teller(Content::Include).fragment(text())).contains("a secret"));
+    assert!(shown(teller(Content::Include).fragment(progress())).contains("a secret"));
+}

@@ -1,0 +1,45 @@
+//! `GET /v1/runs/{run}/export`
+
+use std::convert::Infallible;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use futures::stream;
+
+use crate::core::error::ErrorCode;
+use crate::core::run::Recorded;
+use crate::gateway::access::{Caller, Scope};
+use crate::gateway::body::Path;
+use crate::gateway::problem::{Problem, ProblemView};
+use crate::gateway::state::Gateway;
+
+/// Export a run
+///
+/// Its journal, one fact a line, as `toolgate runs export` writes it. Everything that was said is in it.
+#[utoipa::path(
+    get, path = "/v1/runs/{run}/export", tag = "runs", operation_id = "exportRun",
+    params(("run" = String, Path, description = "The run")),
+    responses(
+        (status = 200, description = "Its facts, one JSON object a line", body = String, content_type = "application/x-ndjson"),
+        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn export(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Path(run): Path<String>,
+) -> Result<Response, Problem> {
+    caller.require(Scope::RunsRead)?;
+    let run = gateway.runner_of(&caller).run(&run).await?;
+    let facts = run.facts(0).await?;
+    let lines: Vec<String> = facts.iter().map(line).collect::<Result<_, _>>()?;
+    let body = Body::from_stream(stream::iter(lines.into_iter().map(Ok::<_, Infallible>)));
+    Ok(([(CONTENT_TYPE, "application/x-ndjson")], body).into_response())
+}
+
+fn line(fact: &Recorded) -> Result<String, Problem> {
+    let json = serde_json::to_string(fact).map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))?;
+    Ok(json + "\n")
+}

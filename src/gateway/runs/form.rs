@@ -1,0 +1,97 @@
+//! In which form an answer is wanted: `Accept` (RFC 9110, 12.5.1).
+
+use axum::http::HeaderMap;
+use axum::http::header::ACCEPT;
+
+use crate::core::error::ErrorCode;
+use crate::gateway::problem::Problem;
+
+/// A form of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// One JSON document.
+    Json,
+    /// Server-sent events.
+    Stream,
+}
+
+impl Form {
+    /// The one that is wanted most; of those that are wanted alike, the first that is offered.
+    pub(super) fn wanted(headers: &HeaderMap, offered: &[Self]) -> Result<Self, Problem> {
+        let given: Vec<&str> = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect();
+        let ranges: Vec<Range<'_>> = given.iter().flat_map(|value| value.split(',')).map(Range::read).collect();
+        let wish = |form: &&Self| if ranges.is_empty() { 1000 } else { form.wish(&ranges) };
+        let most = offered.iter().map(|form| wish(&form)).max().unwrap_or_default();
+        let best = offered.iter().find(|form| wish(form) == most).filter(|_| most > 0).copied();
+        best.ok_or_else(|| {
+            let names: Vec<&str> = offered.iter().map(|form| form.media_type()).collect();
+            Problem::new(ErrorCode::NotAcceptable, format!("this is answered as {}", names.join(" or ")))
+        })
+    }
+
+    const fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Stream => "text/event-stream",
+        }
+    }
+
+    /// How much it is wanted, in thousandths: what the most specific range says that it is in.
+    fn wish(self, ranges: &[Range<'_>]) -> u32 {
+        let (kind, _) = self.media_type().split_once('/').unwrap_or_default();
+        let fits = |range: &&Range<'_>| match range.name.split_once('/') {
+            Some(("*", "*")) => true,
+            Some((named, "*")) => named.eq_ignore_ascii_case(kind),
+            Some(_) | None => range.name.eq_ignore_ascii_case(self.media_type()),
+        };
+        ranges.iter().filter(fits).max_by_key(|range| range.specificity()).map_or(0, |range| range.quality)
+    }
+}
+
+/// One range of media types.
+struct Range<'a> {
+    name: &'a str,
+    /// In thousandths.
+    quality: u32,
+}
+
+impl<'a> Range<'a> {
+    fn read(text: &'a str) -> Self {
+        let mut parts = text.split(';').map(str::trim);
+        let name = parts.next().unwrap_or_default();
+        let quality = parts.find_map(|parameter| parameter.strip_prefix("q=").or(parameter.strip_prefix("Q=")));
+        let quality = quality.and_then(|quality| quality.trim().parse::<f32>().ok()).unwrap_or(1.0);
+        Self { name, quality: (quality.clamp(0.0, 1.0) * 1000.0).round() as u32 }
+    }
+
+    fn specificity(&self) -> usize {
+        2 - self.name.matches('*').count().min(2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(accept: &str, offered: &[Form]) -> Option<Form> {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, accept.parse().unwrap());
+        Form::wanted(&headers, offered).ok()
+    }
+
+    #[test]
+    fn the_form_is_the_one_that_is_wanted_most() {
+        use Form::{Json, Stream};
+        let either = [Stream, Json];
+        assert_eq!(Form::wanted(&HeaderMap::new(), &either).ok(), Some(Stream));
+        assert_eq!(wanted("*/*", &either), Some(Stream));
+        assert_eq!(wanted("*/*", &[Json, Stream]), Some(Json));
+        assert_eq!(wanted("application/json", &either), Some(Json));
+        assert_eq!(wanted("application/json, text/event-stream;q=0.5", &either), Some(Json));
+        assert_eq!(wanted("application/*;q=0.1, text/event-stream", &[Json, Stream]), Some(Stream));
+        assert_eq!(wanted("*/*, text/event-stream;q=0", &either), Some(Json));
+        assert_eq!(wanted("TEXT/EVENT-STREAM", &either), Some(Stream));
+        assert_eq!(wanted("text/html, image/*", &either), None);
+        assert_eq!(wanted("text/event-stream;q=0, application/json;q=0", &either), None);
+    }
+}

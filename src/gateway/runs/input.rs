@@ -1,0 +1,185 @@
+//! What a new run is to do, as a request says it: a text, or a conversation whose last message is the user's.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Deserializer, SeqAccess, Visitor};
+use utoipa::ToSchema;
+
+use crate::core::chat::{Media, Message, Part, Role};
+use crate::gateway::problem::Problem;
+
+/// A text, or messages.
+#[derive(Debug, ToSchema)]
+#[serde(untagged)]
+#[schema(as = NewInput)]
+pub(super) enum NewInput {
+    /// What the user says.
+    Text(String),
+    /// A conversation; the last message is the user's.
+    Messages(Vec<NewMessage>),
+}
+
+/// A message of the conversation before the run, or the one that begins it.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = InputMessage)]
+pub(super) struct NewMessage {
+    /// Who speaks.
+    role: NewRole,
+    /// What is said.
+    content: NewContent,
+}
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = InputRole)]
+enum NewRole {
+    User,
+    Assistant,
+}
+
+/// A text, or pieces.
+#[derive(Debug, ToSchema)]
+#[serde(untagged)]
+#[schema(as = InputContent)]
+enum NewContent {
+    /// A text.
+    Text(String),
+    /// Pieces, in order.
+    Parts(Vec<NewPart>),
+}
+
+/// A piece of a message.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+#[schema(as = InputPart)]
+enum NewPart {
+    /// Text.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// An image, of the user's.
+    Image {
+        /// For example `image/png`.
+        media_type: String,
+        /// The bytes as base64; or else `url`.
+        data: Option<String>,
+        /// Where it is; or else `data`.
+        url: Option<String>,
+    },
+    /// Audio, of the user's.
+    Audio {
+        /// For example `audio/wav`.
+        media_type: String,
+        /// The bytes as base64; or else `url`.
+        data: Option<String>,
+        /// Where it is; or else `data`.
+        url: Option<String>,
+    },
+}
+
+impl NewInput {
+    /// The conversation before the run, and the message that begins it.
+    pub(super) fn messages(self) -> Result<(Vec<Message>, Message), Problem> {
+        let messages = match self {
+            Self::Text(text) => return Ok((Vec::new(), Message::user(text))),
+            Self::Messages(messages) => messages,
+        };
+        let last = messages.len().saturating_sub(1);
+        let read = |(index, message): (usize, NewMessage)| message.read(&format!("/input/{index}"));
+        let mut history: Vec<Message> = messages.into_iter().enumerate().map(read).collect::<Result<_, _>>()?;
+        match history.pop() {
+            None => Err(Problem::field("/input", "say something: the list of messages is empty")),
+            Some(message) if message.role == Role::User => Ok((history, message)),
+            Some(_) => Err(Problem::field(format!("/input/{last}/role"), "the last message is the user's")),
+        }
+    }
+}
+
+impl NewMessage {
+    fn read(self, pointer: &str) -> Result<Message, Problem> {
+        let role = match self.role {
+            NewRole::User => Role::User,
+            NewRole::Assistant => Role::Assistant,
+        };
+        let content = match self.content {
+            NewContent::Text(text) => vec![Part::text(text)],
+            NewContent::Parts(parts) => {
+                let read = |(index, part): (usize, NewPart)| part.read(role, format!("{pointer}/content/{index}"));
+                parts.into_iter().enumerate().map(read).collect::<Result<_, _>>()?
+            }
+        };
+        Ok(Message { role, content, provider_state: None })
+    }
+}
+
+impl NewPart {
+    fn read(self, role: Role, pointer: String) -> Result<Part, Problem> {
+        let (media, is_image) = match self {
+            Self::Text { text } => return Ok(Part::text(text)),
+            Self::Image { media_type, data, url } => (Media { media_type, data, url }, true),
+            Self::Audio { media_type, data, url } => (Media { media_type, data, url }, false),
+        };
+        if role == Role::Assistant {
+            return Err(Problem::field(pointer, "media are the user's: a message of the assistant is text"));
+        }
+        match (&media.data, &media.url) {
+            (Some(data), None) if Media::decode(data).is_some() => {}
+            (Some(_), None) => return Err(Problem::field(format!("{pointer}/data"), "this is no base64")),
+            (None, Some(_)) => {}
+            (Some(_), Some(_)) | (None, None) => return Err(Problem::field(pointer, "give either `data` or `url`")),
+        }
+        let mut part = if is_image { Part::Image(media) } else { Part::Audio(media) };
+        // What looks like a handle of ours gives no right to what it names.
+        part.disown();
+        Ok(part)
+    }
+}
+
+/// Reads a text or a list, and says of anything else that it is neither: an untagged enum could not say where in a list
+/// something is wrong.
+struct TextOr<T>(std::marker::PhantomData<T>);
+
+/// A text, or a list.
+enum Either<T> {
+    Text(String),
+    List(Vec<T>),
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for TextOr<T> {
+    type Value = Either<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text, or a list")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Either::Text(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(list)).map(Either::List)
+    }
+}
+
+impl<'de> Deserialize<'de> for NewInput {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(match deserializer.deserialize_any(TextOr(std::marker::PhantomData))? {
+            Either::Text(text) => Self::Text(text),
+            Either::List(messages) => Self::Messages(messages),
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for NewContent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(match deserializer.deserialize_any(TextOr(std::marker::PhantomData))? {
+            Either::Text(text) => Self::Text(text),
+            Either::List(parts) => Self::Parts(parts),
+        })
+    }
+}

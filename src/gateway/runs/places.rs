@@ -1,0 +1,48 @@
+//! Where in a resume the runner found what it refuses: it speaks of calls, and a client looks for a place in its request.
+
+use std::collections::BTreeMap;
+
+use crate::core::id::CallId;
+use crate::core::run::Refusal;
+
+/// The places of a body at which calls are spoken of, as JSON Pointers.
+#[derive(Debug, Default)]
+pub(super) struct Places(BTreeMap<CallId, Vec<String>>);
+
+impl Places {
+    /// Calls, each with the list it is in and its index there.
+    pub(super) fn of<'a>(calls: impl Iterator<Item = (&'a CallId, &'static str, usize)>) -> Self {
+        let mut places = Self::default();
+        for (call, list, index) in calls {
+            places.0.entry(call.clone()).or_default().push(format!("/{list}/{index}"));
+        }
+        places
+    }
+
+    /// The place that a refusal is about; empty for all of the body.
+    pub(super) fn of_refusal(&self, refusal: &Refusal) -> String {
+        match refusal {
+            Refusal::UnknownCall { call_id }
+            | Refusal::AlreadySettled { call_id }
+            | Refusal::WrongKind { call_id, .. }
+            | Refusal::TooLate { call_id } => self.first(call_id, "/call_id"),
+            // The first of them would have been fine.
+            Refusal::Twice { call_id } => self.last(call_id, "/call_id"),
+            Refusal::Invalid { call_id, .. } => self.first(call_id, ""),
+            Refusal::Drifted { call_id } => self.first(call_id, "/seen"),
+            Refusal::NotLater { .. } | Refusal::NoDeadline { .. } | Refusal::Past { .. } => String::new(),
+            Refusal::Stale { .. } => "/expected_version".to_owned(),
+            Refusal::Incomplete { .. } | Refusal::Over { .. } | Refusal::Oversized { .. } | Refusal::EmptyMessage => {
+                String::new()
+            }
+        }
+    }
+
+    fn first(&self, call: &CallId, field: &str) -> String {
+        self.0.get(call).and_then(|places| places.first()).map_or_else(String::new, |place| format!("{place}{field}"))
+    }
+
+    fn last(&self, call: &CallId, field: &str) -> String {
+        self.0.get(call).and_then(|places| places.last()).map_or_else(String::new, |place| format!("{place}{field}"))
+    }
+}

@@ -1,0 +1,30 @@
+//! `If-Match` (RFC 9110, 13.1.1): a request that is meant for a run as somebody saw it.
+
+use axum::http::HeaderMap;
+use axum::http::header::IF_MATCH;
+
+use super::read::tag;
+use crate::core::error::ErrorCode;
+use crate::gateway::problem::Problem;
+
+/// Refuses what is meant for another version of the run. Says whether it is meant for this one alone.
+pub(super) fn required(headers: &HeaderMap, version: u64) -> Result<bool, Problem> {
+    let mut given = headers.get_all(IF_MATCH).iter().filter_map(|value| value.to_str().ok()).peekable();
+    if given.peek().is_none() {
+        return Ok(false);
+    }
+    let known: Vec<&str> = given.flat_map(|value| value.split(',')).map(str::trim).collect();
+    if known.contains(&"*") {
+        return Ok(false);
+    }
+    if known.contains(&tag(version).as_str()) {
+        return Ok(true);
+    }
+    Err(changed(version))
+}
+
+/// The run is not as it was seen.
+pub(super) fn changed(version: u64) -> Problem {
+    let detail = format!("the run is at version {version} by now; read it again, and send its `ETag` in `If-Match`");
+    Problem::new(ErrorCode::PreconditionFailed, detail)
+}

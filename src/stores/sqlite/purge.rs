@@ -1,0 +1,46 @@
+//! Deleting what a run holds: its facts go, its index row stays and says since when.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use sqlx::sqlite::SqliteConnection;
+
+use super::append::integer;
+use super::writer::Write;
+use crate::core::id::RunId;
+use crate::core::run::Status;
+
+const MARK: &str = "UPDATE run SET purged_at = ?3, title = '', approvals = 0, results = 0, answers = 0, tasks = 0,
+        asked_at = NULL, due_at = NULL
+    WHERE id = ?1 AND version = ?2 AND purged_at IS NULL AND status NOT IN (?4, ?5)";
+const EMPTY: &str = "DELETE FROM journal WHERE run = ?1";
+const SINCE: &str = "SELECT purged_at FROM run WHERE id = ?1";
+
+/// A run whose content is to go, if it is over and exactly that long.
+pub(super) struct Purging {
+    pub(super) run: RunId,
+    pub(super) at: u64,
+    pub(super) now: Timestamp,
+}
+
+#[async_trait]
+impl Write for Purging {
+    /// Since when it is gone.
+    type Answer = Option<String>;
+
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<Self::Answer, sqlx::Error> {
+        let marked = sqlx::query(MARK)
+            .bind(self.run.as_str())
+            .bind(integer(self.at))
+            .bind(self.now.to_string())
+            .bind(Status::Running.as_str())
+            .bind(Status::Pending.as_str())
+            .execute(&mut *db)
+            .await?;
+        if marked.rows_affected() == 1 {
+            sqlx::query(EMPTY).bind(self.run.as_str()).execute(&mut *db).await?;
+        }
+        let since: Option<Option<String>> =
+            sqlx::query_scalar(SINCE).bind(self.run.as_str()).fetch_optional(&mut *db).await?;
+        Ok(since.flatten())
+    }
+}

@@ -1,0 +1,223 @@
+//! A run is watched: what happened so far, then what happens, and after a break exactly what comes next.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use toolgate::gateway::{Caller, GatewaySettings};
+use toolgate::runner::Request;
+
+use super::served::{Answer, Served};
+use super::streamed::{events, ids};
+use crate::runner::world::{Kept, World, given_an_agent, results, say};
+
+/// Two turns with a tool, and an answer.
+async fn a_world(kept: Kept) -> World {
+    let turns = json!([
+        {"calls": [{"name": "mcp_files_read", "arguments": {"path": "secret.txt"}}]},
+        {"calls": [{"name": "mcp_files_read"}, {"name": "mcp_files_read"}]},
+        {"say": "A secret answer.", "stream": {"fragments": 3}},
+    ]);
+    given_an_agent().with_tools("files", &["read"]).whose_model_says(turns).kept(kept).await
+}
+
+/// The application is asked for something before there is an answer.
+async fn a_world_that_waits(kept: Kept) -> World {
+    let turns = json!([{"calls": [{"name": "ext_lookup"}]}, say("Thank you.")]);
+    given_an_agent().with_an_external_tool("lookup").whose_model_says(turns).kept(kept).await
+}
+
+fn asks_for_lookup() -> Value {
+    json!({"input": "Hello", "external_tools": [{"name": "lookup"}]})
+}
+
+fn quick(poll: u64) -> GatewaySettings {
+    GatewaySettings { poll: Duration::from_millis(poll), ..GatewaySettings::default() }
+}
+
+async fn serving(world: World, settings: GatewaySettings) -> Served {
+    Served::with(world, |builder| builder.anonymous(Caller::local()).settings(settings)).await
+}
+
+#[tokio::test]
+async fn after_any_event_of_a_finished_run_a_stream_goes_on_with_exactly_the_rest() {
+    let served = Served::to_all(a_world(Kept::InAFile).await).await;
+    let run = served.run(json!({"input": "Hello"})).await;
+    let path = format!("/v1/runs/{run}/events");
+
+    let mut stream = served.watch(&path).await;
+    let whole = stream.rest().await;
+
+    assert_eq!(stream.retry.as_deref(), Some("2000"));
+    assert_eq!((events(&whole)[0], *events(&whole).last().unwrap()), ("execution.started", "execution.completed"));
+    let ids = ids(&whole);
+    assert_eq!(ids.len(), whole.len(), "what is told of the past can be asked for");
+    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "an id is there twice: {ids:?}");
+    assert!(ids.iter().any(|id| id.contains('.')), "{ids:?}");
+    let (last, others) = ids.split_last().unwrap();
+    for (index, id) in others.iter().enumerate() {
+        assert_eq!(served.watch_after(&path, id).await.rest().await, whole[index + 1..], "after {id}");
+        assert_eq!(served.watch(&format!("{path}?after={id}")).await.rest().await, whole[index + 1..], "after {id}");
+    }
+    let end = served.request(Method::GET, &path).header("last-event-id", *last).send().await.unwrap();
+    assert_eq!(end.status(), 204, "there is nothing to wait for any more");
+}
+
+#[tokio::test]
+async fn the_events_there_are_can_be_read_page_by_page() {
+    let served = Served::to_all(a_world(Kept::InMemory).await).await;
+    let run = served.run(json!({"input": "Hello"})).await;
+    let path = format!("/v1/runs/{run}/events");
+    let whole: Vec<Value> = served.watch(&path).await.rest().await.into_iter().map(|frame| frame.data).collect();
+
+    let (mut read, mut after) = (Vec::new(), String::new());
+    loop {
+        let query = if after.is_empty() { "?limit=3".to_owned() } else { format!("?limit=3&after={after}") };
+        let request = served.request(Method::GET, &format!("{path}{query}")).header("accept", "application/json");
+        let page = Answer::of(request.send().await.unwrap()).await;
+        assert_eq!((page.status.as_u16(), page.header("content-type")), (200, "application/json"));
+        read.extend(page.body["data"].as_array().unwrap().iter().cloned());
+        if page.body["has_more"] == false {
+            break;
+        }
+        page.text("last_id").clone_into(&mut after);
+    }
+
+    assert_eq!(read, whole);
+}
+
+#[tokio::test]
+async fn a_run_that_waits_is_told_to_wait_and_the_stream_goes_on_when_it_does() {
+    let served = Served::to_all(a_world_that_waits(Kept::InAFile).await).await;
+    let run = served.run(asks_for_lookup()).await;
+    let path = format!("/v1/runs/{run}/events");
+
+    let mut stream = served.watch(&path).await;
+    let waits = stream.up_to("execution.pending").await.pop().unwrap();
+
+    assert_eq!((waits.id, waits.data["pending"][0]["kind"].as_str()), (None, Some("external_result")));
+    let call = waits.data["pending"][0]["call_id"].clone();
+    served.post(&format!("/v1/runs/{run}/resume"), json!({"results": [{"call_id": call, "output": 1}]})).await;
+    let rest = stream.rest().await;
+    assert_eq!((events(&rest)[0], *events(&rest).last().unwrap()), ("execution.resumed", "execution.completed"));
+    let mut until_rest = served.watch(&format!("{path}?until=rest")).await;
+    assert_eq!(*events(&until_rest.rest().await).last().unwrap(), "execution.completed");
+}
+
+#[tokio::test]
+async fn who_watches_until_a_run_rests_is_let_go_when_it_waits() {
+    let served = Served::to_all(a_world_that_waits(Kept::InMemory).await).await;
+    let run = served.run(asks_for_lookup()).await;
+    let path = format!("/v1/runs/{run}/events?until=rest");
+
+    let told = served.watch(&path).await.rest().await;
+
+    assert_eq!(*events(&told).last().unwrap(), "execution.pending");
+    let last = *ids(&told).last().unwrap();
+    let again = served.request(Method::GET, &path).header("last-event-id", last).send().await.unwrap();
+    assert_eq!(again.status(), 204, "it rests still");
+}
+
+#[tokio::test]
+async fn a_run_that_another_process_drives_is_followed_to_its_end() {
+    let served = serving(a_world_that_waits(Kept::InAFile).await, quick(20)).await;
+    let elsewhere = served.world.another_process().await;
+    let request = served.world.request();
+    let report = elsewhere.execute(Request { ..request }).await.unwrap();
+    let mut stream = served.watch(&format!("/v1/runs/{}/events", report.run_id)).await;
+    stream.up_to("execution.pending").await;
+
+    let call = report.pending[0].call_id().to_string();
+    elsewhere.resume(&report.run_id, results([(call.as_str(), json!("paid"))])).await.unwrap();
+
+    let rest = stream.rest().await;
+    assert_eq!((events(&rest)[0], *events(&rest).last().unwrap()), ("execution.resumed", "execution.completed"));
+    let whole = served.watch(&format!("/v1/runs/{}/events", report.run_id)).await.rest().await;
+    assert!(whole.ends_with(&rest));
+}
+
+#[tokio::test]
+async fn what_was_said_is_told_only_to_those_who_ask_for_it() {
+    let served = Served::to_all(a_world(Kept::InMemory).await).await;
+    let run = served.run(json!({"input": "A secret question"})).await;
+    let path = format!("/v1/runs/{run}/events");
+    let text = |frames: Vec<super::streamed::Frame>| format!("{frames:?}");
+
+    let without = text(served.watch(&path).await.rest().await);
+    let with = text(served.watch(&format!("{path}?include=content")).await.rest().await);
+
+    assert!(!without.contains("secret"), "{without}");
+    for said in ["A secret question", "secret.txt", "A secret answer."] {
+        assert!(with.contains(said), "{said} in {with}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_without_news_says_that_it_is_there() {
+    let settings = GatewaySettings { heartbeat: Duration::from_millis(20), ..quick(1_000) };
+    let served = serving(a_world_that_waits(Kept::InMemory).await, settings).await;
+    let run = served.run(asks_for_lookup()).await;
+    let mut stream = served.watch(&format!("/v1/runs/{run}/events")).await;
+    stream.up_to("execution.pending").await;
+    let ending = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        served.post(&format!("/v1/runs/{run}/cancel"), json!({})).await;
+    };
+
+    let (rest, ()) = tokio::join!(stream.rest(), ending);
+
+    assert_eq!(events(&rest), ["execution.cancelled"]);
+    assert!(stream.comments.len() >= 3 && stream.comments.iter().all(|comment| comment == "ping"));
+}
+
+#[tokio::test]
+async fn a_server_that_stops_ends_its_streams_with_an_event() {
+    let served = Served::to_all(a_world_that_waits(Kept::InMemory).await).await;
+    let run = served.run(asks_for_lookup()).await;
+    let mut stream = served.watch(&format!("/v1/runs/{run}/events")).await;
+    stream.up_to("execution.pending").await;
+
+    served.gateway.stop();
+
+    assert_eq!(events(&stream.rest().await), ["server.draining"]);
+}
+
+#[tokio::test]
+async fn a_listener_who_falls_far_behind_misses_no_fact() {
+    // More fragments than a watcher may fall behind, and more bytes than a connection takes on its way.
+    let long = "x".repeat(150_000);
+    let turns = json!([{"calls": [{"name": "ext_lookup"}]}, {"say": long, "stream": {"fragments": 150_000}}]);
+    let world = given_an_agent().with_an_external_tool("lookup").whose_model_says(turns).kept(Kept::InMemory).await;
+    let served = Served::to_all(world).await;
+    let run = served.run(asks_for_lookup()).await;
+    let path = format!("/v1/runs/{run}/events");
+    let mut slow = served.watch(&format!("{path}?include=content")).await;
+    let call = slow.up_to("execution.pending").await.pop().unwrap().data["pending"][0]["call_id"].clone();
+
+    let answer = json!({"results": [{"call_id": call, "output": 1}]});
+    let resumed = served.post(&format!("/v1/runs/{run}/resume"), answer).await;
+    assert_eq!(resumed.text("status"), "completed");
+
+    let rest = slow.rest().await;
+    let fragments = rest.iter().filter(|frame| frame.event == "llm.text.delta").count();
+    assert!(fragments < 150_000, "nobody fell behind, so nothing was shown");
+    let whole = served.watch(&path).await.rest().await;
+    assert!(self::ids(&whole).ends_with(&ids(&rest)), "{:?}", ids(&rest));
+    assert_eq!(events(&rest)[0], "execution.resumed");
+}
+
+#[tokio::test]
+async fn what_cannot_be_watched_is_refused() {
+    let served = Served::to_all(a_world(Kept::InMemory).await).await;
+    let run = served.run(json!({"input": "Hello"})).await;
+    let path = format!("/v1/runs/{run}/events");
+    let html = served.request(Method::GET, &path).header("accept", "text/html").send().await.unwrap();
+    assert_eq!(Answer::of(html).await.problem(), "not_acceptable");
+    for query in ["after=x", "after=14.0", "after=99999", "include=everything", "until=never", "colour=red"] {
+        assert_eq!(served.get(&format!("{path}?{query}")).await.problem(), "invalid_request", "{query}");
+    }
+    let nonsense = served.request(Method::GET, &path).header("last-event-id", "-1").send().await.unwrap();
+    assert_eq!(Answer::of(nonsense).await.problem(), "invalid_request");
+    assert_eq!(served.get("/v1/runs/run_nobody/events").await.problem(), "not_found");
+}

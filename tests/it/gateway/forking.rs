@@ -1,0 +1,58 @@
+//! A run begins as another one did.
+
+use reqwest::Method;
+use serde_json::json;
+
+use super::served::Served;
+use super::streamed::{Stream, events};
+use crate::runner::world::{Kept, given_an_agent, on_every_store, say};
+
+on_every_store! {
+    async fn a_fork_goes_on_from_where_the_other_run_was_and_leaves_it_alone(kept: Kept) {
+        let turns = json!([say("First."), say("Second.")]);
+        let served = Served::to_all(given_an_agent().whose_model_says(turns).kept(kept).await).await;
+        let source = served.run(json!({"input": "Hello", "metadata": {"ticket": 9}, "session_id": "s"})).await;
+        let before = served.get(&format!("/v1/runs/{source}")).await.body;
+
+        let path = format!("/v1/runs/{source}/fork");
+        let fork = served.post(&path, json!({"message": "And now?", "metadata": {"try": 2}})).await;
+
+        assert_eq!((fork.status.as_u16(), fork.text("status")), (201, "completed"), "{fork:?}");
+        assert_eq!(fork.body["output"]["text"], "Second.");
+        assert_eq!((fork.text("forked_from"), fork.text("created_by")), (source.as_str(), "local"));
+        assert_eq!(fork.body["metadata"], json!({"try": 2}));
+        assert_eq!(fork.header("location"), format!("/v1/runs/{}", fork.text("id")));
+        assert_eq!(served.get(&format!("/v1/runs/{source}")).await.body, before);
+    }
+}
+
+#[tokio::test]
+async fn a_fork_is_told_as_a_stream_from_where_it_goes_on() {
+    let turns = json!([say("First."), say("Second.")]);
+    let served = Served::to_all(given_an_agent().whose_model_says(turns).kept(Kept::InMemory).await).await;
+    let source = served.run(json!({"input": "Hello"})).await;
+    let request = served.request(Method::POST, &format!("/v1/runs/{source}/fork")).json(&json!({"message": "More"}));
+
+    let told = Stream::of(request).await.rest().await;
+
+    assert_eq!((events(&told)[0], *events(&told).last().unwrap()), ("execution.resumed", "execution.completed"));
+    assert_ne!(told[0].data["run_id"], source.as_str());
+}
+
+#[tokio::test]
+async fn a_fork_that_cannot_be_is_refused_with_its_place() {
+    let served =
+        Served::to_all(given_an_agent().whose_model_says(json!([say("Hi.")])).kept(Kept::InMemory).await).await;
+    let source = served.run(json!({"input": "Hello"})).await;
+    let path = format!("/v1/runs/{source}/fork");
+    for (body, pointer) in [
+        (json!({"at": 0}), "/at"),
+        (json!({"at": 999}), "/at"),
+        (json!({"message": " "}), "/message"),
+        (json!({"at": "x"}), "/at"),
+    ] {
+        let refused = served.post(&path, body.clone()).await;
+        assert_eq!(refused.problem(), "invalid_request", "{body}");
+        assert_eq!(refused.body["errors"][0]["pointer"], pointer, "{body}");
+    }
+}

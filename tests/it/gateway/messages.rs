@@ -1,0 +1,107 @@
+//! What was said in a run is read, and something more is said.
+
+use serde_json::json;
+
+use super::served::Served;
+use crate::runner::world::{Kept, given_an_agent, say};
+
+#[tokio::test]
+async fn a_conversation_is_read_page_by_page_with_its_calls_and_results() {
+    let turns = json!([{"say": "Let me look.", "calls": [{"name": "mcp_files_read", "arguments": {"path": "a"}}]}, say("It is A.")]);
+    let world = given_an_agent().with_tools("files", &["read"]).whose_model_says(turns).kept(Kept::InMemory).await;
+    let served = Served::to_all(world).await;
+    let run = served.run(json!({"input": "What is in a?"})).await;
+    let path = format!("/v1/runs/{run}/messages");
+
+    let whole = served.get(&path).await;
+
+    let messages = whole.body["data"].as_array().unwrap();
+    let spoken: Vec<(&str, &str)> = messages
+        .iter()
+        .flat_map(|message| {
+            let role = message["role"].as_str().unwrap();
+            message["content"].as_array().unwrap().iter().map(move |part| (role, part["type"].as_str().unwrap()))
+        })
+        .collect();
+    assert_eq!(
+        spoken,
+        [
+            ("user", "text"),
+            ("assistant", "text"),
+            ("assistant", "tool_use"),
+            ("user", "tool_result"),
+            ("assistant", "text")
+        ]
+    );
+    let (call, result) = (&messages[1]["content"][1], &messages[2]["content"][0]);
+    assert_eq!((call["name"].as_str(), &call["arguments"]), (Some("mcp_files_read"), &json!({"path": "a"})));
+    assert_eq!((&result["call_id"], &result["is_error"]), (&call["call_id"], &json!(false)));
+    let first = served.get(&format!("{path}?limit=1")).await;
+    assert_eq!((&first.body["data"][0], &first.body["has_more"]), (&messages[0], &json!(true)));
+    let second = served.get(&format!("{path}?after={}", first.text("last_id"))).await;
+    assert_eq!(second.body["data"].as_array().unwrap()[..], messages[1..]);
+}
+
+#[tokio::test]
+async fn a_run_that_waits_keeps_what_is_said_to_it_until_it_goes_on() {
+    let turns = json!([{"calls": [{"name": "ext_lookup"}]}, say("Thank you.")]);
+    let served = Served::to_all(given_an_agent().whose_model_says(turns).kept(Kept::InAFile).await).await;
+    let run = served.run(json!({"input": "Hello", "external_tools": [{"name": "lookup"}]})).await;
+    let path = format!("/v1/runs/{run}/messages");
+
+    let said = served.post(&path, json!({"text": "And be quick"})).await;
+
+    assert_eq!((said.status.as_u16(), said.text("status")), (202, "pending"));
+    let call = &said.body["pending"][0]["call_id"];
+    served.post(&format!("/v1/runs/{run}/resume"), json!({"results": [{"call_id": call, "output": 1}]})).await;
+    assert!(served.get(&path).await.body.to_string().contains("And be quick"));
+    let late = served.post(&path, json!({"text": "Still there?"})).await;
+    assert_eq!((late.status.as_u16(), late.problem()), (409, "conflict"));
+    let empty = served.post(&path, json!({"text": " "})).await;
+    assert_eq!((empty.problem(), &empty.body["errors"][0]["pointer"]), ("invalid_request", &json!("/text")));
+}
+
+#[tokio::test]
+async fn a_run_may_begin_with_a_conversation() {
+    let served = Served::to_all(
+        given_an_agent().whose_model_says(json!([say("Hello."), say("Bob.")])).kept(Kept::InMemory).await,
+    )
+    .await;
+    let conversation = json!([
+        {"role": "user", "content": "I am Bob."},
+        {"role": "assistant", "content": [{"type": "text", "text": "Hello Bob."}]},
+        {"role": "user", "content": [
+            {"type": "text", "text": "Who is this?"},
+            {"type": "image", "media_type": "image/png", "data": "iVBORw0KGgo="},
+        ]},
+    ]);
+
+    let run = served.run(json!({"input": conversation})).await;
+
+    let messages = served.get(&format!("/v1/runs/{run}/messages")).await;
+    let roles: Vec<_> = messages.body["data"].as_array().unwrap().iter().map(|message| &message["role"]).collect();
+    assert_eq!(roles, ["user", "assistant", "user", "assistant"]);
+    assert_eq!(messages.body["data"][2]["content"][1]["media_type"], "image/png");
+    assert_eq!(served.get("/v1/runs").await.body["data"][0]["title"], "Who is this?");
+}
+
+#[tokio::test]
+async fn a_conversation_that_cannot_be_meant_is_refused_with_its_place() {
+    let served = Served::to_all(given_an_agent().kept(Kept::InMemory).await).await;
+    let user = |content: serde_json::Value| json!([{"role": "user", "content": content}]);
+    let image = |image: serde_json::Value| user(json!([image]));
+    for (input, pointer) in [
+        (json!([]), "/input"),
+        (json!({"role": "user"}), "/input"),
+        (json!([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]), "/input/1/role"),
+        (json!([{"role": "system", "content": "a"}]), "/input/0/role"),
+        (json!([{"role": "user", "content": 5}]), "/input/0/content"),
+        (image(json!({"type": "image", "media_type": "image/png"})), "/input/0/content/0"),
+        (image(json!({"type": "image", "media_type": "image/png", "data": "!"})), "/input/0/content/0/data"),
+        (image(json!({"type": "audio", "media_type": "a/b", "data": "AA==", "url": "u"})), "/input/0/content/0"),
+    ] {
+        let refused = served.post("/v1/runs", json!({"input": input})).await;
+        assert_eq!(refused.problem(), "invalid_request", "{input}");
+        assert_eq!(refused.body["errors"][0]["pointer"], pointer, "{input}: {refused:?}");
+    }
+}

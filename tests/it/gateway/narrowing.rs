@@ -1,0 +1,100 @@
+//! What a request says about a run is within what its agent allows, and meant for the run as it is; what is not is refused with
+//! its place.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use toolgate::core::policy::Verdict;
+use toolgate::core::run::Limits;
+
+use super::served::{Answer, Served};
+use crate::runner::world::{Kept, given_an_agent, say};
+
+#[tokio::test]
+async fn limits_become_tighter_and_never_wider() {
+    let limits = Limits { max_iterations: 10, max_mcp_calls: Some(5), ..Limits::default() };
+    let world = given_an_agent().within(limits).whose_model_says(json!([say("Hi.")])).kept(Kept::InMemory).await;
+    let served = Served::to_all(world).await;
+
+    let tight = served.post("/v1/runs", json!({"input": "Hello", "limits": {"max_mcp_calls": 2}})).await;
+
+    let budget = &tight.body["budget"];
+    assert_eq!((&budget["max_mcp_calls"], &budget["max_iterations"]), (&json!(2), &json!(10)), "{tight:?}");
+    let wide = served.post("/v1/runs", json!({"input": "Hello", "limits": {"max_iterations": 11}})).await;
+    assert_eq!((wide.status.as_u16(), wide.problem()), (422, "validation"));
+    assert_eq!(wide.body["errors"][0]["pointer"], "/limits/max_iterations");
+    assert!(wide.text("detail").contains("`max_iterations` of 11 is wider than the 10 of agent `clerk`"), "{wide:?}");
+}
+
+#[tokio::test]
+async fn a_pattern_that_cannot_be_read_is_refused_with_its_place() {
+    let served = Served::to_all(given_an_agent().kept(Kept::InMemory).await).await;
+    let tools = json!({"allow": ["mcp_*", "mcp_[a"], "deny": []});
+    let refused = served.post("/v1/runs", json!({"input": "Hello", "tools": tools})).await;
+    assert_eq!(
+        (refused.problem(), &refused.body["errors"][0]["pointer"]),
+        ("invalid_request", &json!("/tools/allow/1"))
+    );
+}
+
+#[tokio::test]
+async fn what_a_run_does_not_take_is_named_with_its_place_in_the_request() {
+    let turns = json!([{"calls": [{"name": "ext_lookup"}, {"name": "mcp_files_delete"}]}, say("Done.")]);
+    let world = given_an_agent()
+        .that_checks_arguments()
+        .with_tools("files", &["delete"])
+        .whose_policy_says(Verdict::Ask, "mcp_files_delete")
+        .whose_model_says(turns)
+        .kept(Kept::InMemory)
+        .await;
+    let served = Served::to_all(world).await;
+    let tool = json!({"name": "lookup", "result_schema": {"type": "object"}});
+    let created = served.post("/v1/runs", json!({"input": "Hello", "external_tools": [tool]})).await;
+    let of_kind = |kind: &str| {
+        let owed = created.body["pending"].as_array().unwrap();
+        owed.iter().find(|owed| owed["kind"] == kind).unwrap()["call_id"].clone()
+    };
+    let (lookup, delete) = (of_kind("external_result"), of_kind("approval"));
+    let path = format!("/v1/runs/{}/resume", created.text("id"));
+    let refused = async |body: Value| {
+        let answer = served.post(&path, body.clone()).await;
+        answer.problem();
+        answer.body["errors"][0]["pointer"].as_str().unwrap_or_else(|| panic!("{body}: {answer:?}")).to_owned()
+    };
+    let result = |call: &Value, output: Value| json!({"call_id": call, "output": output});
+
+    let unknown = json!({"results": [result(&lookup, json!({})), result(&json!("nobody"), json!(1))], "partial": true});
+    assert_eq!(refused(unknown).await, "/results/1/call_id");
+    assert_eq!(refused(json!({"results": [result(&delete, json!(1))], "partial": true})).await, "/results/0/call_id");
+    let twice = json!({"results": [result(&lookup, json!({})), result(&lookup, json!({"a": 1}))], "partial": true});
+    assert_eq!(refused(twice).await, "/results/1/call_id");
+    assert_eq!(refused(json!({"results": [result(&lookup, json!(5))], "partial": true})).await, "/results/0");
+    assert_eq!(refused(json!({"results": [result(&lookup, json!({}))]})).await, "", "something is missing");
+    let seen = json!({"decisions": [{"call_id": delete, "decision": "approve", "seen": "old"}], "partial": true});
+    assert_eq!(refused(seen).await, "/decisions/0/seen");
+    let stale = json!({"results": [result(&lookup, json!({}))], "partial": true, "expected_version": 1});
+    assert_eq!(refused(stale).await, "/expected_version");
+}
+
+#[tokio::test]
+async fn a_request_that_is_meant_for_another_version_of_a_run_is_refused() {
+    let turns = json!([{"calls": [{"name": "ext_lookup"}]}, say("Done.")]);
+    let served = Served::to_all(given_an_agent().whose_model_says(turns).kept(Kept::InAFile).await).await;
+    let run = served.run(json!({"input": "Hello", "external_tools": [{"name": "lookup"}]})).await;
+    let path = format!("/v1/runs/{run}");
+    let read = served.get(&path).await;
+    let (tag, call) = (read.header("etag").to_owned(), read.body["pending"][0]["call_id"].clone());
+    let sent = async |child: &str, tag: &str, body: Value| {
+        let request = served.request(Method::POST, &format!("{path}/{child}")).header("if-match", tag).json(&body);
+        Answer::of(request.send().await.unwrap()).await
+    };
+    let answer = json!({"results": [{"call_id": call, "output": 1}]});
+
+    for child in ["resume", "cancel"] {
+        let body = if child == "resume" { answer.clone() } else { json!({}) };
+        let refused = sent(child, "\"1\"", body).await;
+        assert_eq!((refused.status.as_u16(), refused.problem()), (412, "precondition_failed"), "{child}");
+    }
+    assert_eq!(served.get(&path).await.body, read.body, "nothing was taken");
+    assert_eq!(sent("resume", &tag, answer).await.text("status"), "completed");
+    assert_eq!(sent("cancel", "*", json!({})).await.text("status"), "completed");
+}

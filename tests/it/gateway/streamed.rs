@@ -1,0 +1,124 @@
+//! The words for streams: events are read one by one, as an `EventSource` would.
+
+use std::time::Duration;
+
+use reqwest::{Method, RequestBuilder, Response};
+use serde_json::Value;
+
+use super::served::Served;
+
+/// How long nothing may come before a scenario gives up.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A stream that is being read.
+pub(super) struct Stream {
+    pub(super) response: Response,
+    read: String,
+    /// Comments so far.
+    pub(super) comments: Vec<String>,
+    /// What the client was told about trying again.
+    pub(super) retry: Option<String>,
+}
+
+/// One event.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Frame {
+    pub(super) id: Option<String>,
+    pub(super) event: String,
+    pub(super) data: Value,
+}
+
+impl Served {
+    /// A stream, which is expected to be one.
+    pub(super) async fn watch(&self, path: &str) -> Stream {
+        Stream::of(self.request(Method::GET, path)).await
+    }
+
+    /// A stream that is taken up after an event.
+    pub(super) async fn watch_after(&self, path: &str, last: &str) -> Stream {
+        Stream::of(self.request(Method::GET, path).header("last-event-id", last)).await
+    }
+}
+
+impl Stream {
+    pub(super) async fn of(request: RequestBuilder) -> Self {
+        let response = request.header("accept", "text/event-stream").send().await.unwrap();
+        assert!(response.status().is_success(), "{response:?}");
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        assert_eq!(response.headers()["cache-control"], "no-cache");
+        assert_eq!(response.headers()["x-accel-buffering"], "no");
+        Self { response, read: String::new(), comments: Vec::new(), retry: None }
+    }
+
+    /// The next event; `None` at the end of the stream.
+    pub(super) async fn next(&mut self) -> Option<Frame> {
+        loop {
+            while let Some(end) = self.read.find("\n\n") {
+                let block: String = self.read.drain(..end + 2).collect();
+                if let Some(frame) = self.take(&block) {
+                    return Some(frame);
+                }
+            }
+            let chunk = tokio::time::timeout(PATIENCE, self.response.chunk());
+            match chunk.await.expect("something comes in time").unwrap() {
+                Some(bytes) => self.read.push_str(std::str::from_utf8(&bytes).unwrap()),
+                None => {
+                    assert_eq!(self.read, "", "the stream ends between events");
+                    return None;
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, block: &str) -> Option<Frame> {
+        let (mut id, mut event, mut data) = (None, None, None);
+        for line in block.lines().filter(|line| !line.is_empty()) {
+            let (field, value) = line.split_once(':').unwrap();
+            let value = value.strip_prefix(' ').unwrap_or(value).to_owned();
+            match field {
+                "" => self.comments.push(value),
+                "retry" => self.retry = Some(value),
+                "id" => id = Some(value),
+                "event" => event = Some(value),
+                "data" => data = Some(serde_json::from_str(&value).unwrap()),
+                other => panic!("{other} is no field of an event"),
+            }
+        }
+        let frame = Frame { id, event: event?, data: data? };
+        assert_eq!(frame.data["type"], frame.event.as_str(), "{frame:?}");
+        assert_eq!(frame.data["id"].as_str(), frame.id.as_deref(), "{frame:?}");
+        Some(frame)
+    }
+
+    /// Everything up to an event of that name, which is there.
+    pub(super) async fn up_to(&mut self, event: &str) -> Vec<Frame> {
+        let mut frames = Vec::new();
+        while let Some(frame) = self.next().await {
+            let is_it = frame.event == event;
+            frames.push(frame);
+            if is_it {
+                return frames;
+            }
+        }
+        panic!("the stream ended without {event}: {:?}", events(&frames));
+    }
+
+    /// Everything to the end of the stream.
+    pub(super) async fn rest(&mut self) -> Vec<Frame> {
+        let mut frames = Vec::new();
+        while let Some(frame) = self.next().await {
+            frames.push(frame);
+        }
+        frames
+    }
+}
+
+/// The names of events.
+pub(super) fn events(frames: &[Frame]) -> Vec<&str> {
+    frames.iter().map(|frame| frame.event.as_str()).collect()
+}
+
+/// The ids of those that have one.
+pub(super) fn ids(frames: &[Frame]) -> Vec<&str> {
+    frames.iter().filter_map(|frame| frame.id.as_deref()).collect()
+}

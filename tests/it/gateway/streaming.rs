@@ -1,0 +1,71 @@
+//! A run is started, or gone on with, as a stream of what it does.
+
+use reqwest::Method;
+use serde_json::json;
+
+use super::served::Served;
+use super::streamed::{Stream, events};
+use crate::runner::world::{Kept, given_an_agent, say};
+
+#[tokio::test]
+async fn a_run_is_started_as_a_stream_until_it_waits_and_resumed_as_one_until_it_is_over() {
+    let turns = json!([
+        {"calls": [{"name": "ext_lookup"}]},
+        {"say": "It is paid.", "stream": {"fragments": 2}},
+    ]);
+    let served = Served::to_all(given_an_agent().whose_model_says(turns).kept(Kept::InAFile).await).await;
+    let body = json!({"input": "Hello", "external_tools": [{"name": "lookup"}]});
+
+    let mut begun = Stream::of(served.request(Method::POST, "/v1/runs?include=content").json(&body)).await;
+
+    assert_eq!(begun.response.status(), 201);
+    let location = begun.response.headers()["location"].to_str().unwrap().to_owned();
+    let told = begun.rest().await;
+    assert_eq!((events(&told)[0], *events(&told).last().unwrap()), ("execution.started", "execution.pending"));
+    assert_eq!(location, format!("/v1/runs/{}", told[0].data["run_id"].as_str().unwrap()));
+    assert_eq!(told[0].id.as_deref(), Some("0"));
+
+    let call = &told.last().unwrap().data["pending"][0]["call_id"];
+    let answer = json!({"results": [{"call_id": call, "output": "paid"}]});
+    let resume = || served.request(Method::POST, &format!("{location}/resume?include=content")).json(&answer);
+    let mut resumed = Stream::of(resume()).await;
+    assert_eq!(resumed.response.status(), 200);
+    let rest = resumed.rest().await;
+    assert_eq!((events(&rest)[0], *events(&rest).last().unwrap()), ("execution.resumed", "execution.completed"));
+    assert!(events(&rest).contains(&"llm.text.delta"), "{:?}", events(&rest));
+
+    let again = Stream::of(resume()).await.rest().await;
+    let facts: Vec<_> = rest.into_iter().filter(|frame| frame.id.is_some()).collect();
+    assert_eq!(again, facts, "the same resume twice is one, and tells the same");
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_changes_nothing_for_its_run() {
+    let turns = json!([{"calls": [{"name": "mcp_files_read"}]}, say("Done.")]);
+    let world = given_an_agent()
+        .with_tools("files", &["read"])
+        .where_servers(|servers| servers.take_ms("read", 200))
+        .whose_model_says(turns)
+        .kept(Kept::InAFile)
+        .await;
+    let served = Served::to_all(world).await;
+    let mut begun = Stream::of(served.request(Method::POST, "/v1/runs").json(&json!({"input": "Hello"}))).await;
+    let run = begun.next().await.unwrap().data["run_id"].as_str().unwrap().to_owned();
+    begun.up_to("tool.mcp.executing").await;
+
+    drop(begun);
+
+    let rest = served.watch(&format!("/v1/runs/{run}/events")).await.rest().await;
+    assert_eq!(*events(&rest).last().unwrap(), "execution.completed");
+    assert_eq!(served.world.servers.calls().len(), 1);
+}
+
+#[tokio::test]
+async fn a_run_that_is_refused_is_no_stream() {
+    let served = Served::to_all(given_an_agent().kept(Kept::InMemory).await).await;
+    let ask = |path: &str| served.request(Method::POST, path).header("accept", "text/event-stream");
+    let refused = ask("/v1/runs").json(&json!({"input": " "})).send().await.unwrap();
+    assert_eq!(super::served::Answer::of(refused).await.problem(), "validation");
+    let unknown = ask("/v1/runs?inclde=content").json(&json!({"input": "Hello"})).send().await.unwrap();
+    assert_eq!(super::served::Answer::of(unknown).await.problem(), "invalid_request");
+}
