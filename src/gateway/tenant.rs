@@ -1,6 +1,13 @@
 //! The runner as one caller may use it. What belongs to another tenant is not there: whoever writes a handler cannot forget
 //! to ask whose it is, because nothing else is in reach.
 
+mod approvals;
+mod eyes;
+mod offers;
+mod standing;
+
+pub(super) use approvals::{Approval, Fate};
+
 use super::access::Caller;
 use super::problem::Problem;
 use crate::core::id::{AgentName, RunId};
@@ -13,25 +20,35 @@ use crate::runner::{AgentRunner, Execution, Report, Request};
 pub(super) struct TenantRunner {
     runner: AgentRunner,
     caller: Caller,
+    /// Whether whoever started a run must not be the one who approves its calls.
+    four_eyes: bool,
 }
 
 /// A run of that tenant. Whoever has one was allowed to find it.
+#[derive(Clone)]
 pub(super) struct TenantRun {
     runner: AgentRunner,
+    caller: Caller,
+    four_eyes: bool,
     /// Its index row, as it was when the run was looked for.
     pub(super) row: RunRow,
 }
 
 impl TenantRunner {
-    pub(super) fn new(runner: AgentRunner, caller: Caller) -> Self {
-        Self { runner, caller }
+    pub(super) fn new(runner: AgentRunner, caller: Caller, four_eyes: bool) -> Self {
+        Self { runner, caller, four_eyes }
     }
 
     /// Starts a run for the tenant, in the name of the caller.
     pub(super) async fn start(&self, request: Request) -> Result<Execution, Problem> {
+        Ok(self.runner.start(self.theirs(request)).await?)
+    }
+
+    /// The request for the tenant, in the name of the caller.
+    fn theirs(&self, request: Request) -> Request {
         let principal = self.caller.principal.clone().or(request.principal);
         let (tenant, by) = (self.caller.tenant.clone(), Some(self.caller.name.as_ref().to_owned()));
-        Ok(self.runner.start(Request { tenant, by, principal, ..request }).await?)
+        Request { tenant, by, principal, ..request }
     }
 
     /// The agent of requests that name none: the only one, or `assistant`.
@@ -58,7 +75,11 @@ impl TenantRunner {
     pub(super) async fn run(&self, id: &str) -> Result<TenantRun, Problem> {
         let found = self.list(RunFilter { run: Some(id.into()), limit: 1, ..RunFilter::default() }).await?;
         let row = found.into_iter().next().ok_or_else(|| Problem::not_found("run", id))?;
-        Ok(TenantRun { runner: self.runner.clone(), row })
+        Ok(self.found(row))
+    }
+
+    fn found(&self, row: RunRow) -> TenantRun {
+        TenantRun { runner: self.runner.clone(), caller: self.caller.clone(), four_eyes: self.four_eyes, row }
     }
 }
 
@@ -75,6 +96,7 @@ impl TenantRun {
 
     /// Gives it what it is owed and drives it on.
     pub(super) async fn resume(&self, resume: Resume, trace: Option<Trace>) -> Result<Execution, Problem> {
+        self.require_other_eyes(&resume).await?;
         Ok(self.runner.take_up(self.id(), Input::Resume(resume), trace).await?)
     }
 

@@ -35,7 +35,7 @@ impl AgentRunner {
         let Some(Event::Started(first)) = events.next() else { return Err(RunnerError::NoSuchRun(run.clone())) };
         let mut started = (*first).clone();
         started.trigger = Trigger::Fork { run: run.clone(), at };
-        let agent = self.agent(&started.spec.agent)?;
+        let agent = self.agent_of(&started.spec)?;
         let ports = &self.inner.ports;
         let mut journal = Journal::begin(
             self.inner.ids.run_id(),
