@@ -19,17 +19,29 @@ impl<D: Dial> Supervisor<D> {
         let begun = Instant::now();
         self.need_for(&meta);
         let mut standings = self.standing.subscribe();
-        let (is_starting, starts) = {
+        let awaited = {
             let standing = standings.borrow();
-            (matches!(standing.state, State::Starting), standing.starts)
+            standing.starts + u64::from(!matches!(standing.state, State::Starting))
         };
-        if !is_starting {
+        if standings.borrow().starts < awaited {
             self.restarts.send_modify(|times| *times += 1);
             self.start();
-            let is_begun = standings.wait_for(|standing| standing.starts > starts || self.closing.is_cancelled());
-            if timeout(self.budget, is_begun).await.is_err() {
-                return Err(self.still_waiting(self.budget));
-            }
+        }
+        let has_ended = standings.wait_for(|standing| {
+            let is_over = standing.starts >= awaited && !matches!(standing.state, State::Starting);
+            is_over || self.closing.is_cancelled()
+        });
+        let longest = 2 * self.budget;
+        let is_there = match timeout(longest, has_ended).await {
+            Ok(ended) => ended.is_ok_and(|standing| standing.link().is_some()),
+            Err(_) => return Err(self.still_waiting(longest)),
+        };
+        if !is_there {
+            return Err(if self.closing.is_cancelled() {
+                self.closed()
+            } else {
+                self.sentence(self.standing().reason())
+            });
         }
         self.refresh_since(begun, meta).await
     }
