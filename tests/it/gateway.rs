@@ -4,6 +4,7 @@ mod agents;
 mod approvals;
 mod grants;
 mod people;
+mod contract;
 mod runs;
 mod served;
 mod servers;
