@@ -11,7 +11,7 @@ use crate::gateway::state::Gateway;
 
 /// List agents
 #[utoipa::path(
-    get, path = "/v1/agents", tag = "agents", operation_id = "listAgents",
+    get, path = "/v1/agents", tag = "tools", operation_id = "listAgents",
     responses(
         (status = 200, description = "All agents, by name", body = Page<AgentView>),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),

@@ -11,7 +11,7 @@ use crate::gateway::state::Gateway;
 
 /// Read an agent
 #[utoipa::path(
-    get, path = "/v1/agents/{agent}", tag = "agents", operation_id = "readAgent",
+    get, path = "/v1/agents/{agent}", tag = "tools", operation_id = "readAgent",
     params(("agent" = String, Path, description = "The name of the agent")),
     responses(
         (status = 200, description = "The agent", body = AgentView),

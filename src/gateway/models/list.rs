@@ -53,7 +53,7 @@ struct PriceView {
 
 /// List models
 #[utoipa::path(
-    get, path = "/v1/models", tag = "agents", operation_id = "listModels",
+    get, path = "/v1/models", tag = "tools", operation_id = "listModels",
     responses(
         (status = 200, description = "All models, by name", body = ModelsView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),

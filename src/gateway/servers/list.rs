@@ -13,7 +13,7 @@ use crate::gateway::surroundings::ServerHealth;
 ///
 /// How they stand, as far as it is known: nobody is asked for it.
 #[utoipa::path(
-    get, path = "/v1/servers", tag = "servers", operation_id = "listServers",
+    get, path = "/v1/servers", tag = "tools", operation_id = "listServers",
     responses(
         (status = 200, description = "All servers, by id", body = Page<ServerHealth>),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),

@@ -11,7 +11,7 @@ use crate::gateway::surroundings::ServerHealth;
 
 /// Read how an MCP server stands
 #[utoipa::path(
-    get, path = "/v1/servers/{server}", tag = "servers", operation_id = "readServer",
+    get, path = "/v1/servers/{server}", tag = "tools", operation_id = "readServer",
     params(("server" = String, Path, description = "The configured id of the server")),
     responses(
         (status = 200, description = "The server", body = ServerHealth),

@@ -15,7 +15,7 @@ use crate::gateway::surroundings::ServerHealth;
 ///
 /// Whatever it promises about them. Runs that are under way see the difference before their next turn.
 #[utoipa::path(
-    post, path = "/v1/servers/{server}/refresh", tag = "servers", operation_id = "refreshServer",
+    post, path = "/v1/servers/{server}/refresh", tag = "tools", operation_id = "refreshServer",
     params(("server" = String, Path, description = "The configured id of the server")),
     responses(
         (status = 200, description = "The server, and how many tools it has now", body = ServerHealth),

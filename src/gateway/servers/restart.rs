@@ -15,7 +15,7 @@ use crate::gateway::surroundings::ServerHealth;
 ///
 /// Ends the connection to it, or its process, with the calls that are under way there, and makes another one. Wants the scope `admin`: all tenants share the server.
 #[utoipa::path(
-    post, path = "/v1/servers/{server}/restart", tag = "servers", operation_id = "restartServer",
+    post, path = "/v1/servers/{server}/restart", tag = "tools", operation_id = "restartServer",
     params(("server" = String, Path, description = "The configured id of the server")),
     responses(
         (status = 200, description = "The server, there again", body = ServerHealth),
