@@ -9,6 +9,7 @@ mod prices;
 mod propagation;
 mod secrets;
 mod servers;
+mod surroundings;
 mod telemetry;
 
 use std::path::Path;
@@ -167,6 +168,11 @@ impl App {
         Ok(Self { runner: builder.build()?, settings, models, servers, store, telemetry })
     }
 
+    /// Starts the MCP servers that are to be started with the program, and waits for none.
+    pub fn start_servers(&self) {
+        self.servers.start();
+    }
+
     /// How the MCP servers are.
     pub fn server_status(&self) -> Vec<mcp::ServerStatus> {
         self.servers.status()
@@ -265,7 +271,10 @@ fn reached(
         total_timeout: server.total_timeout,
         trusted: server.trusted,
         max_concurrency: server.max_concurrency,
-        start: mcp::Start::default(),
+        start: match server.start {
+            config::McpStart::Eager => mcp::Start::Eager,
+            config::McpStart::Lazy => mcp::Start::Lazy,
+        },
         era: match server.era {
             config::McpEra::Auto => mcp::EraChoice::Auto,
             config::McpEra::Legacy => mcp::EraChoice::Legacy,

@@ -1,6 +1,9 @@
 //! The HTTP gateway over an opened program.
 
+use std::sync::Arc;
+
 use super::App;
+use super::surroundings::Adapters;
 use crate::gateway::{Caller, Gateway, GatewaySettings};
 
 impl App {
@@ -11,6 +14,8 @@ impl App {
             public_url: written.public_url.clone().unwrap_or_default(),
             ..GatewaySettings::default()
         };
-        Gateway::builder(self.runner.clone()).settings(settings).anonymous(Caller::local()).build()
+        let surroundings = Arc::new(Adapters::of(&self.settings, &self.models, &self.servers));
+        let gateway = Gateway::builder(self.runner.clone()).settings(settings).surroundings(surroundings);
+        gateway.anonymous(Caller::local()).build()
     }
 }

@@ -4,6 +4,7 @@ use std::thread::sleep;
 use super::*;
 use crate::core::run::Channel;
 use crate::core::tool::{Origin, ToolName};
+use crate::ports::GivenWith;
 
 /// Writes down every question, and refuses the ones that need not be asked.
 #[derive(Default)]
@@ -112,8 +113,7 @@ fn grant(tool: &str) -> Grant {
         by: "ada".to_owned(),
         via: Channel::Library,
         reason: None,
-        run: "run_a".into(),
-        call: "call_1".into(),
+        given_with: Some(GivenWith { run: "run_a".into(), call: "call_1".into() }),
         created_at: now(),
         expires_at: None,
         revoked: None,

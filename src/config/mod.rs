@@ -33,7 +33,7 @@ pub use policy::{policy_file, policy_text};
 pub use schema::json_schema;
 pub use settings::{
     AgentSettings, Api, ContentMode, Durability, EnvelopeKeySettings, EnvelopeSettings, GatewaySettings,
-    HttpModelSettings, KeyMaterial, KeySettings, McpEra, MediaKind, ModelSettings, OtlpProtocol, PromptCache,
+    HttpModelSettings, KeyMaterial, KeySettings, McpEra, McpStart, MediaKind, ModelSettings, OtlpProtocol, PromptCache,
     ProxySettings, RedactSettings, ServerSettings, Settings, StoreSettings, TelemetrySettings, TraceContext,
     TransportSettings,
 };

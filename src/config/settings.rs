@@ -238,6 +238,8 @@ pub struct ServerSettings {
     pub transport: TransportSettings,
     /// Whether its hints are believed.
     pub trusted: bool,
+    /// When it is started.
+    pub start: McpStart,
     /// How long starting or connecting may take.
     pub start_timeout: Duration,
     /// How long a call may go without progress.
@@ -268,6 +270,17 @@ pub enum TraceContext {
     Traceparent,
     /// `baggage` as well, which may name users.
     All,
+}
+
+/// When a server is started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum McpStart {
+    /// With the program, where that stays.
+    Eager,
+    /// When it is first needed.
+    #[default]
+    Lazy,
 }
 
 /// Which era of the protocol a server is spoken to in.

@@ -10,7 +10,7 @@ use crate::core::id::{CallId, RunId};
 use crate::core::json;
 use crate::core::run::{Answer, Clearance, Coverage, Run, Scope};
 use crate::core::tool::summary;
-use crate::ports::Grant;
+use crate::ports::{GivenWith, Grant};
 
 impl Driver<'_> {
     /// What the approvals of calls that are about to be let go come to, if they reach further than the call.
@@ -56,8 +56,7 @@ fn grant(id: &RunId, run: &Run, call_id: &CallId, now: Timestamp) -> Option<Gran
         by: decision.by.clone(),
         via: decision.via,
         reason: decision.reason.clone(),
-        run: id.clone(),
-        call: call_id.clone(),
+        given_with: Some(GivenWith { run: id.clone(), call: call_id.clone() }),
         created_at: now,
         expires_at: decision.expires_at,
         revoked: None,

@@ -9,23 +9,30 @@
 //! restart would miss.
 
 mod access;
+mod agents;
 mod answer;
+mod approvals;
 mod body;
 mod builder;
 mod contract;
+mod grants;
+mod models;
 mod page;
 mod problem;
 mod runs;
+mod servers;
 mod state;
 mod surroundings;
+mod tag;
 mod tenant;
+mod tools;
 
 pub use access::{Caller, Door, Scope, Scopes};
 pub use builder::{Builder, GatewaySettings};
 pub use contract::description;
 pub use problem::{FieldProblem, Problem};
 pub use state::Gateway;
-pub use surroundings::{Alone, Surroundings};
+pub use surroundings::{Alone, ModelCard, ServerFailure, ServerHealth, ServerLatency, ServerState, Surroundings};
 
 use crate::runner::AgentRunner;
 

@@ -11,7 +11,7 @@ use super::access::{self, Access, Caller};
 use super::builder::{Builder, GatewaySettings};
 use super::surroundings::Surroundings;
 use super::tenant::TenantRunner;
-use super::{answer, contract, runs};
+use super::{agents, answer, approvals, contract, grants, models, runs, servers, tools};
 use crate::runner::AgentRunner;
 
 /// An HTTP gateway over a runner. Cheap to clone; clones share everything.
@@ -86,7 +86,7 @@ impl Gateway {
 
     /// The runner as whoever asks may use it.
     pub(super) fn runner_of(&self, caller: &Caller) -> TenantRunner {
-        TenantRunner::new(self.runner(), caller.clone())
+        TenantRunner::new(self.runner(), caller.clone(), self.settings().four_eyes)
     }
 
     /// The runner itself: for what the gateway does on its own account, for all tenants.
@@ -97,5 +97,12 @@ impl Gateway {
 
 /// The routes of every folder.
 pub(super) fn api() -> OpenApiRouter<Gateway> {
-    OpenApiRouter::with_openapi(contract::head()).merge(runs::routes())
+    OpenApiRouter::with_openapi(contract::head())
+        .merge(runs::routes())
+        .merge(approvals::routes())
+        .merge(grants::routes())
+        .merge(tools::routes())
+        .merge(servers::routes())
+        .merge(agents::routes())
+        .merge(models::routes())
 }

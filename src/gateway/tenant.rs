@@ -1,6 +1,13 @@
 //! The runner as one caller may use it. What belongs to another tenant is not there: whoever writes a handler cannot forget
 //! to ask whose it is, because nothing else is in reach.
 
+mod approvals;
+mod eyes;
+mod offers;
+mod standing;
+
+pub(super) use approvals::{Approval, Fate};
+
 use super::access::Caller;
 use super::problem::Problem;
 use crate::core::blob::BlobHandle;
@@ -15,26 +22,35 @@ use crate::runner::{AgentRunner, Execution, Fork, Report, Request, RunnerError, 
 pub(super) struct TenantRunner {
     runner: AgentRunner,
     caller: Caller,
+    /// Whether whoever started a run must not be the one who approves its calls.
+    four_eyes: bool,
 }
 
 /// A run of that tenant. Whoever has one was allowed to find it.
+#[derive(Clone)]
 pub(super) struct TenantRun {
     runner: AgentRunner,
     caller: Caller,
+    four_eyes: bool,
     /// Its index row, as it was when the run was looked for.
     pub(super) row: RunRow,
 }
 
 impl TenantRunner {
-    pub(super) fn new(runner: AgentRunner, caller: Caller) -> Self {
-        Self { runner, caller }
+    pub(super) fn new(runner: AgentRunner, caller: Caller, four_eyes: bool) -> Self {
+        Self { runner, caller, four_eyes }
     }
 
     /// Starts a run for the tenant, in the name of the caller.
     pub(super) async fn start(&self, request: Request) -> Result<Execution, Problem> {
+        Ok(self.runner.start(self.theirs(request)).await?)
+    }
+
+    /// The request for the tenant, in the name of the caller.
+    fn theirs(&self, request: Request) -> Request {
         let principal = self.caller.principal.clone().or(request.principal);
         let (tenant, by) = (self.caller.tenant.clone(), Some(self.caller.name.as_ref().to_owned()));
-        Ok(self.runner.start(Request { tenant, by, principal, ..request }).await?)
+        Request { tenant, by, principal, ..request }
     }
 
     /// The agent of requests that name none: the only one, or `assistant`.
@@ -70,12 +86,16 @@ impl TenantRunner {
     pub(super) async fn run_or_what_is_left(&self, id: &str) -> Result<TenantRun, Problem> {
         let filter = RunFilter { run: Some(id.into()), purged: true, limit: 1, ..RunFilter::default() };
         let row = self.list(filter).await?.into_iter().next().ok_or_else(|| Problem::not_found("run", id))?;
-        Ok(TenantRun { runner: self.runner.clone(), caller: self.caller.clone(), row })
+        Ok(self.found(row))
     }
 
     /// An id for a run that is to be started.
     pub(super) fn fresh_id(&self) -> RunId {
         self.runner.fresh_id()
+    }
+
+    fn found(&self, row: RunRow) -> TenantRun {
+        TenantRun { runner: self.runner.clone(), caller: self.caller.clone(), four_eyes: self.four_eyes, row }
     }
 }
 
@@ -90,10 +110,16 @@ impl TenantRun {
         Ok(self.runner.load(self.id()).await?)
     }
 
-    /// Gives it what it is owed and drives it on. The error is the runner's own: only who wrote the request knows where in it
-    /// something is wrong.
-    pub(super) async fn resume(&self, resume: Resume, trace: Option<Trace>) -> Result<Execution, RunnerError> {
-        self.runner.take_up(self.id(), Input::Resume(resume), trace).await
+    /// Gives it what it is owed and drives it on. Only who wrote the request knows where in it something is wrong, and `placed`
+    /// says so of the runner's errors.
+    pub(super) async fn resume(
+        &self,
+        resume: Resume,
+        trace: Option<Trace>,
+        placed: impl FnOnce(RunnerError) -> Problem,
+    ) -> Result<Execution, Problem> {
+        self.require_other_eyes(&resume).await?;
+        self.runner.take_up(self.id(), Input::Resume(resume), trace).await.map_err(placed)
     }
 
     /// Ends it.

@@ -65,6 +65,16 @@ impl Server {
         ServerTools { endpoint: self.settings.transport.endpoint(), ..offer }
     }
 
+    /// Lists its tools anew, whatever it promises about them. The error says why that was not possible.
+    pub(super) async fn refresh(&self) -> Result<(), String> {
+        self.supervisor.refresh(Map::new()).await
+    }
+
+    /// Puts another connection, or process, in the place of the one there is.
+    pub(super) async fn restart(&self) -> Result<(), String> {
+        self.supervisor.restart(Map::new()).await
+    }
+
     /// A number that changes when [`list`](Self::list) may say something else.
     pub(super) fn generation(&self) -> u64 {
         self.supervisor.generation()

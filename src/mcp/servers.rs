@@ -43,6 +43,22 @@ impl Servers {
         self.servers.values().map(|server| server.status()).collect()
     }
 
+    /// How one server stands; `None` if there is none of that id.
+    pub fn status_of(&self, id: &ServerId) -> Option<ServerStatus> {
+        self.servers.get(id).map(Server::status)
+    }
+
+    /// Lists the tools of a server anew. The error says why they are not known anew; `None`: there is no such server.
+    pub async fn refresh(&self, id: &ServerId) -> Option<Result<(), String>> {
+        Some(self.servers.get(id)?.refresh().await)
+    }
+
+    /// Ends the connection to a server, or its process, with the calls that are under way there, makes another one, and lists
+    /// its tools. The error says why it is not there again; `None`: there is no such server.
+    pub async fn restart(&self, id: &ServerId) -> Option<Result<(), String>> {
+        Some(self.servers.get(id)?.restart().await)
+    }
+
     /// Shuts all servers down, at once, and returns when no process of theirs is left. Calls under way end as
     /// disconnected; later requests are refused.
     pub async fn close(&self) {

@@ -34,7 +34,7 @@ pub struct Grant {
     /// Hash of the only arguments it covers; `None` if it covers any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
-    /// The call that was approved, in one line.
+    /// The call that was approved, or the tool, in one line.
     pub summary: String,
     /// Who gave it.
     pub by: String,
@@ -43,10 +43,9 @@ pub struct Grant {
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The run in which it was given.
-    pub run: RunId,
-    /// The call that was approved.
-    pub call: CallId,
+    /// The call it was given with; `None` if it was given for calls that are to come.
+    #[serde(flatten)]
+    pub given_with: Option<GivenWith>,
     /// When.
     pub created_at: Timestamp,
     /// Until when it holds.
@@ -55,6 +54,15 @@ pub struct Grant {
     /// When it was taken back, and by whom.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked: Option<Revoked>,
+}
+
+/// The call that was approved for good.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenWith {
+    /// Its run.
+    pub run: RunId,
+    /// The call.
+    pub call: CallId,
 }
 
 /// That a grant was taken back.

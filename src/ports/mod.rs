@@ -11,7 +11,7 @@ mod model;
 mod run_store;
 mod validators;
 
-pub use approval_cache::{ApprovalCache, Asker, Grant, GrantFilter, Guarded, Revoked};
+pub use approval_cache::{ApprovalCache, Asker, GivenWith, Grant, GrantFilter, Guarded, Revoked};
 pub use blob_store::{Blob, BlobError, BlobInfo, BlobStore, MAX_BLOB_BYTES};
 pub use clock::{Clock, Ids};
 pub use context_builder::{Context, ContextBuilder};

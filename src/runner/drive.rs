@@ -44,6 +44,11 @@ impl AgentRunner {
     /// Starts a run. Its first fact is durable when this returns.
     pub async fn start(&self, request: Request) -> Result<Execution, RunnerError> {
         let agent = self.agent(&request.agent)?;
+        self.start_as(agent, request).await
+    }
+
+    /// Starts a run of an agent that is given as the run needs it.
+    pub(super) async fn start_as(&self, agent: Arc<Agent>, request: Request) -> Result<Execution, RunnerError> {
         let spec = request.spec(&agent)?;
         let id = request.id.unwrap_or_else(|| self.fresh_id());
         let started = Started {
@@ -88,7 +93,7 @@ impl AgentRunner {
         loop {
             let (mut journal, history) = self.open_unless_over(run).await?;
             let (by_now, late) = journal.by_now()?;
-            let agent = self.agent(&journal.run().started().spec.agent)?;
+            let agent = self.agent_of(&journal.run().started().spec)?;
             let Given { events, wholes } = self.examined(&journal, &by_now, &input).await?;
             let waits = !by_now.pending().is_empty() || by_now.ending().is_some();
             // What is given or to be done does not wait for servers that may not answer: they are asked afterwards.

@@ -29,6 +29,27 @@ pub enum RunnerError {
         /// The names there are.
         known: Vec<AgentName>,
     },
+    /// The agent has no such tool, or it is not there now.
+    #[error(
+        "agent `{agent}` has no tool `{tool}` now; `toolgate tools` lists what it has, and what was left out and why"
+    )]
+    NoSuchTool {
+        /// The agent.
+        agent: AgentName,
+        /// The name that was asked for.
+        tool: String,
+    },
+    /// The tool is answered from outside, so that there is nothing here to call.
+    #[error("tool `{0}` is not run by a server: the calling application, or a person, answers its calls")]
+    NotOfAServer(String),
+    /// Arguments that do not fit their tool.
+    #[error("tool `{tool}`: {problems}")]
+    InvalidArguments {
+        /// The tool.
+        tool: String,
+        /// What is wrong.
+        problems: String,
+    },
     /// The run asks for a server its agent does not have.
     #[error("agent `{agent}` has no server `{server}`; a run may narrow its agent's servers, never widen them")]
     NoSuchServer {
@@ -154,12 +175,16 @@ impl RunnerError {
             | Self::ModelTwice { .. }
             | Self::ServerMissing { .. }
             | Self::InjectionMissing { .. } => ErrorCode::Configuration,
-            Self::NoSuchAgent { .. } | Self::NoSuchRun(_) | Self::NoSuchPosition { .. } => ErrorCode::NotFound,
+            Self::NoSuchAgent { .. } | Self::NoSuchTool { .. } | Self::NoSuchRun(_) | Self::NoSuchPosition { .. } => {
+                ErrorCode::NotFound
+            }
             Self::NoSuchServer { .. }
             | Self::ServerTwice(_)
             | Self::DuplicateTool(_)
             | Self::WiderLimit { .. }
-            | Self::EmptyMessage => ErrorCode::Validation,
+            | Self::EmptyMessage
+            | Self::NotOfAServer(_)
+            | Self::InvalidArguments { .. } => ErrorCode::Validation,
             Self::Purged { .. } => ErrorCode::Gone,
             Self::NotOver { .. } | Self::StillDriven(_) => ErrorCode::Conflict,
             Self::Refused(refusals) => refusals.first().map_or(ErrorCode::InvalidRequest, refusal_code),

@@ -53,7 +53,7 @@ impl AgentRunner {
         if let Some(metadata) = metadata {
             started.metadata = metadata;
         }
-        let agent = self.agent(&started.spec.agent)?;
+        let agent = self.agent_of(&started.spec)?;
         let ports = &self.inner.ports;
         let mut journal = Journal::begin(
             id.unwrap_or_else(|| self.fresh_id()),

@@ -4,6 +4,7 @@
 //! [`AgentRunner::close`]; a caller that goes away changes nothing for its run.
 
 mod builder;
+mod calling;
 mod context;
 mod drive;
 mod driving;
@@ -31,6 +32,7 @@ use jiff::Timestamp;
 use tokio_util::task::TaskTracker;
 
 pub use builder::{Builder, Sampler};
+pub use calling::{Called, called};
 pub use context::Transcript;
 pub use drive::Execution;
 pub use error::RunnerError;
@@ -39,6 +41,7 @@ pub use injected::Injected;
 pub use overdue::{Late, Overdue};
 pub use report::Report;
 pub use request::{Request, ResultFor};
+pub use standing::NewGrant;
 pub use system::{SystemClock, UuidIds};
 pub use tasks::{Polled, TaskSaid};
 pub use watch::Watch;

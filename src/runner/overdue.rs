@@ -3,9 +3,11 @@
 //! A deadline holds without it. Whoever touches a run writes down first what is late; the sweep only makes that happen
 //! soon, so that the model reads of it and the run goes on.
 
+use jiff::Timestamp;
+
 use super::{AgentRunner, Execution, RunnerError};
 use crate::core::id::{CallId, RunId};
-use crate::core::run::{Event, Input, Resume, Status};
+use crate::core::run::{Event, Input, Recorded, Resume, Run, Status};
 use crate::driver::DriveError;
 use crate::ports::RunFilter;
 
@@ -35,11 +37,22 @@ pub enum Late {
 }
 
 impl AgentRunner {
+    /// The time that deadlines are compared with.
+    pub fn now(&self) -> Timestamp {
+        self.inner.ports.clock.now()
+    }
+
+    /// A run as it is by now, with what time alone has come to say and nobody wrote down yet, and its journal.
+    pub async fn by_now(&self, run: &RunId) -> Result<(Run, Vec<Recorded>), RunnerError> {
+        let (journal, history) = self.open(run).await?;
+        Ok((journal.by_now()?.0, history))
+    }
+
     /// Takes up every pending run of which something is overdue: the model reads that nobody answered in time, or the
     /// run ends as expired. Doing it twice, or in several processes at once, is doing it once.
     pub async fn expire_due(&self) -> Result<Vec<Overdue>, RunnerError> {
         let mut overdue = Vec::new();
-        for run in self.waiting_runs().await? {
+        for run in self.due_runs().await? {
             let late = match self.late(&run).await {
                 Ok(Some(late)) => late,
                 Ok(None) | Err(RunnerError::NoSuchRun(_)) => continue,
@@ -64,9 +77,11 @@ impl AgentRunner {
         Ok((!calls.is_empty()).then_some(Late::Calls(calls)))
     }
 
-    /// The pending runs, collected before any of them is touched: what is taken up may wait again.
-    async fn waiting_runs(&self) -> Result<Vec<RunId>, RunnerError> {
-        let mut filter = RunFilter { status: Some(Status::Pending), limit: PAGE, ..RunFilter::default() };
+    /// The pending runs of which the index says that something has run out, collected before any of them is touched: what is
+    /// taken up may wait again.
+    async fn due_runs(&self) -> Result<Vec<RunId>, RunnerError> {
+        let (status, due_by) = (Some(Status::Pending), Some(self.now()));
+        let mut filter = RunFilter { status, due_by, limit: PAGE, ..RunFilter::default() };
         let mut runs: Vec<RunId> = Vec::new();
         loop {
             let page = self.inner.ports.store.runs.list(&filter).await.map_err(DriveError::from)?;

@@ -1,14 +1,20 @@
 //! The gateway as its clients meet it: over HTTP, on a port of this machine, with a scripted model behind it.
 
+mod agents;
 mod apart;
+mod approvals;
 mod contract;
 mod deleting;
 mod events;
 mod exporting;
 mod forking;
+mod grants;
 mod messages;
 mod narrowing;
+mod people;
 mod runs;
 mod served;
+mod servers;
 mod streamed;
 mod streaming;
+mod tools;

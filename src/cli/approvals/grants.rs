@@ -12,7 +12,7 @@ use crate::cli::setup::{self, Changes, ConfigFlag};
 use crate::cli::text::count;
 use crate::cli::view::{by_way_of, clock};
 use crate::core::tool::visible;
-use crate::ports::{Grant, GrantFilter};
+use crate::ports::{GivenWith, Grant, GrantFilter};
 
 /// List the approvals that stand: calls they cover run without asking
 #[derive(Args, Debug)]
@@ -89,14 +89,19 @@ fn lines(grant: &Grant, now: Timestamp, paint: Paint) -> Vec<String> {
         format!("    agent {}{principal}, {reach}", grant.agent),
         format!("    covers {covers}"),
         format!(
-            "    by {} {}, {}, at {} of {}{reason}",
+            "    by {} {}, {}{}{reason}",
             visible(&grant.by),
             by_way_of(grant.via),
             clock(grant.created_at),
-            visible(grant.call.as_str()),
-            grant.run
+            given_with(grant),
         ),
     ]
+}
+
+/// The call it was given with, if it was.
+fn given_with(grant: &Grant) -> String {
+    let told = |GivenWith { run, call }: &GivenWith| format!(", at {} of {run}", visible(call.as_str()));
+    grant.given_with.as_ref().map(told).unwrap_or_default()
 }
 
 /// In which conversations it holds.
@@ -111,6 +116,7 @@ pub(super) fn reach(grant: &Grant) -> String {
 pub(super) fn covers(grant: &Grant) -> String {
     match grant.arguments {
         Some(_) => format!("only {}", grant.summary),
+        None if grant.given_with.is_none() => "whatever the arguments".to_owned(),
         None => format!("whatever the arguments; approved was {}", grant.summary),
     }
 }

@@ -7,7 +7,7 @@ use crate::cli::error::CliError;
 use crate::core::chat::Role;
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::{AgentName, CallId, RunId, SessionId};
-use crate::core::run::{Debt, Run, Status};
+use crate::core::run::{Debt, Owes, Run, Status};
 use crate::core::tool::Arguments;
 use crate::ports::{RunFilter, RunRow};
 
@@ -92,11 +92,10 @@ pub(super) struct Found {
 
 /// Everything that waits for a person. A journal that cannot be read hides what waits in its own run, and in no other.
 pub(super) async fn everywhere(app: &App, wanted: &Wanted) -> Result<Found, CliError> {
-    let mut runs = Vec::new();
-    // A run that is driven may have put a call to somebody while others are under way.
-    for status in [Status::Pending, Status::Running] {
-        runs.extend(rows(app, wanted, status).await?.into_iter().map(|row| row.id));
-    }
+    let pending = rows(app, wanted, Status::Pending).await?.into_iter().filter(|row| waits_for_people(&row.owes));
+    let mut runs: Vec<RunId> = pending.map(|row| row.id).collect();
+    // A run that is driven may have put a call to somebody while others are under way; the index says nothing of that yet.
+    runs.extend(rows(app, wanted, Status::Running).await?.into_iter().map(|row| row.id));
     runs.sort();
     runs.dedup();
     let mut found = Found::default();
@@ -125,6 +124,12 @@ async fn rows(app: &App, wanted: &Wanted, status: Status) -> Result<Vec<RunRow>,
             return Ok(rows);
         }
     }
+}
+
+/// By the index, so that a run that waits for something else is not read. A row that says of nothing what its run waits for
+/// is older than that.
+fn waits_for_people(owes: &Owes) -> bool {
+    owes.approvals > 0 || owes.answers > 0 || (owes.results == 0 && owes.tasks == 0)
 }
 
 /// What of this run waits for a person, in the order of its calls.

@@ -6,7 +6,7 @@ use super::auth;
 use crate::config::error::Fault;
 use crate::config::placed::{Placed, Text};
 use crate::config::scope::Scope;
-use crate::config::settings::{McpEra, ServerSettings, TraceContext, TransportSettings};
+use crate::config::settings::{McpEra, McpStart, ServerSettings, TraceContext, TransportSettings};
 use crate::config::written::{Http, Server, Stdio};
 use crate::core::id::ServerId;
 use crate::core::tool::result::ResultCheck;
@@ -50,6 +50,7 @@ fn settings(placed: &Placed<Server>, scope: &mut Scope<'_>) -> Option<ServerSett
     };
     Some(ServerSettings {
         trusted: written.trusted.unwrap_or(false),
+        start: written.start.unwrap_or_default(),
         start_timeout: scope.seconds(written.start_timeout_s.as_ref(), START_SECONDS),
         call_timeout: scope.seconds(written.call_timeout_s.as_ref(), CALL_SECONDS),
         total_timeout: scope.seconds(written.total_timeout_s.as_ref(), TOTAL_SECONDS),
@@ -97,6 +98,7 @@ impl ServerSettings {
         Self {
             transport,
             trusted: false,
+            start: McpStart::default(),
             start_timeout: seconds(START_SECONDS),
             call_timeout: seconds(CALL_SECONDS),
             total_timeout: seconds(TOTAL_SECONDS),

@@ -23,7 +23,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use super::placed::{Placed, Text};
-use super::settings::{ContentMode, Durability, McpEra, OtlpProtocol, TraceContext};
+use super::settings::{ContentMode, Durability, McpEra, McpStart, OtlpProtocol, TraceContext};
 use crate::core::tool::result::ResultCheck;
 
 /// The configuration of toolgate: `toolgate.yaml`.
@@ -94,6 +94,9 @@ pub(super) struct Server {
     pub(super) http: Option<Http>,
     /// Whether the hints it gives about its tools (read-only, idempotent, …) are believed. Default: false.
     pub(super) trusted: Option<bool>,
+    /// Whether it is started with the program (`eager`), where that stays (`toolgate serve`), or when it is first needed
+    /// (`lazy`). Default: `lazy`.
+    pub(super) start: Option<McpStart>,
     /// For starting or connecting, in seconds. Default: 60.
     #[schemars(schema_with = "seconds")]
     pub(super) start_timeout_s: Option<Text>,

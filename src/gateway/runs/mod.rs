@@ -23,6 +23,11 @@ mod tools;
 mod view;
 mod wait;
 
+pub(super) use given::GivenVerdict;
+pub(super) use pending::{AnnotationsView, ApprovalView, OriginView, PendingView};
+pub(super) use view::StatusView;
+pub(super) use wait::Patience;
+
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

@@ -227,7 +227,7 @@ pub(in crate::gateway) enum FormView {
 }
 
 impl PendingView {
-    pub(super) fn of(run: &RunId, debt: &Debt) -> Self {
+    pub(in crate::gateway) fn of(run: &RunId, debt: &Debt) -> Self {
         let call_id = debt.call_id().to_string();
         let name = debt.name().to_string();
         let arguments = debt.arguments().to_value();

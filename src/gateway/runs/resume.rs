@@ -13,6 +13,7 @@ use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::{Body, Path};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
+use crate::runner::RunnerError;
 
 /// Give a run what it is owed
 ///
@@ -51,9 +52,10 @@ pub(super) async fn resume(
     if is_conditional {
         resume.expected_version.get_or_insert(found.row.version);
     }
-    let execution = found.resume(resume, asked.trace.clone()).await.map_err(|error| match error.refusals() {
+    let placed = |error: RunnerError| match error.refusals() {
         [Refusal::Stale { actual, .. }, ..] if is_conditional => precondition::changed(*actual),
         _ => Problem::placed(error, |refusal| places.of_refusal(refusal)),
-    })?;
+    };
+    let execution = found.resume(resume, asked.trace.clone(), placed).await?;
     asked.answer(&gateway, found, execution, StatusCode::OK).await
 }

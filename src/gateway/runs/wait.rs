@@ -10,7 +10,7 @@ use crate::runner::Execution;
 
 /// What a request prefers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Patience {
+pub(in crate::gateway) enum Patience {
     /// To be answered at once.
     None,
     /// To wait for the run to rest, and for no longer than this.
@@ -20,7 +20,7 @@ pub(super) enum Patience {
 impl Patience {
     /// What `Prefer: respond-async` and `Prefer: wait=SECONDS` say. Preferences that are not known are passed over, as the
     /// header wants it.
-    pub(super) fn of(headers: &HeaderMap, settings: &GatewaySettings) -> Self {
+    pub(in crate::gateway) fn of(headers: &HeaderMap, settings: &GatewaySettings) -> Self {
         let given = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
         let mut patience = Self::UpTo(settings.usual_wait);
         for preference in given.flat_map(|value| value.split(',')).map(str::trim) {
@@ -38,7 +38,7 @@ impl Patience {
     }
 
     /// Waits for the run to rest. `false`: patience ran out before. The run goes on either way.
-    pub(super) async fn wait(self, execution: Execution) -> Result<bool, Problem> {
+    pub(in crate::gateway) async fn wait(self, execution: Execution) -> Result<bool, Problem> {
         let Self::UpTo(longest) = self else { return Ok(false) };
         match tokio::time::timeout(longest, execution.rest()).await {
             Ok(rested) => rested.map(|_| true).map_err(Problem::from),

@@ -4,6 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
@@ -17,7 +18,10 @@ use crate::mcp::watch::ExchangeKind;
 impl<D: Dial> Supervisor<D> {
     /// Keeps the server until it is closed.
     pub(super) async fn keep(self: Arc<Self>) {
+        let mut restarts = self.restarts.subscribe();
         while !self.closing.is_cancelled() {
+            // What begins now is what was wanted until now.
+            restarts.mark_unchanged();
             let begun = Instant::now();
             self.standing.send_modify(|standing| {
                 standing.starts += 1;
@@ -29,7 +33,7 @@ impl<D: Dial> Supervisor<D> {
                 opened = self.open() => opened,
             };
             let entered = match opened {
-                Ok(link) => self.hold(Arc::new(link), begun).await,
+                Ok(link) => self.hold(Arc::new(link), begun, &mut restarts).await,
                 Err(not_opened) => {
                     self.log(&not_opened.reason);
                     self.fail(&not_opened.reason, not_opened.may_pass, Fate::Failed)
@@ -39,6 +43,7 @@ impl<D: Dial> Supervisor<D> {
             tokio::select! {
                 biased;
                 () = self.closing.cancelled() => break,
+                _ = restarts.changed() => {}
                 () = self.rest(needed) => {}
             }
         }
@@ -54,14 +59,29 @@ impl<D: Dial> Supervisor<D> {
 
     /// Keeps a connection until it is lost. Returns how often the server was needed until then, and nothing if it is
     /// closed.
-    async fn hold(self: &Arc<Self>, link: Arc<D::Link>, begun: Instant) -> Option<u64> {
+    async fn hold(
+        self: &Arc<Self>,
+        link: Arc<D::Link>,
+        begun: Instant,
+        restarts: &mut watch::Receiver<u64>,
+    ) -> Option<u64> {
         let ready = Instant::now();
         self.standing.send_modify(|standing| standing.enter(State::Ready(link.clone())));
-        let was_lost = self.follow(&link, begun).await;
-        self.watched.tell(&self.server, ExchangeKind::Session, ready.elapsed(), was_lost);
-        if !was_lost {
-            link.close().await;
-            return None;
+        let end = self.follow(&link, begun, restarts).await;
+        self.watched.tell(&self.server, ExchangeKind::Session, ready.elapsed(), end == End::Lost);
+        match end {
+            End::Lost => {}
+            End::Closing => {
+                link.close().await;
+                return None;
+            }
+            End::Restarting => {
+                // Whoever needs it from now on waits for the next one.
+                self.standing.send_modify(|standing| standing.enter(State::Idle));
+                link.close().await;
+                restarts.mark_changed();
+                return Some(lock(&self.need.seen).0);
+            }
         }
         let reason = format!("lost its connection: {}", link.last_words().await);
         tracing::warn!(server = %self.server, reason, "MCP server was lost");
@@ -74,8 +94,8 @@ impl<D: Dial> Supervisor<D> {
         entered
     }
 
-    /// Follows what the connection says of the tools. True when it is lost, false when the server is to be closed.
-    async fn follow(self: &Arc<Self>, link: &Arc<D::Link>, begun: Instant) -> bool {
+    /// Follows what the connection says of the tools, until its end.
+    async fn follow(self: &Arc<Self>, link: &Arc<D::Link>, begun: Instant, restarts: &mut watch::Receiver<u64>) -> End {
         let mut asking = JoinSet::new();
         let meta = std::mem::take(&mut *lock(&self.need.meta));
         let left = self.budget.saturating_sub(begun.elapsed());
@@ -85,8 +105,9 @@ impl<D: Dial> Supervisor<D> {
             let due = pace.due().filter(|_| asking.is_empty());
             tokio::select! {
                 biased;
-                () = self.closing.cancelled() => return false,
-                () = link.lost() => return true,
+                () = self.closing.cancelled() => return End::Closing,
+                () = link.lost() => return End::Lost,
+                _ = restarts.changed() => return End::Restarting,
                 () = link.signals().tools_changed.notified() => pace.announced(Instant::now()),
                 Some(_) = asking.join_next() => {}
                 () = until(due) => {
@@ -148,6 +169,17 @@ impl<D: Dial> Supervisor<D> {
             rung.await;
         }
     }
+}
+
+/// Why a connection is not followed any more.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// It is gone.
+    Lost,
+    /// The server is to be closed for good.
+    Closing,
+    /// Somebody wants another one.
+    Restarting,
 }
 
 /// What becomes of a server that nobody needs.

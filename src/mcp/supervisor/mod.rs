@@ -17,6 +17,7 @@ mod backoff;
 mod keeper;
 mod link;
 mod pace;
+mod renew;
 mod shelf;
 mod standing;
 #[cfg(test)]
@@ -59,6 +60,8 @@ pub(super) struct Supervisor<D: Dial> {
     asking: tokio::sync::Mutex<()>,
     need: Need,
     watched: Watched,
+    /// How often somebody wanted another connection in the place of the one there is.
+    restarts: watch::Sender<u64>,
     has_keeper: AtomicBool,
     tasks: TaskTracker,
     closing: CancellationToken,
@@ -85,6 +88,7 @@ impl<D: Dial> Supervisor<D> {
             asking: tokio::sync::Mutex::default(),
             need: Need { seen: Mutex::default(), meta: Mutex::default(), bell: Notify::new() },
             watched: Watched::default(),
+            restarts: watch::Sender::new(0),
             has_keeper: AtomicBool::new(false),
             tasks,
             closing: CancellationToken::new(),

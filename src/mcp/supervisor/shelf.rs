@@ -119,6 +119,11 @@ impl Shelf {
         ServerTools { server: server.clone(), trusted, endpoint: None, tools, left_out, stale }
     }
 
+    /// Why the server could not be asked last.
+    pub(super) fn complaint(&self) -> Option<String> {
+        self.lock().trouble.clone()
+    }
+
     /// How many tools there are, and why they are those of before.
     pub(super) fn summary(&self) -> (Option<usize>, Option<String>) {
         let kept = self.lock();

@@ -431,3 +431,57 @@ async fn a_server_that_failed_twice_in_a_row_keeps_no_turn_waiting_and_is_found_
     assert_eq!(names(&offer(&supervisor).await), ["tool"]);
     supervisor.close().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_refresh_asks_although_the_list_is_current_and_says_why_it_could_not() {
+    let (supervisor, world) = given([Takes(3)]);
+    assert_eq!(supervisor.refresh(Map::new()).await, Ok(()));
+    seconds(1).await;
+    let before = world.count("list");
+    world.lists(&["tool", "other"]);
+    assert_eq!(supervisor.refresh(Map::new()).await, Ok(()));
+    assert_eq!((world.count("list"), supervisor.tools()), (before + 1, (Some(2), None)));
+    lock(&world.tools).0 = Err("lost its list");
+    seconds(1).await;
+    let refused = supervisor.refresh(Map::new()).await;
+    assert_eq!(refused, Err("the MCP server `shop` lost its list".to_owned()));
+    assert_eq!(supervisor.tools().0, Some(2), "those of before are kept");
+    supervisor.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_puts_another_connection_in_the_place_of_the_one_there_is() {
+    let (supervisor, world) = given([Takes(3), Takes(3)]);
+    let first = link(&supervisor, 60).await.expect("a connection");
+    world.lists(&["other"]);
+    seconds(1).await;
+
+    assert_eq!(supervisor.restart(Map::new()).await, Ok(()));
+
+    assert!(first.closed.load(Ordering::Relaxed), "the old one is closed");
+    assert_eq!((world.count("start"), world.count("close"), state(&supervisor)), (2, 1, "ready"));
+    assert_eq!(names(&offer(&supervisor).await), ["other"]);
+    seconds(100).await;
+    assert_eq!(world.count("start"), 2, "once is enough");
+    supervisor.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_waits_for_no_time_that_a_failure_set_and_joins_a_start_under_way() {
+    let (supervisor, world) = given((0..1000).map(|_| Fails("ended before it was ready")));
+    offer(&supervisor).await;
+    seconds(60).await;
+    *lock(&world.openings) = [Misconfigured].into();
+    let (restarted, joined) = tokio::join!(supervisor.restart(Map::new()), supervisor.restart(Map::new()));
+    let told = Err("the MCP server `shop` could not be started: no such command".to_owned());
+    assert_eq!((&restarted, state(&supervisor)), (&told, "failed"), "{joined:?}");
+    lock(&world.openings).push_back(Takes(20));
+    let starts = world.count("start");
+    let (one, other) = tokio::join!(supervisor.restart(Map::new()), async {
+        seconds(5).await;
+        supervisor.restart(Map::new()).await
+    });
+    assert_eq!((one, other, world.count("start")), (Ok(()), Ok(()), starts + 1));
+    supervisor.close().await;
+    assert!(supervisor.restart(Map::new()).await.is_err(), "it was shut down");
+}

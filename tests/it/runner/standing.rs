@@ -32,7 +32,14 @@ async fn waiting() -> (World, Report) {
 /// The calls for which an approval was ever left standing, those that are over included.
 async fn stood(runner: &AgentRunner) -> Vec<String> {
     let all = GrantFilter { ended: true, ..GrantFilter::default() };
-    runner.grants(&all).await.unwrap().into_iter().map(|grant| grant.call.to_string()).collect()
+    runner
+        .grants(&all)
+        .await
+        .unwrap()
+        .into_iter()
+        .filter_map(|grant| grant.given_with)
+        .map(|with| with.call.to_string())
+        .collect()
 }
 
 fn denying_everything() -> Policy {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use toolgate::core::run::{Channel, Granted};
 use toolgate::core::tool::{Origin, ToolName};
-use toolgate::ports::{Asker, Grant, GrantFilter, Guarded, Revoked};
+use toolgate::ports::{Asker, GivenWith, Grant, GrantFilter, Guarded, Revoked};
 
 use super::Store;
 
@@ -24,8 +24,7 @@ pub(crate) fn grant(id: &str, definition: &str) -> Grant {
         by: "ada".to_owned(),
         via: Channel::Library,
         reason: None,
-        run: "run_a".into(),
-        call: "call_1".into(),
+        given_with: Some(GivenWith { run: "run_a".into(), call: "call_1".into() }),
         created_at: at(100),
         expires_at: None,
         revoked: None,

@@ -1,0 +1,25 @@
+//! `GET /v1/agents`
+
+use axum::Json;
+use axum::extract::State;
+
+use super::view::AgentView;
+use crate::gateway::access::{Caller, Scope};
+use crate::gateway::page::Page;
+use crate::gateway::problem::{Problem, ProblemView};
+use crate::gateway::state::Gateway;
+
+/// List agents
+#[utoipa::path(
+    get, path = "/v1/agents", tag = "tools", operation_id = "listAgents",
+    responses(
+        (status = 200, description = "All agents, by name", body = Page<AgentView>),
+        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn list(State(gateway): State<Gateway>, caller: Caller) -> Result<Json<Page<AgentView>>, Problem> {
+    caller.require(Scope::ToolsRead)?;
+    let runner = gateway.runner_of(&caller);
+    let agents = runner.agents().collect();
+    Ok(Json(Page::of(agents, usize::MAX, |agent| agent.name.to_string(), |agent| AgentView::of(agent, &caller))))
+}

@@ -1,0 +1,29 @@
+//! `GET /v1/agents/{agent}`
+
+use axum::Json;
+use axum::extract::State;
+
+use super::view::AgentView;
+use crate::gateway::access::{Caller, Scope};
+use crate::gateway::body::Path;
+use crate::gateway::problem::{Problem, ProblemView};
+use crate::gateway::state::Gateway;
+
+/// Read an agent
+#[utoipa::path(
+    get, path = "/v1/agents/{agent}", tag = "tools", operation_id = "readAgent",
+    params(("agent" = String, Path, description = "The name of the agent")),
+    responses(
+        (status = 200, description = "The agent", body = AgentView),
+        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn read(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Path(agent): Path<String>,
+) -> Result<Json<AgentView>, Problem> {
+    caller.require(Scope::ToolsRead)?;
+    let runner = gateway.runner_of(&caller);
+    Ok(Json(AgentView::of(runner.agent(&agent)?, &caller)))
+}

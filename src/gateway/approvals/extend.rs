@@ -1,0 +1,68 @@
+//! `POST /v1/approvals/{approval}/extend`
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use jiff::Timestamp;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::decide::over;
+use super::read::shown;
+use super::view::InboxView;
+use crate::gateway::access::{Caller, Scope};
+use crate::gateway::body::{Body, Path};
+use crate::gateway::problem::{Problem, ProblemView};
+use crate::gateway::state::Gateway;
+use crate::gateway::tenant::Fate;
+
+/// More time: exactly one of `until` and `seconds`.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Extension {
+    /// Until when there is to be time.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    until: Option<Timestamp>,
+    /// How many seconds there are to be from now on.
+    #[schema(minimum = 1)]
+    seconds: Option<u64>,
+}
+
+/// Give more time for a decision
+#[utoipa::path(
+    post, path = "/v1/approvals/{approval}/extend", tag = "approvals", operation_id = "extendApproval",
+    request_body = Extension, params(("approval" = String, Path, description = "The approval")),
+    responses(
+        (status = 200, description = "The approval as it is now", body = InboxView),
+        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn extend(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Path(id): Path<String>,
+    Body(extension): Body<Extension>,
+) -> Result<Json<InboxView>, Problem> {
+    caller.require(Scope::ApprovalsDecide)?;
+    let runner = gateway.runner_of(&caller);
+    let until = extension.until(runner.now())?;
+    let approval = runner.approval(&id).await?;
+    match &approval.fate {
+        Fate::Pending => approval.extend(until).await?,
+        fate @ (Fate::Decided { .. } | Fate::Expired | Fate::Withdrawn) => return Err(over(fate)),
+    }
+    shown(&runner, &id).await
+}
+
+impl Extension {
+    fn until(&self, now: Timestamp) -> Result<Timestamp, Problem> {
+        match (self.until, self.seconds) {
+            (Some(until), None) => Ok(until),
+            (None, Some(seconds)) => now
+                .checked_add(Duration::from_secs(seconds))
+                .map_err(|_| Problem::field("/seconds", "there is no calendar for so many seconds")),
+            _ => Err(Problem::field("", "give exactly one of `until` and `seconds`")),
+        }
+    }
+}

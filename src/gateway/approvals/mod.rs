@@ -1,0 +1,24 @@
+//! `/v1/approvals`: the inbox of those who decide, which need not be those who start runs.
+
+mod decide;
+mod extend;
+mod list;
+mod place;
+mod read;
+mod view;
+
+pub(super) use place::Place;
+pub(super) use view::via;
+
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::state::Gateway;
+
+pub(super) fn routes() -> OpenApiRouter<Gateway> {
+    OpenApiRouter::new()
+        .routes(routes!(list::list))
+        .routes(routes!(read::read))
+        .routes(routes!(decide::decide))
+        .routes(routes!(extend::extend))
+}

@@ -1,0 +1,51 @@
+//! The id of an approval: its run, and the position of the fact that asks.
+
+use std::fmt;
+
+use crate::core::id::RunId;
+
+const PREFIX: &str = "appr_";
+
+/// What begins the id of a run, and is not repeated in the ids of its approvals.
+const OF_RUNS: &str = "run_";
+
+/// Where an approval is asked for. Asked again, it is another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::gateway) struct Place {
+    /// The run.
+    pub(in crate::gateway) run: RunId,
+    /// The position of the fact that asks.
+    pub(in crate::gateway) event: u64,
+}
+
+impl Place {
+    /// The place that an id names.
+    pub(in crate::gateway) fn parse(id: &str) -> Option<Self> {
+        let (run, event) = id.strip_prefix(PREFIX)?.rsplit_once('_')?;
+        let place = Self { run: format!("{OF_RUNS}{run}").into(), event: event.parse().ok()? };
+        // One approval has one id: `+7` and `07` are none.
+        (place.to_string() == id).then_some(place)
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let run = self.run.as_str();
+        write!(f, "{PREFIX}{}_{}", run.strip_prefix(OF_RUNS).unwrap_or(run), self.event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_names_its_place_and_nothing_else_does() {
+        let place = Place { run: "run_019a_3f".into(), event: 7 };
+        assert_eq!(place.to_string(), "appr_019a_3f_7");
+        assert_eq!(Place::parse("appr_019a_3f_7"), Some(place));
+        for none in ["", "appr_", "appr_7", "run_019a_7", "appr_019a_+7", "appr_019a_07", "appr_019a_x", "appr_a_-1"] {
+            assert_eq!(Place::parse(none), None, "{none}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! `GET /v1/approvals/{approval}`
+
+use axum::Json;
+use axum::extract::State;
+
+use super::view::InboxView;
+use crate::gateway::access::{Caller, Scope};
+use crate::gateway::body::Path;
+use crate::gateway::problem::{Problem, ProblemView};
+use crate::gateway::state::Gateway;
+use crate::gateway::tenant::TenantRunner;
+
+/// Read an approval
+///
+/// Also one that was decided, or is over in another way.
+#[utoipa::path(
+    get, path = "/v1/approvals/{approval}", tag = "approvals", operation_id = "readApproval",
+    params(("approval" = String, Path, description = "The approval")),
+    responses(
+        (status = 200, description = "The approval", body = InboxView),
+        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn read(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Path(approval): Path<String>,
+) -> Result<Json<InboxView>, Problem> {
+    caller.require(Scope::ApprovalsRead)?;
+    shown(&gateway.runner_of(&caller), &approval).await
+}
+
+/// The approval as it is now.
+pub(super) async fn shown(runner: &TenantRunner, id: &str) -> Result<Json<InboxView>, Problem> {
+    let approval = runner.approval(id).await?;
+    InboxView::of(&approval).map(Json).ok_or_else(|| Problem::not_found("approval", id))
+}

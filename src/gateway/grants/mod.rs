@@ -1,0 +1,15 @@
+//! `/v1/approval-grants`: approvals that stand.
+
+mod create;
+mod list;
+mod revoke;
+mod view;
+
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::state::Gateway;
+
+pub(super) fn routes() -> OpenApiRouter<Gateway> {
+    OpenApiRouter::new().routes(routes!(create::create, list::list)).routes(routes!(revoke::revoke))
+}

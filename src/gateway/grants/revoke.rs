@@ -1,0 +1,32 @@
+//! `DELETE /v1/approval-grants/{grant}`
+
+use axum::Json;
+use axum::extract::State;
+
+use super::view::GrantView;
+use crate::gateway::access::{Caller, Scope};
+use crate::gateway::body::Path;
+use crate::gateway::problem::{Problem, ProblemView};
+use crate::gateway::state::Gateway;
+
+/// Take a standing approval back
+///
+/// Calls that rest on it and were not sent yet are asked about again. One that was taken back before stays as it is.
+#[utoipa::path(
+    delete, path = "/v1/approval-grants/{grant}", tag = "approvals", operation_id = "revokeApprovalGrant",
+    params(("grant" = String, Path, description = "The standing approval")),
+    responses(
+        (status = 200, description = "It does not hold any more", body = GrantView),
+        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn revoke(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Path(grant): Path<String>,
+) -> Result<Json<GrantView>, Problem> {
+    caller.require(Scope::ApprovalsDecide)?;
+    let runner = gateway.runner_of(&caller);
+    let revoked = runner.revoke(&grant).await?;
+    Ok(Json(GrantView::of(revoked, runner.now())))
+}

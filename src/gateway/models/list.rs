@@ -1,0 +1,80 @@
+//! `GET /v1/models`
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::gateway::access::{Caller, Scope};
+use crate::gateway::problem::{Problem, ProblemView};
+use crate::gateway::state::Gateway;
+use crate::gateway::surroundings::ModelCard;
+
+/// All models.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Models)]
+pub(super) struct ModelsView {
+    /// `list`.
+    object: &'static str,
+    /// The models, by name.
+    data: Vec<ModelView>,
+}
+
+/// A model.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Model)]
+struct ModelView {
+    /// The name it is configured under.
+    id: String,
+    /// `model`.
+    object: &'static str,
+    /// 0: nobody says when it was made. Clients of OpenAI's API want a number.
+    created: i64,
+    /// Who serves it.
+    owned_by: String,
+    /// What it is asked for as.
+    model: String,
+    /// The API it is spoken to in.
+    api: String,
+    /// What it charges, where anybody says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    price: Option<PriceView>,
+}
+
+/// What a model charges, in US dollars for a million tokens.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Price)]
+struct PriceView {
+    /// That are read.
+    input: f64,
+    /// That are written.
+    output: f64,
+}
+
+/// List models
+#[utoipa::path(
+    get, path = "/v1/models", tag = "tools", operation_id = "listModels",
+    responses(
+        (status = 200, description = "All models, by name", body = ModelsView),
+        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn list(State(gateway): State<Gateway>, caller: Caller) -> Result<Json<ModelsView>, Problem> {
+    caller.require(Scope::ToolsRead)?;
+    let data = gateway.surroundings().models().into_iter().map(ModelView::of).collect();
+    Ok(Json(ModelsView { object: "list", data }))
+}
+
+impl ModelView {
+    fn of(ModelCard { name, identity, price }: ModelCard) -> Self {
+        Self {
+            id: name.to_string(),
+            object: "model",
+            created: 0,
+            owned_by: identity.provider,
+            model: identity.model,
+            api: identity.system,
+            price: price.map(|(input, output)| PriceView { input, output }),
+        }
+    }
+}

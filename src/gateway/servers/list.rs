@@ -1,0 +1,26 @@
+//! `GET /v1/servers`
+
+use axum::Json;
+use axum::extract::State;
+
+use crate::gateway::access::{Caller, Scope};
+use crate::gateway::page::Page;
+use crate::gateway::problem::{Problem, ProblemView};
+use crate::gateway::state::Gateway;
+use crate::gateway::surroundings::ServerHealth;
+
+/// List MCP servers
+///
+/// How they stand, as far as it is known: nobody is asked for it.
+#[utoipa::path(
+    get, path = "/v1/servers", tag = "tools", operation_id = "listServers",
+    responses(
+        (status = 200, description = "All servers, by id", body = Page<ServerHealth>),
+        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn list(State(gateway): State<Gateway>, caller: Caller) -> Result<Json<Page<ServerHealth>>, Problem> {
+    caller.require(Scope::ToolsRead)?;
+    let servers = gateway.surroundings().servers();
+    Ok(Json(Page::of(servers, usize::MAX, |server| server.id.to_string(), |server| server)))
+}

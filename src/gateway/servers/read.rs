@@ -1,0 +1,33 @@
+//! `GET /v1/servers/{server}`
+
+use axum::Json;
+use axum::extract::State;
+
+use crate::gateway::access::{Caller, Scope};
+use crate::gateway::body::Path;
+use crate::gateway::problem::{Problem, ProblemView};
+use crate::gateway::state::Gateway;
+use crate::gateway::surroundings::ServerHealth;
+
+/// Read how an MCP server stands
+#[utoipa::path(
+    get, path = "/v1/servers/{server}", tag = "tools", operation_id = "readServer",
+    params(("server" = String, Path, description = "The configured id of the server")),
+    responses(
+        (status = 200, description = "The server", body = ServerHealth),
+        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn read(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Path(server): Path<String>,
+) -> Result<Json<ServerHealth>, Problem> {
+    caller.require(Scope::ToolsRead)?;
+    let found = gateway.surroundings().servers().into_iter().find(|health| health.id.as_str() == server);
+    found.map(Json).ok_or_else(|| missing(&server))
+}
+
+pub(super) fn missing(server: &str) -> Problem {
+    Problem::not_found("MCP server", server)
+}

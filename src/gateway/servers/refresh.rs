@@ -1,0 +1,33 @@
+//! `POST /v1/servers/{server}/refresh`
+
+use axum::Json;
+use axum::extract::State;
+
+use super::read::missing;
+use crate::core::error::ErrorCode;
+use crate::gateway::access::{Caller, Scope};
+use crate::gateway::body::Path;
+use crate::gateway::problem::{Problem, ProblemView};
+use crate::gateway::state::Gateway;
+use crate::gateway::surroundings::ServerHealth;
+
+/// List the tools of an MCP server anew
+///
+/// Whatever it promises about them. Runs that are under way see the difference before their next turn.
+#[utoipa::path(
+    post, path = "/v1/servers/{server}/refresh", tag = "tools", operation_id = "refreshServer",
+    params(("server" = String, Path, description = "The configured id of the server")),
+    responses(
+        (status = 200, description = "The server, and how many tools it has now", body = ServerHealth),
+        (status = "default", description = "The request was refused, or the server is not there", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn refresh(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Path(server): Path<String>,
+) -> Result<Json<ServerHealth>, Problem> {
+    caller.require(Scope::ToolsRead)?;
+    let refreshed = gateway.surroundings().refresh(&server.as_str().into()).await.ok_or_else(|| missing(&server))?;
+    refreshed.map(Json).map_err(|reason| Problem::new(ErrorCode::ToolUnavailable, reason))
+}

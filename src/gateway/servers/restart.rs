@@ -1,0 +1,33 @@
+//! `POST /v1/servers/{server}/restart`
+
+use axum::Json;
+use axum::extract::State;
+
+use super::read::missing;
+use crate::core::error::ErrorCode;
+use crate::gateway::access::{Caller, Scope};
+use crate::gateway::body::Path;
+use crate::gateway::problem::{Problem, ProblemView};
+use crate::gateway::state::Gateway;
+use crate::gateway::surroundings::ServerHealth;
+
+/// Restart an MCP server
+///
+/// Ends the connection to it, or its process, with the calls that are under way there, and makes another one. Wants the scope `admin`: all tenants share the server.
+#[utoipa::path(
+    post, path = "/v1/servers/{server}/restart", tag = "tools", operation_id = "restartServer",
+    params(("server" = String, Path, description = "The configured id of the server")),
+    responses(
+        (status = 200, description = "The server, there again", body = ServerHealth),
+        (status = "default", description = "The request was refused, or the server is not there", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn restart(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Path(server): Path<String>,
+) -> Result<Json<ServerHealth>, Problem> {
+    caller.require(Scope::Admin)?;
+    let restarted = gateway.surroundings().restart(&server.as_str().into()).await.ok_or_else(|| missing(&server))?;
+    restarted.map(Json).map_err(|reason| Problem::new(ErrorCode::ToolUnavailable, reason))
+}

@@ -1,0 +1,211 @@
+//! Approvals of one tenant. Which runs wait for a decision is in the index; what is asked, and what came of it, is in the
+//! run's journal, at the place that the id of the approval names.
+
+use jiff::Timestamp;
+
+use super::{TenantRun, TenantRunner};
+use crate::core::error::ErrorCode;
+use crate::core::id::CallId;
+use crate::core::run::{CallVerdict, Channel, Debt, Decision, Ending, Event, Recorded, Resume, Run, Status};
+use crate::core::trace::Trace;
+use crate::gateway::approvals::Place;
+use crate::gateway::problem::Problem;
+use crate::ports::{Owing, RunFilter};
+
+/// A question to people: whether one call is made.
+pub(in crate::gateway) struct Approval {
+    /// Its run.
+    pub(in crate::gateway) of: TenantRun,
+    /// Where the run stands.
+    pub(in crate::gateway) status: Status,
+    /// The run as it was while the question was open.
+    pub(in crate::gateway) run: Run,
+    /// What is asked.
+    pub(in crate::gateway) debt: Debt,
+    /// What came of it.
+    pub(in crate::gateway) fate: Fate,
+}
+
+/// What came of a question.
+pub(in crate::gateway) enum Fate {
+    /// Nobody decided yet.
+    Pending,
+    /// Somebody did.
+    Decided {
+        /// How.
+        decision: Decision,
+        /// When.
+        at: Timestamp,
+    },
+    /// Nobody did in time.
+    Expired,
+    /// It is not asked any more: the run ended, or asks something else.
+    Withdrawn,
+}
+
+impl TenantRunner {
+    /// The approval with that id.
+    pub(in crate::gateway) async fn approval(&self, id: &str) -> Result<Approval, Problem> {
+        let missing = || Problem::not_found("approval", id);
+        let place = Place::parse(id).ok_or_else(missing)?;
+        let of = self.run(place.run.as_str()).await.map_err(|problem| match problem.code() {
+            ErrorCode::NotFound => missing(),
+            _ => problem,
+        })?;
+        let (run, journal) = self.runner.by_now(of.id()).await?;
+        told(of, &run, &journal, place.event).ok_or_else(missing)
+    }
+
+    /// Approvals of pending runs, of the newest run first, until there are so many. Those of one run are in the order in which
+    /// they were asked. `after`: only what comes behind this one.
+    pub(in crate::gateway) async fn pending_approvals(
+        &self,
+        filter: RunFilter,
+        after: Option<Place>,
+        most: usize,
+    ) -> Result<Vec<Approval>, Problem> {
+        let mut filter = RunFilter { owing: Some(Owing::Approval), limit: most, ..filter };
+        let mut found = Vec::new();
+        if let Some(Place { run, event }) = after {
+            // The page before may have ended among those of one run.
+            let rest = self.list(RunFilter { run: Some(run.clone()), ..filter.clone() }).await?;
+            for row in rest {
+                found.extend(self.asked_by(self.found(row)).await?.into_iter().filter(|asked| asked.event() > event));
+            }
+            filter.before = Some(run);
+        }
+        while found.len() < most {
+            let rows = self.list(filter.clone()).await?;
+            let is_last = rows.len() < filter.limit;
+            filter.before = rows.last().map(|row| row.id.clone());
+            for row in rows {
+                if found.len() < most {
+                    found.extend(self.asked_by(self.found(row)).await?);
+                }
+            }
+            if is_last {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// What a run asks. A journal that cannot be read hides what its own run asks, and nothing else.
+    async fn asked_by(&self, of: TenantRun) -> Result<Vec<Approval>, Problem> {
+        let run = match of.load().await {
+            Ok(run) => run,
+            Err(problem) if problem.code() == ErrorCode::JournalCorrupt => {
+                tracing::warn!(run = %of.id(), reason = problem.detail(), "what a run asks cannot be read");
+                return Ok(Vec::new());
+            }
+            Err(problem) => return Err(problem),
+        };
+        let now = self.now();
+        let is_late = |debt: &Debt| debt.until().is_some_and(|until| until <= now);
+        let asked = run.debts().into_iter().filter(|debt| debt.binding().is_some()).map(|debt| Approval {
+            of: of.clone(),
+            status: run.status(),
+            run: run.clone(),
+            fate: if is_late(&debt) { Fate::Expired } else { Fate::Pending },
+            debt,
+        });
+        let mut asked: Vec<Approval> = asked.collect();
+        asked.sort_by_key(Approval::event);
+        Ok(asked)
+    }
+}
+
+impl Approval {
+    /// Its id.
+    pub(in crate::gateway) fn place(&self) -> Place {
+        Place { run: self.of.id().clone(), event: self.event() }
+    }
+
+    /// The call that it is about.
+    pub(in crate::gateway) fn call(&self) -> &CallId {
+        self.debt.call_id()
+    }
+
+    /// What a decision has to be about.
+    pub(in crate::gateway) fn digest(&self) -> Option<String> {
+        self.debt.binding().map(|binding| binding.digest(self.of.id(), self.call()))
+    }
+
+    /// Decides, and drives the run on.
+    pub(in crate::gateway) async fn decide(&self, decision: Decision, trace: Option<Trace>) -> Result<(), Problem> {
+        let call = self.call().clone();
+        let seen = self.digest().map(|digest| (call.clone(), digest)).into_iter().collect();
+        let resume = Resume { decisions: vec![(call, decision)], seen, partial: true, ..Resume::default() };
+        // The run goes on by itself; whoever decides does not wait for it.
+        self.of.resume(resume, trace, Problem::from).await.map(drop)
+    }
+
+    /// Gives more time for it.
+    pub(in crate::gateway) async fn extend(&self, until: Timestamp) -> Result<(), Problem> {
+        let TenantRun { runner, caller, .. } = &self.of;
+        let given = runner.extend(self.of.id(), self.call().clone(), until, caller.name.as_ref(), Channel::Api).await;
+        Ok(given.map(drop)?)
+    }
+
+    fn event(&self) -> u64 {
+        self.debt.binding().map(|binding| binding.event).unwrap_or_default()
+    }
+}
+
+/// The question that was asked by the fact at a position, and what came of it.
+fn told(of: TenantRun, by_now: &Run, journal: &[Recorded], event: u64) -> Option<Approval> {
+    let status = by_now.status();
+    if let Some(debt) = asked_at(by_now, event) {
+        return Some(Approval { of, status, run: by_now.clone(), debt, fate: Fate::Pending });
+    }
+    let asks = journal.iter().find(|recorded| recorded.seq == event)?;
+    let Event::CallChecked { call, verdict: CallVerdict::Ask { .. } } = &asks.event else { return None };
+    let settling =
+        journal.iter().filter(|recorded| recorded.seq > event).find(|recorded| settles(&recorded.event, call));
+    // What time alone says is not in the journal.
+    let until = settling.map_or(journal.len() as u64, |settling| settling.seq);
+    let before = Run::replay_recorded(journal.iter().take_while(|recorded| recorded.seq < until)).ok()??;
+    let debt = asked_at(&before, event)?;
+    let fate = match settling {
+        Some(Recorded { event: Event::ApprovalDecided { decision, .. }, at, .. }) => {
+            Fate::Decided { decision: decision.clone(), at: *at }
+        }
+        Some(Recorded { event: Event::Expired { .. } | Event::Ended { ending: Ending::Expired }, .. }) | None => {
+            Fate::Expired
+        }
+        Some(_) => Fate::Withdrawn,
+    };
+    Some(Approval { of, status, run: before, debt, fate })
+}
+
+fn asked_at(run: &Run, event: u64) -> Option<Debt> {
+    run.debts().into_iter().find(|debt| debt.binding().is_some_and(|binding| binding.event == event))
+}
+
+/// Whether a call does not wait for the same decision any more once this is written.
+fn settles(event: &Event, call: &CallId) -> bool {
+    match event {
+        Event::ApprovalDecided { call: of, .. }
+        | Event::Expired { call: of }
+        | Event::CallChecked { call: of, .. }
+        | Event::CallCompleted { call: of, .. }
+        | Event::CallDrifted { call: of, .. } => of == call,
+        Event::Ended { .. } => true,
+        Event::Started(_)
+        | Event::Resumed { .. }
+        | Event::ToolsListed { .. }
+        | Event::ApprovalsResolved { .. }
+        | Event::ModelCalled { .. }
+        | Event::ModelReplied { .. }
+        | Event::ModelFailed { .. }
+        | Event::OutputValidated { .. }
+        | Event::TierSelected { .. }
+        | Event::Extended { .. }
+        | Event::QuestionAnswered { .. }
+        | Event::CallsStarted { .. }
+        | Event::InputRequired { .. }
+        | Event::InputGiven { .. }
+        | Event::TaskStarted { .. }
+        | Event::MessageAdded { .. } => false,
+    }
+}

@@ -1,0 +1,58 @@
+//! Four eyes: whoever starts a run is not the one who lets its calls run. Saying no is open to everybody.
+
+use super::{TenantRun, TenantRunner};
+use crate::core::error::ErrorCode;
+use crate::core::id::Principal;
+use crate::core::run::{Answer, Decision, Resume, Scope, Started};
+use crate::gateway::access::{self, Caller};
+use crate::gateway::problem::Problem;
+
+impl TenantRun {
+    /// Refuses a yes of whoever started the run, and one that would let calls run of runs that whoever gives it may start.
+    pub(super) async fn require_other_eyes(&self, resume: &Resume) -> Result<(), Problem> {
+        let yes = |decision: &Decision| decision.answer == Answer::Approve;
+        let approves = resume.decisions.iter().any(|(_, decision)| yes(decision));
+        let reaches_further =
+            resume.decisions.iter().any(|(_, decision)| yes(decision) && decision.scope != Scope::Once);
+        if !self.four_eyes || !approves {
+            return Ok(());
+        }
+        let run = self.load().await?;
+        if is_theirs(&self.caller, run.started()) {
+            let detail =
+                "you started this run, and somebody else has to approve its calls (four eyes); you may deny them";
+            return Err(Problem::new(ErrorCode::Forbidden, detail));
+        }
+        if reaches_further && may_start_for(&self.caller, run.started().spec.principal.as_ref()) {
+            let detail =
+                "a yes beyond this call would cover runs that you may start yourself (four eyes); approve it `once`";
+            return Err(Problem::new(ErrorCode::Forbidden, detail));
+        }
+        Ok(())
+    }
+}
+
+impl TenantRunner {
+    /// Refuses a standing approval for runs that whoever gives it may start.
+    pub(super) fn require_others_runs(&self, principal: Option<&Principal>) -> Result<(), Problem> {
+        if !self.four_eyes || !may_start_for(&self.caller, principal) {
+            return Ok(());
+        }
+        let detail = "this standing approval would cover runs that you may start yourself (four eyes); somebody who may not \
+                      start them has to give it";
+        Err(Problem::new(ErrorCode::Forbidden, detail))
+    }
+}
+
+/// Whether they started a run, or it acts on their behalf.
+fn is_theirs(caller: &Caller, started: &Started) -> bool {
+    let acts_for_them = caller.principal.is_some() && caller.principal == started.spec.principal;
+    started.by.as_deref() == Some(&*caller.name) || acts_for_them
+}
+
+/// Whether they may start runs that act on behalf of this principal.
+fn may_start_for(caller: &Caller, principal: Option<&Principal>) -> bool {
+    let may_start = [access::Scope::RunsWrite, access::Scope::ToolsCall];
+    let may_name = caller.principal.is_none() || caller.principal.as_ref() == principal;
+    may_name && may_start.into_iter().any(|scope| caller.scopes.contains(scope))
+}

@@ -1,0 +1,40 @@
+//! Standing approvals of one tenant.
+
+use super::TenantRunner;
+use crate::core::id::GrantId;
+use crate::core::run::Channel;
+use crate::gateway::access::Caller;
+use crate::gateway::problem::Problem;
+use crate::ports::{Grant, GrantFilter};
+use crate::runner::NewGrant;
+
+impl TenantRunner {
+    /// Standing approvals of the tenant, newest first.
+    pub(in crate::gateway) async fn grants(&self, filter: GrantFilter) -> Result<Vec<Grant>, Problem> {
+        let tenant = Some(self.caller.tenant.clone());
+        Ok(self.runner.grants(&GrantFilter { tenant, ..filter }).await?)
+    }
+
+    /// Lets calls of a tool run without a person, in runs of the tenant and in the name of the caller.
+    pub(in crate::gateway) async fn grant(&self, new: NewGrant) -> Result<Grant, Problem> {
+        self.require_others_runs(new.principal.as_ref())?;
+        let Caller { tenant, name, .. } = &self.caller;
+        Ok(self.runner.grant(new, tenant.clone(), name.as_ref(), Channel::Api).await?)
+    }
+
+    /// Takes a standing approval of the tenant back.
+    pub(in crate::gateway) async fn revoke(&self, id: &str) -> Result<Grant, Problem> {
+        let missing = || Problem::not_found("standing approval", id);
+        let grant = GrantId::from(id);
+        let ours = self.grants(GrantFilter { ended: true, ..GrantFilter::default() }).await?;
+        if !ours.iter().any(|known| known.id == grant) {
+            return Err(missing());
+        }
+        self.runner.revoke(&grant, self.caller.name.as_ref()).await?.ok_or_else(missing)
+    }
+
+    /// The time that deadlines are compared with.
+    pub(in crate::gateway) fn now(&self) -> jiff::Timestamp {
+        self.runner.now()
+    }
+}

@@ -1,0 +1,93 @@
+//! `GET /v1/tools`
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+
+use super::view::{LeftOutView, ToolView, ToolsView};
+use crate::core::id::{AgentName, ServerId};
+use crate::core::tool::{LeftOut, Origin, Tool};
+use crate::gateway::access::{Caller, Scope};
+use crate::gateway::body::Query;
+use crate::gateway::problem::{Problem, ProblemView};
+use crate::gateway::state::Gateway;
+use crate::gateway::tag::tagged;
+
+/// Which tools.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Which {
+    /// Of this agent; the only one, or `assistant`, unless it is named.
+    #[param(value_type = Option<String>)]
+    agent: Option<AgentName>,
+    /// Only of this MCP server.
+    #[param(value_type = Option<String>)]
+    server: Option<ServerId>,
+    /// Only those that are run there.
+    #[param(inline)]
+    kind: Option<KindView>,
+}
+
+/// Who runs a tool.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum KindView {
+    /// An MCP server.
+    Mcp,
+    /// The calling application.
+    External,
+    /// toolgate itself.
+    Builtin,
+}
+
+/// List the tools of an agent
+///
+/// As its model would be offered them now. Servers that were not needed yet are started, and waited for.
+#[utoipa::path(
+    get, path = "/v1/tools", tag = "tools", operation_id = "listTools",
+    params(Which, ("If-None-Match" = Option<String>, Header, description = "The `ETag` you have")),
+    responses(
+        (status = 200, description = "The tools, and what was left out", body = ToolsView),
+        (status = 304, description = "They are as you have them"),
+        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn list(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    headers: HeaderMap,
+    Query(which): Query<Which>,
+) -> Result<Response, Problem> {
+    caller.require(Scope::ToolsRead)?;
+    let runner = gateway.runner_of(&caller);
+    let name = which.agent.clone().map_or_else(|| runner.usual_agent(), Ok)?;
+    let agent = runner.agent(name.as_str())?;
+    let tools = runner.tools(&agent.name).await?;
+    let wanted = tools.iter().filter(|tool| which.wants(tool));
+    let view = ToolsView {
+        object: "list",
+        agent: agent.name.to_string(),
+        data: wanted.map(|tool| ToolView::of(&agent.policy, &runner.subject(agent, tool))).collect(),
+        left_out: tools.left_out().iter().filter(|left| which.misses(left)).map(LeftOutView::of).collect(),
+    };
+    tagged(&headers, &view)
+}
+
+impl Which {
+    fn wants(&self, tool: &Tool) -> bool {
+        let fits = |kind: KindView| match (&tool.origin, kind) {
+            (Origin::Mcp { .. }, KindView::Mcp)
+            | (Origin::External { .. }, KindView::External)
+            | (Origin::Builtin { .. }, KindView::Builtin) => true,
+            (Origin::Mcp { .. } | Origin::External { .. } | Origin::Builtin { .. }, _) => false,
+        };
+        self.kind.is_none_or(fits) && self.server.as_ref().is_none_or(|server| tool.server() == Some(server))
+    }
+
+    fn misses(&self, left: &LeftOut) -> bool {
+        self.server.as_ref().is_none_or(|server| left.server.as_ref() == Some(server))
+    }
+}

@@ -1,0 +1,36 @@
+//! Agents are listed; what they are told is for administrators.
+
+use serde_json::json;
+use toolgate::core::policy::Verdict;
+
+use super::people::{self, Person};
+use crate::runner::world::{Kept, given_an_agent};
+
+#[tokio::test]
+async fn agents_are_shown_without_what_they_are_told_unless_to_an_administrator() {
+    let clerk = given_an_agent()
+        .with_tools("files", &["read"])
+        .whose_policy_says(Verdict::Ask, "*")
+        .that(|agent| agent.instructions = "Be brief.".into());
+    let served = people::served(clerk.kept(Kept::InMemory).await).await;
+    let tim = Person { served: &served, badge: "tim acme tools:read" };
+    let root = Person { served: &served, badge: "root acme all" };
+
+    let listed = tim.get("/v1/agents").await;
+    let shown = &listed.body["data"][0];
+    assert_eq!(
+        (&shown["id"], &shown["model"], &shown["servers"]),
+        (&json!("clerk"), &json!("scripted"), &json!(["files"]))
+    );
+    assert_eq!((&shown["policy"]["name"], shown.get("instructions")), (&json!("allow"), None));
+    assert_eq!(tim.get("/v1/agents/clerk").await.body, *shown);
+    assert_eq!(root.get("/v1/agents/clerk").await.text("instructions"), "Be brief.");
+    assert_eq!(tim.get("/v1/agents/nobody").await.problem(), "not_found");
+    let ann = Person { served: &served, badge: "ann acme runs:write" };
+    for path in ["/v1/agents", "/v1/agents/clerk", "/v1/models", "/v1/servers", "/v1/servers/files"] {
+        assert_eq!(ann.get(path).await.problem(), "forbidden", "{path}");
+    }
+    assert_eq!(tim.post("/v1/servers/files/restart", json!({})).await.problem(), "forbidden");
+    assert_eq!(tim.get("/v1/servers/files").await.problem(), "not_found", "this gateway knows of none");
+    assert_eq!(tim.get("/v1/models").await.body, json!({"object": "list", "data": []}));
+}

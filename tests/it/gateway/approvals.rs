@@ -1,0 +1,219 @@
+//! The inbox: what waits for a decision is found, read, decided and given more time, by those who may.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolgate::core::policy::{Policy, Verdict};
+use toolgate::core::tool::McpTool;
+
+use super::people::{self, Person};
+use super::served::{Answer, Served};
+use crate::fakes::tool;
+use crate::runner::world::{Given, Kept, given_an_agent, on_every_store, say};
+
+fn guarded() -> Given {
+    let delete = |path: &str| json!({"name": "mcp_files_delete", "arguments": {"path": path}});
+    given_an_agent()
+        .with_tools("files", &["delete"])
+        .whose_policy_says(Verdict::Ask, "mcp_files_delete")
+        .whose_model_says(json!([{"say": "I will.", "calls": [delete("a"), delete("b")]}, say("Done.")]))
+}
+
+fn guarded_once() -> Given {
+    guarded().whose_model_says(json!([{"calls": [{"name": "mcp_files_delete"}]}, say("Done.")]))
+}
+
+async fn inbox(served: &Served) -> Vec<Value> {
+    served.get("/v1/approvals").await.body["data"].as_array().unwrap().clone()
+}
+
+fn decision_of(approval: &Value) -> String {
+    format!("/v1/approvals/{}/decision", approval["id"].as_str().unwrap())
+}
+
+/// The run when it rests again: a resume that gives nothing joins whoever drives it.
+async fn rested(served: &Served, run: &str) -> Answer {
+    served.post(&format!("/v1/runs/{run}/resume"), json!({})).await
+}
+
+on_every_store! {
+    async fn a_call_waits_in_the_inbox_until_somebody_decides_and_then_the_run_goes_on(kept: Kept) {
+        let served = Served::to_all(guarded().kept(kept).await).await;
+        let run = served.run(json!({"input": "Clean up", "session_id": "s1"})).await;
+
+        let waiting = inbox(&served).await;
+        let [first, second] = &waiting[..] else { panic!("two calls wait: {waiting:?}") };
+        assert_eq!((&first["status"], &first["run_id"], &first["run_status"]), (&json!("pending"), &json!(run), &json!("pending")));
+        assert_eq!((&first["agent"], &first["session_id"], &first["task"]), (&json!("clerk"), &json!("s1"), &json!("Clean up")));
+        assert_eq!((&first["said"], &first["description"]), (&json!("I will."), &json!("does delete")));
+        assert_eq!((&first["arguments"], &second["arguments"]), (&json!({"path": "a"}), &json!({"path": "b"})));
+        assert_eq!(first["id"], first["approval_id"]);
+        let read = served.get(&format!("/v1/approvals/{}", first["id"].as_str().unwrap())).await;
+        assert_eq!(&read.body, first);
+
+        let yes = json!({"decision": "approve", "reason": "it is old", "seen": first["seen"]});
+        let decided = served.post(&decision_of(first), yes.clone()).await;
+        assert_eq!((decided.status.as_u16(), decided.text("status")), (200, "decided"), "{decided:?}");
+        assert_eq!((&decided.body["decision"]["decision"], &decided.body["decision"]["by"]), (&json!("approve"), &json!("local")));
+        assert_eq!(inbox(&served).await.len(), 1, "the other call still waits");
+        let again = served.post(&decision_of(first), yes).await;
+        assert_eq!((again.status.as_u16(), &again.body["decision"]), (200, &decided.body["decision"]));
+        let otherwise = served.post(&decision_of(first), json!({"decision": "deny"})).await;
+        assert_eq!((otherwise.status.as_u16(), otherwise.problem()), (409, "conflict"));
+
+        served.post(&decision_of(second), json!({"decision": "deny", "reason": "keep it"})).await;
+        let done = rested(&served, &run).await;
+        assert_eq!((done.text("status"), served.world.servers.calls().len()), ("completed", 1), "{done:?}");
+        assert_eq!(inbox(&served).await, Vec::<Value>::new());
+    }
+
+    async fn the_pages_of_the_inbox_hold_each_approval_once(kept: Kept) {
+        let served = Served::to_all(guarded().kept(kept).await).await;
+        for _ in 0..3 {
+            served.run(json!({"input": "Clean up"})).await;
+        }
+        let (mut seen, mut after) = (Vec::new(), String::new());
+        loop {
+            let page = served.get(&format!("/v1/approvals?limit=1{after}")).await;
+            seen.extend(page.body["data"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()));
+            if page.body["has_more"] == false {
+                break;
+            }
+            after = format!("&after={}", page.text("last_id"));
+        }
+        let all: Vec<String> = inbox(&served).await.iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect();
+        assert_eq!((seen.len(), &seen), (6, &all));
+        assert!(seen[0].starts_with("appr_3_") && seen[5].starts_with("appr_1_"), "the newest run first: {seen:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_approval_is_not_found_and_what_cannot_be_meant_is_refused() {
+    let served = Served::to_all(guarded().kept(Kept::InMemory).await).await;
+    let run = served.run(json!({"input": "Clean up"})).await;
+    let number = run.trim_start_matches("run_");
+    for none in ["appr_9_1".to_owned(), format!("appr_{number}_0"), format!("appr_{number}_9999"), "x".to_owned()] {
+        assert_eq!(served.get(&format!("/v1/approvals/{none}")).await.problem(), "not_found", "{none}");
+    }
+    assert_eq!(served.get("/v1/approvals?status=decided").await.problem(), "invalid_request");
+    let first = &inbox(&served).await[0];
+    let seen = served.post(&decision_of(first), json!({"decision": "approve", "seen": "sha256:other"})).await;
+    assert_eq!(seen.problem(), "conflict");
+    let extend = format!("/v1/approvals/{}/extend", first["id"].as_str().unwrap());
+    assert_eq!(served.post(&extend, json!({})).await.problem(), "invalid_request");
+    assert_eq!(served.post(&extend, json!({"seconds": 5})).await.problem(), "conflict", "it has no deadline");
+    served.post(&format!("/v1/runs/{run}/cancel"), json!({})).await;
+    let gone = served.post(&decision_of(first), json!({"decision": "approve"})).await;
+    assert_eq!((gone.status.as_u16(), gone.problem()), (410, "gone"));
+    let read = served.get(&format!("/v1/approvals/{}", first["id"].as_str().unwrap())).await;
+    assert_eq!((read.text("status"), read.text("run_status")), ("withdrawn", "cancelled"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_for_a_decision_runs_out_and_can_be_given_before() {
+    let within = |agent: &mut toolgate::runner::Agent| {
+        agent.policy = Policy { within_s: Some(60), ..Policy::ask_always() }.into();
+    };
+    let served = Served::to_all(guarded_once().that(within).kept(Kept::InMemory).await).await;
+    let run = served.run(json!({"input": "Clean up"})).await;
+    let first = inbox(&served).await.remove(0);
+    let extend = format!("/v1/approvals/{}/extend", first["id"].as_str().unwrap());
+
+    let extended = served.post(&extend, json!({"seconds": 3600})).await;
+    assert_eq!(extended.status, 200, "{extended:?}");
+    assert_ne!(extended.body["until"], first["until"]);
+    tokio::time::advance(Duration::from_secs(61)).await;
+    assert_eq!(inbox(&served).await[0]["status"], "pending");
+    tokio::time::advance(Duration::from_secs(3600)).await;
+
+    let read = served.get(&format!("/v1/approvals/{}", first["id"].as_str().unwrap())).await;
+    assert_eq!(read.text("status"), "expired", "{read:?}");
+    let late = served.post(&decision_of(&first), json!({"decision": "approve"})).await;
+    assert_eq!((late.status.as_u16(), late.problem()), (410, "gone"));
+    assert_eq!(served.post(&extend, json!({"seconds": 60})).await.problem(), "gone");
+    served.world.runner.expire_due().await.unwrap();
+    assert_eq!(rested(&served, &run).await.text("status"), "completed");
+    let read = served.get(&format!("/v1/approvals/{}", first["id"].as_str().unwrap())).await;
+    assert_eq!((read.text("status"), read.text("run_status")), ("expired", "completed"));
+}
+
+#[tokio::test]
+async fn a_call_that_drifted_is_asked_about_anew_and_the_old_answer_decides_nothing() {
+    let served = Served::to_all(guarded_once().kept(Kept::InMemory).await).await;
+    let run = served.run(json!({"input": "Clean up"})).await;
+    let first = inbox(&served).await.remove(0);
+    served.world.servers.offer("files", McpTool { description: "sends it away".into(), ..tool("delete") });
+    let yes = json!({"decision": "approve"});
+
+    served.post(&decision_of(&first), yes.clone()).await;
+    assert_eq!(rested(&served, &run).await.text("status"), "pending");
+
+    let second = inbox(&served).await.remove(0);
+    assert_ne!(second["id"], first["id"]);
+    assert_eq!(second["differences"].as_array().unwrap().len(), 1, "{second:#}");
+    let repeated = served.post(&decision_of(&first), yes.clone()).await;
+    assert_eq!((repeated.status.as_u16(), repeated.text("status")), (200, "decided"));
+    assert_eq!((inbox(&served).await[0]["id"].clone(), served.world.servers.calls().len()), (second["id"].clone(), 0));
+    served.post(&decision_of(&second), yes).await;
+    assert_eq!(rested(&served, &run).await.text("status"), "completed");
+}
+
+#[tokio::test]
+async fn an_approval_is_not_there_for_another_tenant_and_not_decided_without_the_scope() {
+    let served = people::served(guarded_once().kept(Kept::InMemory).await).await;
+    let ann = Person { served: &served, badge: "ann acme runs:read,runs:write,approvals:read" };
+    let eve = Person { served: &served, badge: "eve evil all" };
+    ann.post("/v1/runs", json!({"input": "Clean up"})).await;
+    let waiting = ann.get("/v1/approvals").await;
+    let path = format!("/v1/approvals/{}", waiting.text("first_id"));
+    let (decision, extend) = (format!("{path}/decision"), format!("{path}/extend"));
+
+    assert_eq!(eve.get("/v1/approvals").await.body["data"], json!([]));
+    assert_eq!(eve.get(&path).await.problem(), "not_found");
+    assert_eq!(eve.post(&decision, json!({"decision": "approve"})).await.problem(), "not_found");
+    assert_eq!(eve.post(&extend, json!({"seconds": 60})).await.problem(), "not_found");
+    assert_eq!(ann.post(&decision, json!({"decision": "approve"})).await.problem(), "forbidden");
+    assert_eq!(ann.post(&extend, json!({"seconds": 60})).await.problem(), "forbidden");
+    let nobody = Person { served: &served, badge: "tim acme runs:read" };
+    assert_eq!(nobody.get("/v1/approvals").await.problem(), "forbidden");
+    assert_eq!(nobody.get(&path).await.problem(), "forbidden");
+    assert_eq!(served.world.servers.calls().len(), 0);
+}
+
+#[tokio::test]
+async fn with_four_eyes_whoever_started_a_run_may_say_no_and_only_others_yes() {
+    let served = people::served_with_four_eyes(guarded_once().kept(Kept::InMemory).await).await;
+    let ann = Person { served: &served, badge: "ann acme all" };
+    let carl = Person { served: &served, badge: "carl acme all" };
+    let carls_other_key = Person { served: &served, badge: "key:c acme all user:carl" };
+    let bob = Person { served: &served, badge: "bob acme approvals:read,approvals:decide" };
+    let started = async |who: &Person<'_>, body: Value| {
+        let created = who.post("/v1/runs", body).await;
+        let approval = bob.get("/v1/approvals").await.text("first_id").to_owned();
+        (
+            created.text("id").to_owned(),
+            format!("/v1/approvals/{approval}/decision"),
+            created.body["pending"][0].clone(),
+        )
+    };
+    let (yes, always) = (json!({"decision": "approve"}), json!({"decision": "approve", "scope": "always"}));
+
+    let (run, decision, owed) = started(&ann, json!({"input": "One"})).await;
+    let own = ann.post(&decision, yes.clone()).await;
+    assert_eq!((own.status.as_u16(), own.problem()), (403, "forbidden"));
+    let given = json!({"decisions": [{"call_id": owed["call_id"], "decision": "approve"}]});
+    assert_eq!(ann.post(&format!("/v1/runs/{run}/resume"), given).await.problem(), "forbidden");
+    assert_eq!(carl.post(&decision, always.clone()).await.problem(), "forbidden", "it would cover runs of his own");
+    assert_eq!(carl.post(&decision, yes.clone()).await.text("status"), "decided");
+
+    let (_, decision, _) = started(&ann, json!({"input": "Two"})).await;
+    assert_eq!(ann.post(&decision, json!({"decision": "deny"})).await.text("status"), "decided");
+
+    let (_, decision, _) = started(&ann, json!({"input": "Three", "principal": "user:carl"})).await;
+    assert_eq!(carls_other_key.post(&decision, yes.clone()).await.problem(), "forbidden", "the run acts for carl");
+    assert_eq!(bob.post(&decision, always).await.text("status"), "decided");
+
+    let grant = json!({"tool": "mcp_files_delete"});
+    assert_eq!(ann.post("/v1/approval-grants", grant.clone()).await.problem(), "forbidden");
+    assert_eq!(bob.post("/v1/approval-grants", grant).await.status, 201);
+}

@@ -1,0 +1,98 @@
+//! Standing approvals are given before anything is called, listed, and taken back.
+
+use serde_json::{Value, json};
+use toolgate::core::policy::Verdict;
+use toolgate::core::tool::McpTool;
+
+use super::people::{self, Person};
+use super::served::Served;
+use crate::fakes::tool;
+use crate::runner::world::{Given, Kept, given_an_agent, on_every_store, say};
+
+fn guarded() -> Given {
+    given_an_agent()
+        .with_tools("files", &["delete"])
+        .whose_policy_says(Verdict::Ask, "mcp_files_delete")
+        .whose_model_says(json!([{"calls": [{"name": "mcp_files_delete", "arguments": {"path": "a"}}]}, say("Done.")]))
+}
+
+async fn outcome(who: &Person<'_>, body: Value) -> String {
+    who.post("/v1/runs", body).await.text("status").to_owned()
+}
+
+on_every_store! {
+    async fn what_is_granted_runs_without_a_person_until_it_is_taken_back(kept: Kept) {
+        let served = people::served(guarded().kept(kept).await).await;
+        let ann = Person { served: &served, badge: "ann acme all" };
+        let eve = Person { served: &served, badge: "eve evil all" };
+        let run = || json!({"input": "Clean up"});
+
+        let given = ann.post("/v1/approval-grants", json!({"tool": "mcp_files_delete", "reason": "they are old"})).await;
+
+        assert_eq!(given.status, 201, "{given:?}");
+        assert_eq!((given.text("scope"), given.text("by"), given.text("agent")), ("always", "ann", "clerk"));
+        assert_eq!((&given.body["holds"], given.body.get("call_id")), (&json!(true), None));
+        assert!(!given.text("expires_at").is_empty(), "90 days, and not for ever");
+        assert_eq!(outcome(&ann, run()).await, "completed");
+        assert_eq!(outcome(&eve, run()).await, "pending", "it is of another tenant");
+        let path = format!("/v1/approval-grants/{}", given.text("id"));
+        assert_eq!(eve.get("/v1/approval-grants?ended=true").await.body["data"], json!([]));
+        assert_eq!(eve.delete(&path).await.problem(), "not_found");
+        assert_eq!(outcome(&ann, run()).await, "completed", "it was not taken back by a stranger");
+
+        let revoked = ann.delete(&path).await;
+        assert_eq!((&revoked.body["holds"], &revoked.body["revoked"]["by"]), (&json!(false), &json!("ann")), "{revoked:?}");
+        assert_eq!(ann.delete(&path).await.body, revoked.body, "once is enough");
+        assert_eq!(outcome(&ann, run()).await, "pending");
+        assert_eq!(ann.get("/v1/approval-grants").await.body["data"], json!([]));
+        assert_eq!(ann.get("/v1/approval-grants?ended=true").await.body["data"][0]["id"], given.body["id"]);
+    }
+}
+
+#[tokio::test]
+async fn a_grant_covers_what_it_says_and_nothing_beyond() {
+    let served = people::served(guarded().kept(Kept::InMemory).await).await;
+    let ann = Person { served: &served, badge: "ann acme all" };
+    let grant = async |body: Value| {
+        let given = ann.post("/v1/approval-grants", body).await;
+        assert_eq!(given.status, 201, "{given:?}");
+    };
+    grant(json!({"tool": "mcp_files_delete", "arguments": {"path": "b"}})).await;
+    assert_eq!(outcome(&ann, json!({"input": "x"})).await, "pending", "other arguments");
+    grant(json!({"tool": "mcp_files_delete", "session_id": "s", "arguments": {"path": "a"}})).await;
+    assert_eq!(outcome(&ann, json!({"input": "x"})).await, "pending", "another session");
+    assert_eq!(outcome(&ann, json!({"input": "x", "session_id": "s"})).await, "completed");
+    grant(json!({"tool": "mcp_files_delete", "principal": "user:tim"})).await;
+    assert_eq!(outcome(&ann, json!({"input": "x"})).await, "pending", "nobody is named for it");
+    assert_eq!(outcome(&ann, json!({"input": "x", "principal": "user:tim"})).await, "completed");
+    served.world.servers.offer("files", McpTool { description: "sends it away".into(), ..tool("delete") });
+    assert_eq!(outcome(&ann, json!({"input": "x", "principal": "user:tim"})).await, "pending", "another tool by now");
+
+    let first = ann.get("/v1/approval-grants?limit=1").await;
+    assert_eq!((&first.body["has_more"], &first.body["data"][0]["principal"]), (&json!(true), &json!("user:tim")));
+    let rest = ann.get(&format!("/v1/approval-grants?after={}", first.text("last_id"))).await;
+    assert_eq!(rest.body["data"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn what_cannot_stand_is_refused() {
+    let served = Served::to_all(guarded().that_checks_arguments().kept(Kept::InMemory).await).await;
+    served
+        .world
+        .servers
+        .offer("files", McpTool { input_schema: json!({"type": "object", "required": ["path"]}), ..tool("delete") });
+    let refused = async |body: Value| served.post("/v1/approval-grants", body).await.problem().to_owned();
+    assert_eq!(refused(json!({"tool": "mcp_files_shred"})).await, "not_found");
+    assert_eq!(refused(json!({"tool": "mcp_files_delete", "agent": "nobody"})).await, "not_found");
+    assert_eq!(
+        refused(json!({"tool": "mcp_files_delete", "expires_at": "2001-01-01T00:00:00Z"})).await,
+        "invalid_request"
+    );
+    assert_eq!(refused(json!({"tool": "mcp_files_delete", "arguments": {}})).await, "validation");
+    assert_eq!(refused(json!({"tool": "mcp_files_delete", "scope": "always"})).await, "invalid_request");
+    assert_eq!(served.get("/v1/approval-grants").await.body["data"], json!([]));
+    let people = people::served(guarded().kept(Kept::InMemory).await).await;
+    let tim = Person { served: &people, badge: "tim acme approvals:read" };
+    assert_eq!(tim.post("/v1/approval-grants", json!({"tool": "mcp_files_delete"})).await.problem(), "forbidden");
+    assert_eq!(tim.delete("/v1/approval-grants/x").await.problem(), "forbidden");
+}

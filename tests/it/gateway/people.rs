@@ -1,0 +1,65 @@
+//! Several people at one gateway: each request wears a badge, and the door believes it.
+
+use async_trait::async_trait;
+use axum::http::request::Parts;
+use reqwest::Method;
+use serde_json::Value;
+use std::sync::Arc;
+use toolgate::core::id::Tenant;
+use toolgate::gateway::{Caller, Door, Problem, Scope, Scopes};
+
+use super::served::{Answer, Served};
+use crate::runner::world::World;
+
+/// `name tenant scope,scope` or `name tenant all`, and a principal behind it.
+struct Badges;
+
+#[async_trait]
+impl Door for Badges {
+    async fn opened_by(&self, request: &Parts) -> Result<Option<Caller>, Problem> {
+        let Some(badge) = request.headers.get("x-badge") else { return Ok(None) };
+        let mut words = badge.to_str().unwrap().split(' ');
+        let mut word = || words.next().filter(|word| !word.is_empty());
+        let (name, tenant, scopes) = (word().unwrap(), word().unwrap(), word().unwrap());
+        let scopes = match scopes {
+            "all" => Scopes::all(),
+            several => several.split(',').map(|scope| Scope::parse(scope).unwrap()).collect(),
+        };
+        let principal = word().map(Into::into);
+        Ok(Some(Caller { tenant: Tenant::from(tenant), name: name.into(), principal, scopes }))
+    }
+}
+
+/// A gateway that lets in whoever wears a badge.
+pub(super) async fn served(world: World) -> Served {
+    Served::with(world, |builder| builder.door(Arc::new(Badges))).await
+}
+
+/// The same, where whoever starts a run must not approve its calls.
+pub(super) async fn served_with_four_eyes(world: World) -> Served {
+    let settings = toolgate::gateway::GatewaySettings { four_eyes: true, ..Default::default() };
+    Served::with(world, |builder| builder.settings(settings).door(Arc::new(Badges))).await
+}
+
+/// Somebody at a gateway.
+pub(super) struct Person<'a> {
+    pub(super) served: &'a Served,
+    pub(super) badge: &'static str,
+}
+
+impl Person<'_> {
+    pub(super) async fn get(&self, path: &str) -> Answer {
+        let request = self.served.request(Method::GET, path).header("x-badge", self.badge);
+        Answer::of(request.send().await.unwrap()).await
+    }
+
+    pub(super) async fn post(&self, path: &str, body: Value) -> Answer {
+        let request = self.served.request(Method::POST, path).header("x-badge", self.badge);
+        Answer::of(request.json(&body).send().await.unwrap()).await
+    }
+
+    pub(super) async fn delete(&self, path: &str) -> Answer {
+        let request = self.served.request(Method::DELETE, path).header("x-badge", self.badge);
+        Answer::of(request.send().await.unwrap()).await
+    }
+}
