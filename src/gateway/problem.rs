@@ -178,6 +178,7 @@ impl From<RunnerError> for Problem {
                 Self::new(ErrorCode::Unavailable, "this server is being stopped and takes up no more runs")
                     .after(Duration::from_secs(1))
             }
+            RunnerError::Busy => Self::new(code, error.to_string()).after(Duration::from_secs(5)),
             _ => Self::new(code, error.to_string()),
         }
     }
