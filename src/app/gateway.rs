@@ -11,6 +11,12 @@ impl App {
             public_url: written.public_url.clone().unwrap_or_default(),
             ..GatewaySettings::default()
         };
-        Gateway::builder(self.runner.clone()).settings(settings).anonymous(Caller::local()).build()
+        let mut builder = Gateway::builder(self.runner.clone()).settings(settings).anonymous(Caller::local());
+        if let Some(meter) = self.telemetry.http() {
+            builder = builder.measured(meter);
+        }
+        let gateway = builder.build();
+        self.telemetry.watch(&gateway);
+        gateway
     }
 }

@@ -5,6 +5,7 @@ use axum::{Json, Router};
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 
+use super::health;
 use super::problem::ProblemView;
 use super::state::{Gateway, api};
 
@@ -27,7 +28,7 @@ pub(super) fn head() -> OpenApi {
 
 /// The description of everything.
 pub fn description() -> OpenApi {
-    api().into_openapi()
+    api().merge(health::routes()).into_openapi()
 }
 
 /// The description, for whoever reads it.

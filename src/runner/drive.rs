@@ -343,12 +343,7 @@ impl AgentRunner {
 
     /// Waits for the run's turn. `None`: it is its turn. What somebody in another process writes meanwhile is found by its
     /// first commit.
-    async fn queued(
-        &self,
-        journal: &mut Journal,
-        hint: &Hint,
-        turn: &mut Turn,
-    ) -> Result<Option<Course>, DriveError> {
+    async fn queued(&self, journal: &mut Journal, hint: &Hint, turn: &mut Turn) -> Result<Option<Course>, DriveError> {
         loop {
             tokio::select! {
                 biased;

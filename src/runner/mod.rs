@@ -177,6 +177,11 @@ impl AgentRunner {
         self.inner.agents.values()
     }
 
+    /// How long an ownership lasts without renewal.
+    pub fn lease(&self) -> std::time::Duration {
+        self.inner.ports.store.lease
+    }
+
     /// How many runs are driven here, and how many wait for their turn.
     pub fn activity(&self) -> Activity {
         self.inner.turnstile.activity()

@@ -1,0 +1,96 @@
+//! Whether the process lives, and whether it is to be sent requests. Nobody has to show who they are: whoever looks after
+//! the process has no key, and is told nothing about runs.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Serialize;
+use tokio::time::timeout;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::state::Gateway;
+use crate::ports::RunFilter;
+
+/// How long the store may take to answer; whoever asks has little patience.
+const STORE_ANSWERS: Duration = Duration::from_secs(2);
+
+/// The process answers.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Health)]
+struct HealthView {
+    /// `ok`.
+    status: &'static str,
+}
+
+/// Whether requests are to be sent here.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Readiness)]
+struct ReadinessView {
+    /// `ready`, or `not_ready`.
+    status: &'static str,
+    /// What that follows from.
+    checks: ChecksView,
+}
+
+/// What is looked at.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Checks)]
+struct ChecksView {
+    /// Whether the store answers.
+    store: Check,
+    /// Whether runs are taken up; not by a server that is being stopped.
+    takes_runs: Check,
+}
+
+/// How one of them is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Check {
+    Ok,
+    Failing,
+}
+
+/// The routes of this folder.
+pub(super) fn routes() -> OpenApiRouter<Gateway> {
+    OpenApiRouter::new().routes(routes!(healthz)).routes(routes!(readyz))
+}
+
+/// Whether the process lives
+#[utoipa::path(
+    get, path = "/healthz", tag = "health", operation_id = "getHealth",
+    responses((status = 200, description = "It does", body = HealthView)),
+)]
+async fn healthz() -> Json<HealthView> {
+    Json(HealthView { status: "ok" })
+}
+
+/// Whether requests are to be sent here
+#[utoipa::path(
+    get, path = "/readyz", tag = "health", operation_id = "getReadiness",
+    responses(
+        (status = 200, description = "They are", body = ReadinessView),
+        (status = 503, description = "They are not: it is being stopped, or its store does not answer", body = ReadinessView),
+    ),
+)]
+async fn readyz(State(gateway): State<Gateway>) -> (StatusCode, Json<ReadinessView>) {
+    // The index is asked for a run that there cannot be: an answer is wanted, and no work.
+    let nothing = RunFilter { run: Some("run_".into()), limit: 1, ..RunFilter::default() };
+    let runner = gateway.runner();
+    let is_answered = matches!(timeout(STORE_ANSWERS, runner.list(&nothing)).await, Ok(Ok(_)));
+    let checks =
+        ChecksView { store: Check::of(is_answered), takes_runs: Check::of(!gateway.stopping().is_cancelled()) };
+    let is_ready = [checks.store, checks.takes_runs] == [Check::Ok; 2];
+    let (code, status) =
+        if is_ready { (StatusCode::OK, "ready") } else { (StatusCode::SERVICE_UNAVAILABLE, "not_ready") };
+    (code, Json(ReadinessView { status, checks }))
+}
+
+impl Check {
+    fn of(is_fine: bool) -> Self {
+        if is_fine { Self::Ok } else { Self::Failing }
+    }
+}
