@@ -2,6 +2,7 @@
 
 mod draining;
 mod queueing;
+mod reloading;
 mod resting;
 mod runs;
 mod served;

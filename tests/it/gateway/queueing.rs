@@ -6,6 +6,7 @@ use std::time::Duration;
 use reqwest::header::HeaderValue;
 use serde_json::{Value, json};
 use toolgate::core::id::RunId;
+use toolgate::core::policy::Policy;
 use toolgate::core::run::Status;
 use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::runner::{Activity, Agent, AgentRunner, Capacity, Execution, Request, ResultFor, Resume};
@@ -16,7 +17,8 @@ use super::site::{Site, until};
 
 pub(super) fn agent(turns: &Value) -> Agent {
     let script = Script::from_json(&json!({"turns": turns}).to_string()).unwrap();
-    Agent::new("clerk", Arc::new(ScriptedModel::new("scripted", script)))
+    let model = Arc::new(ScriptedModel::new("scripted", script));
+    Agent { policy: Arc::new(Policy::allow_always()), ..Agent::new("clerk", model) }
 }
 
 fn runner(turns: &Value, capacity: Capacity) -> AgentRunner {

@@ -10,7 +10,10 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
+use toolgate::core::id::{NodeId, RunId};
+use toolgate::core::run::Recorded;
 use toolgate::gateway::ServeSettings;
+use toolgate::ports::{Append, AppendError, Claim, RunFilter, RunRow, RunStore, StoreError};
 use toolgate::runner::AgentRunner;
 use toolgate::stores::MemoryStore;
 
@@ -136,4 +139,53 @@ async fn both_versions_of_http_are_spoken() {
     let answer = client.post(url).json(&json!({"input": "Hello"})).send().await.unwrap();
     assert_eq!((answer.version(), answer.status().as_u16()), (reqwest::Version::HTTP_2, 201));
     assert_eq!(site.post("/v1/runs", json!({"input": "Hello"})).await.status, 201);
+}
+
+/// A store whose index is broken in a way that nobody thought of.
+struct Panicking;
+
+#[async_trait::async_trait]
+impl RunStore for Panicking {
+    async fn append(&self, _: Append) -> Result<(), AppendError> {
+        panic!("the disk said hunter2")
+    }
+
+    async fn load(&self, _: &RunId, _: u64) -> Result<Vec<Recorded>, StoreError> {
+        panic!("the disk said hunter2")
+    }
+
+    async fn list(&self, _: &RunFilter) -> Result<Vec<RunRow>, StoreError> {
+        panic!("the disk said hunter2")
+    }
+
+    async fn claim(&self, _: &Claim) -> Result<Vec<RunId>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn renew(&self, _: &NodeId, _: &[RunId], _: Duration) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_handler_that_panics_refuses_its_request_and_the_connection_lives_on() {
+    let agent = agent(&json!([]));
+    let runner = AgentRunner::builder().store(Arc::new(Panicking)).agent(agent).build().unwrap();
+    let mut site = Site::over(runner).await;
+    // It looks into the same store.
+    site.rest = None;
+    let mut stream = TcpStream::connect(site.address).await.unwrap();
+    for _ in 0..2 {
+        stream.write_all(b"GET /v1/runs HTTP/1.1\r\nHost: x\r\nx-request-id: mine\r\n\r\n").await.unwrap();
+        let mut answer = String::new();
+        while !answer.ends_with('}') {
+            let mut some = [0; 4096];
+            let read = stream.read(&mut some).await.unwrap();
+            assert!(read > 0, "the connection lives on: {answer}");
+            answer.push_str(std::str::from_utf8(&some[..read]).unwrap());
+        }
+        assert!(answer.starts_with("HTTP/1.1 500"), "{answer}");
+        assert!(answer.contains("application/problem+json") && answer.contains(r#""code":"internal""#), "{answer}");
+        assert!(answer.contains(r#""request_id":"mine""#) && !answer.contains("hunter2"), "{answer}");
+    }
 }
