@@ -133,7 +133,7 @@ async fn a_server_that_is_stopped_ends_well_and_another_one_goes_on_with_its_run
     }
     let events = desk.command(&["runs", "export", run["id"].as_str().unwrap()]).output().unwrap();
     let exported = String::from_utf8(events.stdout).unwrap();
-    assert_eq!(exported.matches("\"model_replied\"").count(), 2, "nothing was asked twice: {exported}");
+    assert_eq!(exported.matches("\"llm.call.completed\"").count(), 2, "nothing was asked twice: {exported}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
