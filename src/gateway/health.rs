@@ -1,16 +1,14 @@
 //! Whether the process lives, and whether it is to be sent requests. Nobody has to show who they are: whoever looks after
-//! the process has no key, and is told nothing about runs.
+//! the process has no key, and is told nothing about runs. They are for operators, so the API's description leaves them out.
 
 use std::time::Duration;
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::routing::get;
+use axum::{Json, Router};
 use serde::Serialize;
 use tokio::time::timeout;
-use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use super::state::Gateway;
 use crate::ports::RunFilter;
@@ -19,16 +17,14 @@ use crate::ports::RunFilter;
 const STORE_ANSWERS: Duration = Duration::from_secs(2);
 
 /// The process answers.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Health)]
+#[derive(Debug, Serialize)]
 struct HealthView {
     /// `ok`.
     status: &'static str,
 }
 
 /// Whether requests are to be sent here.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Readiness)]
+#[derive(Debug, Serialize)]
 struct ReadinessView {
     /// `ready`, or `not_ready`.
     status: &'static str,
@@ -37,8 +33,7 @@ struct ReadinessView {
 }
 
 /// What is looked at.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Checks)]
+#[derive(Debug, Serialize)]
 struct ChecksView {
     /// Whether the store answers.
     store: Check,
@@ -47,7 +42,7 @@ struct ChecksView {
 }
 
 /// How one of them is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Check {
     Ok,
@@ -55,27 +50,14 @@ enum Check {
 }
 
 /// The routes of this folder.
-pub(super) fn routes() -> OpenApiRouter<Gateway> {
-    OpenApiRouter::new().routes(routes!(healthz)).routes(routes!(readyz))
+pub(super) fn routes() -> Router<Gateway> {
+    Router::new().route("/healthz", get(healthz)).route("/readyz", get(readyz))
 }
 
-/// Whether the process lives
-#[utoipa::path(
-    get, path = "/healthz", tag = "health", operation_id = "getHealth",
-    responses((status = 200, description = "It does", body = HealthView)),
-)]
 async fn healthz() -> Json<HealthView> {
     Json(HealthView { status: "ok" })
 }
 
-/// Whether requests are to be sent here
-#[utoipa::path(
-    get, path = "/readyz", tag = "health", operation_id = "getReadiness",
-    responses(
-        (status = 200, description = "They are", body = ReadinessView),
-        (status = 503, description = "They are not: it is being stopped, or its store does not answer", body = ReadinessView),
-    ),
-)]
 async fn readyz(State(gateway): State<Gateway>) -> (StatusCode, Json<ReadinessView>) {
     // The index is asked for a run that there cannot be: an answer is wanted, and no work.
     let nothing = RunFilter { run: Some("run_".into()), limit: 1, ..RunFilter::default() };

@@ -52,15 +52,14 @@ impl Gateway {
 
     /// Everything under `/v1`, and the description of it.
     pub fn router(&self) -> Router {
-        let (described, _) = api().split_for_parts();
-        let (health, _) = health::routes().split_for_parts();
+        let (described, api) = api().split_for_parts();
         let let_in = axum::middleware::from_fn_with_state(self.clone(), access::let_in);
         let accounted = axum::middleware::from_fn_with_state(self.clone(), serve::account);
         let answered = axum::middleware::from_fn_with_state(self.clone(), answer::finish);
         described
             .layer(let_in)
-            .merge(contract::routes(contract::description()))
-            .merge(health)
+            .merge(contract::routes(api))
+            .merge(health::routes())
             .fallback(answer::no_such_path)
             .method_not_allowed_fallback(answer::no_such_method)
             .layer(axum::extract::DefaultBodyLimit::max(self.settings().body_bytes))
