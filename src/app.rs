@@ -25,6 +25,7 @@ use crate::core::id::{AgentName, ModelName, RunId, ServerId};
 use crate::core::run::{Candidate, Recorded};
 use crate::core::trace::Propagation;
 use crate::driver::{Agent, Fallback, ServerResults};
+pub use crate::gateway::{Gateway, Rest, ServeSettings, serve};
 use crate::mcp::{self, Servers};
 pub use crate::mcp::{ServerState, ServerStatus};
 use crate::ports::{ApprovalCache, EventSink, RunStore};

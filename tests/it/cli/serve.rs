@@ -153,7 +153,7 @@ async fn another_configuration_is_taken_for_what_begins_and_a_wrong_one_is_not_t
     let mut server = Server::at(&desk).await;
     let (_, under_way) = server.post("/v1/runs", "respond-async", json!({"input": "Hello"})).await;
     let new_run = |agent: &str| json!({"agent": agent, "input": "Hello"});
-    assert_eq!(server.post("/v1/runs", "respond-async", new_run("other")).await.0, 404);
+    assert_eq!(server.post("/v1/runs", "respond-async", new_run("other")).await.0, 422);
 
     desk.write("toolgate.yaml", &with_agents("desk: { model: nobody }"));
     server.send(Signal::HUP);
@@ -165,7 +165,7 @@ async fn another_configuration_is_taken_for_what_begins_and_a_wrong_one_is_not_t
     let taken: Value = serde_json::from_str(&server.line("was read again").await).unwrap();
     assert_eq!(taken["not_taken"], "lease_s");
     assert_eq!(server.post("/v1/runs", "respond-async", new_run("other")).await.0, 202);
-    assert_eq!(server.post("/v1/runs", "respond-async", new_run("desk")).await.0, 404);
+    assert_eq!(server.post("/v1/runs", "respond-async", new_run("desk")).await.0, 422);
     let path = format!("/v1/runs/{}", under_way["id"].as_str().unwrap());
     let began = Instant::now();
     while server.get(&path).await.1["status"] != "completed" {
