@@ -7,14 +7,17 @@ mod kinds;
 mod models;
 mod prices;
 mod propagation;
+mod reload;
 mod secrets;
 mod servers;
 mod surroundings;
 mod telemetry;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
+
+use futures::future::{join, join_all};
 
 use crate::approvals::CachedApprovals;
 use crate::config::{self, Settings, StoreSettings, TransportSettings};
@@ -23,17 +26,19 @@ use crate::core::id::{AgentName, ModelName, RunId, ServerId};
 use crate::core::run::{Candidate, Recorded};
 use crate::core::trace::Propagation;
 use crate::driver::{Agent, Fallback, ServerResults};
+pub use crate::gateway::{Gateway, Rest, ServeSettings, serve};
 use crate::mcp::{self, Servers};
 pub use crate::mcp::{ServerState, ServerStatus};
 use crate::ports::{ApprovalCache, EventSink, RunStore};
 use crate::runner::envelope::KeyError;
-use crate::runner::{AgentRunner, RunnerError};
+use crate::runner::{self, AgentRunner, Capacity, RunnerError};
 use crate::stores::{Durability, MemoryStore, SqliteStore};
 use crate::telemetry::LogSink;
 use crate::validation::SchemaValidator;
 pub use access::{AccessError, Login, login, logout};
 pub use envelopes::check_envelope_keys;
 pub use kinds::{kind_of, model_of_kind};
+use models::Identities;
 pub use models::{Models, identities, open as open_models};
 pub use prices::{IdleCostLimit, Pricing, idle_cost_limits};
 pub use propagation::propagation;
@@ -56,6 +61,10 @@ pub struct App {
     /// The models, by name.
     pub models: Models,
     servers: Arc<Servers>,
+    /// Servers of earlier configurations, which runs under way may still use.
+    retired: Vec<Weak<Servers>>,
+    identities: Identities,
+    validator: Arc<SchemaValidator>,
     store: Store,
     telemetry: Telemetry,
 }
@@ -120,6 +129,13 @@ impl AppError {
     }
 }
 
+/// How long the process stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stay {
+    ForOneCommand,
+    AsServer,
+}
+
 /// The store, by its own type: closing it is no part of a port.
 #[derive(Clone)]
 enum Store {
@@ -131,9 +147,19 @@ impl App {
     /// Opens everything the settings name. Servers are connected when they are first needed. `sinks` watch besides what
     /// the settings ask for.
     pub async fn open(settings: Settings, sinks: Vec<Arc<dyn EventSink>>) -> Result<Self, AppError> {
+        Self::open_to(Stay::ForOneCommand, settings, sinks).await
+    }
+
+    /// The same for a server: it takes on no more runs at once than the settings say, and its metrics leave where its spans do.
+    pub async fn open_server(settings: Settings) -> Result<Self, AppError> {
+        Self::open_to(Stay::AsServer, settings, Vec::new()).await
+    }
+
+    async fn open_to(stay: Stay, settings: Settings, sinks: Vec<Arc<dyn EventSink>>) -> Result<Self, AppError> {
         let models = models::open(&settings)?;
         let store = Store::open(&settings.store).await?;
-        let telemetry = Telemetry::open(&settings, &models, &store.runs())?;
+        let identities = Identities::of(&models);
+        let telemetry = Telemetry::open(&settings, stay, &identities.look_up(), &store.runs())?;
         let propagation = propagation()?;
         let reached = |id: &ServerId, server| (id.clone(), reached(id, server, &settings.credentials, propagation));
         let servers = Servers::new(settings.servers.iter().map(|(id, server)| reached(id, server)));
@@ -143,29 +169,30 @@ impl App {
         });
         let validator = Arc::new(SchemaValidator::default());
         let approvals = CachedApprovals::new(store.approvals(), GRANT_TTL, NO_GRANT_TTL);
-        let mut builder = AgentRunner::builder()
+        let mut builder = configured(&settings, &models, &servers, &validator)?
             .store(store.runs())
-            .servers(servers.clone())
             .approvals(Arc::new(approvals))
             .inputs(validator.clone())
             .outputs(validator.clone())
             .sampler(telemetry.sampler())
             .lease(settings.lease);
-        if let Some(envelope) = &settings.envelope {
-            builder = builder.envelope_keys(envelopes::keys(envelope)?);
+        if stay == Stay::AsServer {
+            builder = builder.capacity(capacity(&settings));
         }
         builder = builder.sink(Arc::new(LogSink::new()));
         for sink in telemetry.sinks().into_iter().chain(sinks) {
             builder = builder.sink(sink);
         }
-        for (id, server) in &settings.servers {
-            let results = ServerResults { max_bytes: server.max_result_bytes, check: server.check_results };
-            builder = builder.server_results(id.clone(), results);
+        let (runner, retired) = (builder.build()?, Vec::new());
+        Ok(Self { runner, settings, models, servers, retired, identities, validator, store, telemetry })
+    }
+
+    /// Where runs are kept, for people.
+    pub fn store_name(&self) -> String {
+        match &self.settings.store {
+            StoreSettings::Memory => "memory".to_owned(),
+            StoreSettings::Sqlite { path, .. } => path.display().to_string(),
         }
-        for agent in settings.agents.values() {
-            builder = builder.agent(made(agent, &models, &validator)?);
-        }
-        Ok(Self { runner: builder.build()?, settings, models, servers, store, telemetry })
     }
 
     /// Starts the MCP servers that are to be started with the program, and waits for none.
@@ -196,14 +223,19 @@ impl App {
 
     /// Stops the servers and leaves everything else as it is: runs under way are taken up by another process.
     pub async fn abandon(self) {
-        self.servers.close().await;
+        self.close_servers().await;
+    }
+
+    async fn close_servers(&self) {
+        let retired: Vec<Arc<Servers>> = self.retired.iter().filter_map(Weak::upgrade).collect();
+        join(self.servers.close(), join_all(retired.iter().map(|servers| servers.close()))).await;
     }
 
     /// Waits for runs under way, stops the servers, sends the last spans, closes the store. What could not be done is
     /// told in sentences.
     pub async fn close(self) -> Vec<String> {
         self.runner.close().await;
-        self.servers.close().await;
+        self.close_servers().await;
         let complaints = self.telemetry.close().await;
         if let Store::Sqlite(store) = self.store {
             store.close().await;
@@ -239,6 +271,32 @@ impl Store {
             Self::Memory(store) => store.clone(),
         }
     }
+}
+
+/// What of a runner another configuration can change.
+fn configured(
+    settings: &Settings,
+    models: &Models,
+    servers: &Arc<Servers>,
+    validator: &SchemaValidator,
+) -> Result<runner::Builder, AppError> {
+    let mut builder = AgentRunner::builder().servers(servers.clone());
+    if let Some(envelope) = &settings.envelope {
+        builder = builder.envelope_keys(envelopes::keys(envelope)?);
+    }
+    for (id, server) in &settings.servers {
+        let results = ServerResults { max_bytes: server.max_result_bytes, check: server.check_results };
+        builder = builder.server_results(id.clone(), results);
+    }
+    for agent in settings.agents.values() {
+        builder = builder.agent(made(agent, models, validator)?);
+    }
+    Ok(builder)
+}
+
+fn capacity(settings: &Settings) -> Capacity {
+    let runs = settings.gateway.runs;
+    Capacity { driven: runs.max_active, driven_per_tenant: runs.max_active_per_tenant, waiting: runs.max_queued }
 }
 
 fn reached(

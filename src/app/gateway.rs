@@ -16,6 +16,12 @@ impl App {
         };
         let surroundings = Arc::new(Adapters::of(&self.settings, &self.models, &self.servers));
         let gateway = Gateway::builder(self.runner.clone()).settings(settings).surroundings(surroundings);
-        gateway.anonymous(Caller::local()).build()
+        let mut builder = gateway.anonymous(Caller::local());
+        if let Some(meter) = self.telemetry.http() {
+            builder = builder.measured(meter);
+        }
+        let gateway = builder.build();
+        self.telemetry.watch(&gateway);
+        gateway
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
+
 use super::propagation::{allowed, propagation};
 use super::{AppError, Pricing};
 use crate::config::{self, Api, HttpModelSettings, KeySettings, ModelSettings, ProxySettings, Settings};
@@ -32,9 +34,34 @@ pub fn open(settings: &Settings) -> Result<Models, AppError> {
 
 /// What each of these models is called by those who know it; spans say it.
 pub fn identities(models: &Models) -> IdentityOf {
-    let known: BTreeMap<ModelName, ModelIdentity> =
-        models.iter().map(|(name, model)| (name.clone(), model.identity().clone())).collect();
-    Arc::new(move |name: &ModelName| known.get(name).cloned())
+    Identities::of(models).look_up()
+}
+
+/// What models are called, those of earlier configurations included: runs that began with them may still go on.
+pub(super) struct Identities(Arc<ArcSwap<BTreeMap<ModelName, ModelIdentity>>>);
+
+impl Identities {
+    pub(super) fn of(models: &Models) -> Self {
+        Self(Arc::new(ArcSwap::from_pointee(named(models).collect())))
+    }
+
+    /// These as well from now on.
+    pub(super) fn know(&self, models: &Models) {
+        self.0.rcu(|known| {
+            let mut known = BTreeMap::clone(known);
+            known.extend(named(models));
+            known
+        });
+    }
+
+    pub(super) fn look_up(&self) -> IdentityOf {
+        let known = self.0.clone();
+        Arc::new(move |name: &ModelName| known.load().get(name).cloned())
+    }
+}
+
+fn named(models: &Models) -> impl Iterator<Item = (ModelName, ModelIdentity)> {
+    models.iter().map(|(name, model)| (name.clone(), model.identity().clone()))
 }
 
 /// What makes a model of that kind.

@@ -5,15 +5,17 @@ mod measured;
 use std::sync::Arc;
 
 use self::measured::Measured;
-use super::{AppError, Models, identities, secrets};
+use super::{AppError, Stay, secrets};
 use crate::config::{self, Settings};
 use crate::core::id::RunId;
 use crate::core::run::Recorded;
+use crate::gateway::Gateway;
 use crate::mcp;
 use crate::ports::{EventSink, RunStore};
 use crate::runner::Sampler;
 use crate::telemetry::export::misspelt;
-use crate::telemetry::spans::{Redaction, USUAL_KEYS};
+use crate::telemetry::metrics::HttpMeter;
+use crate::telemetry::spans::{IdentityOf, Redaction, USUAL_KEYS};
 use crate::telemetry::{Aside, Destination, ExportSettings, Protocol, Sampler as TraceSampler, SpanContent, SpanSink};
 
 /// Everything that leaves the process about its runs.
@@ -36,19 +38,24 @@ pub fn check_telemetry(settings: &Settings) -> Result<(), AppError> {
     TraceSampler::from_env(env).map_err(|error| unusable(&error))?;
     export_settings(settings)?.resolve(env).map_err(|error| unusable(&error))?;
     super::propagation()?;
-    measured::plan(settings).map(drop)
+    measured::plan(settings, Stay::AsServer).map(drop)
 }
 
 impl Telemetry {
     /// Opens what is asked for. To be called within an async runtime.
-    pub(super) fn open(settings: &Settings, models: &Models, store: &Arc<dyn RunStore>) -> Result<Self, AppError> {
+    pub(super) fn open(
+        settings: &Settings,
+        stay: Stay,
+        identity_of: &IdentityOf,
+        store: &Arc<dyn RunStore>,
+    ) -> Result<Self, AppError> {
         let env = |name: &str| std::env::var(name).ok();
         all_switches_known()?;
         let sampler = TraceSampler::from_env(env).map_err(|error| unusable(&error))?;
         let sampler: Sampler = Arc::new(move |trace, parent| sampler.sampled(trace, parent));
         let export = export_settings(settings)?.resolve(env).map_err(|error| unusable(&error))?;
-        let spans = export.map(|export| Spans::start(&export, models)).transpose()?;
-        let metrics = Measured::start(settings, models, store)?;
+        let spans = export.map(|export| Spans::start(&export, identity_of)).transpose()?;
+        let metrics = Measured::start(settings, stay, identity_of, store)?;
         if let (Some(metrics), Some(spans)) = (&metrics, &spans) {
             metrics.look_after(spans);
         }
@@ -64,6 +71,16 @@ impl Telemetry {
     pub(super) fn sinks(&self) -> Vec<Arc<dyn EventSink>> {
         let spans = self.spans.iter().map(|spans| spans.aside.clone() as Arc<dyn EventSink>);
         spans.chain(self.metrics.iter().map(Measured::sink)).collect()
+    }
+
+    /// Where requests to the gateway are recorded, if anywhere.
+    pub(super) fn http(&self) -> Option<HttpMeter> {
+        self.metrics.as_ref().map(Measured::http)
+    }
+
+    /// Tells what a gateway is at.
+    pub(super) fn watch(&self, gateway: &Gateway) {
+        self.metrics.iter().for_each(|metrics| metrics.watch(gateway));
     }
 
     /// What is to watch the MCP servers.
@@ -99,8 +116,8 @@ impl Telemetry {
 }
 
 impl Spans {
-    fn start(export: &crate::telemetry::Export, models: &Models) -> Result<Self, AppError> {
-        let sink = Arc::new(SpanSink::start(export, identities(models)).map_err(|error| unusable(&error))?);
+    fn start(export: &crate::telemetry::Export, identity_of: &IdentityOf) -> Result<Self, AppError> {
+        let sink = Arc::new(SpanSink::start(export, identity_of.clone()).map_err(|error| unusable(&error))?);
         let aside = Arc::new(Aside::new(sink.clone()).map_err(|error| unusable(&error))?);
         Ok(Self { aside, sink })
     }

@@ -1,19 +1,37 @@
 //! `toolgate serve`: the HTTP gateway.
 
-use std::net::SocketAddr;
+mod signals;
 
-use clap::Args;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
 use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use super::error::CliError;
 use super::exit::Exit;
-use super::interrupt::Interrupts;
 use super::output::Output;
 use super::setup::{self, ConfigFlag};
+use crate::app::{App, Gateway, Rest, ServeSettings, serve};
 use crate::core::error::ErrorCode;
+use crate::runner::DrainTimes;
+use crate::telemetry::logging::Format;
+use signals::{Signal, Signals};
+
+/// How long a step may take that is under way when the time to come to rest is over: an answer of a model, mostly.
+const STEP: Duration = Duration::from_secs(20);
+
+/// How long everything else may take to close.
+const CLOSING: Duration = Duration::from_secs(15);
 
 /// Serve runs over HTTP
 #[derive(Args, Debug)]
+#[command(after_help = "\
+SIGTERM and Ctrl-C drain: nothing new is begun, runs under way go on for gateway.drain_s and are then laid down for
+another process to take up. A second signal ends at once. SIGHUP reads the configuration again.")]
 pub(super) struct Serve {
     #[command(flatten)]
     config: ConfigFlag,
@@ -21,28 +39,127 @@ pub(super) struct Serve {
     /// Where to listen [default: gateway.listen of the configuration, or else 127.0.0.1:8484]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
+
+    /// How the log looks, on standard error
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    log_format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LogFormat {
+    /// A line for people
+    Text,
+    /// A JSON object per line
+    Json,
+}
+
+/// Why serving came to its end.
+enum Ended {
+    Drained,
+    AtOnce,
 }
 
 impl Serve {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        // Listened to before anything is opened: whoever sends one may do so at once.
+        let mut signals = Signals::listen();
         let settings = setup::settings(&self.config)?;
         let address = self.listen.unwrap_or(settings.gateway.listen);
-        let app = setup::open(settings).await?;
-        let served = async {
-            let refused =
-                |error| CliError::told(ErrorCode::Configuration, format!("{address} cannot be listened at: {error}"));
-            let listener = TcpListener::bind(address).await.map_err(refused)?;
-            let address = listener.local_addr().map_err(refused)?;
-            out.note(format!("listening at http://{address}"));
-            let mut interrupts = Interrupts::listen();
-            let stopped = async move {
-                let _ = interrupts.next().await;
-            };
-            let router = app.gateway().router();
-            axum::serve(listener, router).with_graceful_shutdown(stopped).await.map_err(refused)
+        setup::log_of_server(&settings, self.log_format.into())?;
+        let mut app = App::open_server(settings).await?;
+        let served = self.serve(&mut app, address, &mut signals, out).await;
+        let closed = async {
+            match served {
+                Ok(Ended::AtOnce) => app.abandon().await,
+                Ok(Ended::Drained) | Err(_) => super::close(app, out).await,
+            }
         };
-        let served = served.await;
-        super::close(app, out).await;
-        served.map(|()| Exit::Done)
+        if timeout(CLOSING, closed).await.is_err() {
+            tracing::warn!("something did not close in time; it is left as it is");
+        }
+        served.map(|ended| match ended {
+            Ended::Drained => Exit::Done,
+            Ended::AtOnce => Exit::Cancelled,
+        })
+    }
+
+    async fn serve(
+        &self,
+        app: &mut App,
+        address: SocketAddr,
+        signals: &mut Signals,
+        out: &mut Output,
+    ) -> Result<Ended, CliError> {
+        let refused =
+            |error| CliError::told(ErrorCode::Configuration, format!("{address} cannot be listened at: {error}"));
+        let listener = TcpListener::bind(address).await.map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        let gateway = app.gateway();
+        let closing = CancellationToken::new();
+        let mut serving = JoinSet::new();
+        serving.spawn(serve(listener, gateway.router(), ServeSettings::default(), closing.clone()));
+        let rest = Rest::begin(&gateway);
+        let (pid, store) = (std::process::id(), app.store_name());
+        out.note(format!("listening at http://{address}"));
+        tracing::info!(%address, pid, store, "serving");
+        loop {
+            match signals.next().await {
+                Signal::Reload => self.reload(app, &gateway),
+                Signal::Stop => break,
+            }
+        }
+        let drained = drain(app, &gateway, rest, signals).await;
+        closing.cancel();
+        if matches!(drained, Ended::Drained) {
+            serving.join_all().await;
+        }
+        Ok(drained)
+    }
+
+    /// What is wrong with the new configuration changes nothing.
+    fn reload(&self, app: &mut App, gateway: &Gateway) {
+        let taken = setup::settings(&self.config).and_then(|settings| Ok(app.reload(settings, gateway)?));
+        match taken {
+            Ok(not_taken) if not_taken.is_empty() => tracing::info!("the configuration was read again"),
+            Ok(not_taken) => tracing::warn!(
+                not_taken = not_taken.join(", "),
+                "the configuration was read again; some of it is taken only when the server is started anew"
+            ),
+            Err(error) => tracing::error!(%error, "the new configuration cannot be used; the old one holds"),
+        }
+    }
+}
+
+/// Lets runs come to rest, or lays them down.
+async fn drain(app: &App, gateway: &Gateway, rest: Rest, signals: &mut Signals) -> Ended {
+    let times = DrainTimes { rest: app.settings.gateway.drain, step: STEP };
+    tracing::info!(drain_s = times.rest.as_secs(), runs = gateway.activity().driven, "stopping; nothing new is begun");
+    gateway.stop();
+    let drained = async {
+        rest.end().await;
+        app.runner.drain(times).await
+    };
+    let stopped = async { while signals.next().await != Signal::Stop {} };
+    tokio::select! {
+        cut = drained => {
+            if cut > 0 {
+                tracing::warn!(runs = cut, "runs were laid down in the middle of a step");
+            }
+            tracing::info!("stopped");
+            Ended::Drained
+        }
+        () = stopped => {
+            tracing::warn!("stopped at once; runs under way are taken up when their leases have run out");
+            Ended::AtOnce
+        }
+    }
+}
+
+impl From<LogFormat> for Format {
+    fn from(format: LogFormat) -> Self {
+        match format {
+            LogFormat::Text => Self::Text,
+            LogFormat::Json => Self::Json,
+        }
     }
 }

@@ -67,9 +67,21 @@ pub(super) async fn open(settings: Settings) -> Result<App, CliError> {
     Ok(App::open(settings, Vec::new()).await?)
 }
 
+/// What a server logs where nobody says what: requests, runs, and what it does on its own account.
+const USUAL_SERVER_LOG: &str = "warn,toolgate=info,rmcp=off,opentelemetry=off";
+
+/// Begins the log of a server: nobody watches it, so it tells more.
+pub(super) fn log_of_server(settings: &Settings, format: logging::Format) -> Result<(), CliError> {
+    log_as(if settings.log == "warn" { USUAL_SERVER_LOG } else { &settings.log }, format)
+}
+
 /// Begins the log, on standard error.
 pub(super) fn log(level: &str) -> Result<(), CliError> {
-    match logging::init(level, logging::Format::Text, environment) {
+    log_as(level, logging::Format::Text)
+}
+
+fn log_as(level: &str, format: logging::Format) -> Result<(), CliError> {
+    match logging::init(level, format, environment) {
         // A command that opens the program a second time has its log already.
         Ok(()) | Err(logging::LoggingError::Taken(_)) => Ok(()),
         Err(error @ logging::LoggingError::Filter { .. }) => {

@@ -34,8 +34,8 @@ pub use schema::json_schema;
 pub use settings::{
     AgentSettings, Api, ContentMode, Durability, EnvelopeKeySettings, EnvelopeSettings, GatewaySettings,
     HttpModelSettings, KeyMaterial, KeySettings, McpEra, McpStart, MediaKind, ModelSettings, OtlpProtocol, PromptCache,
-    ProxySettings, RedactSettings, ServerSettings, Settings, StoreSettings, TelemetrySettings, TraceContext,
-    TransportSettings,
+    ProxySettings, RedactSettings, RunsSettings, ServerSettings, Settings, StoreSettings, TelemetrySettings,
+    TraceContext, TransportSettings,
 };
 pub use template::{TemplateFile, template};
 

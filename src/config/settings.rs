@@ -59,6 +59,23 @@ pub struct GatewaySettings {
     pub listen: std::net::SocketAddr,
     /// The address people know it by, without a trailing slash.
     pub public_url: Option<String>,
+    /// Where Prometheus reads, if it may.
+    pub metrics_listen: Option<std::net::SocketAddr>,
+    /// How long runs under way may go on when the server is stopped.
+    pub drain: Duration,
+    /// How many runs it takes on.
+    pub runs: RunsSettings,
+}
+
+/// How many runs the gateway takes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunsSettings {
+    /// At most so many are driven at once.
+    pub max_active: usize,
+    /// At most so many of one tenant.
+    pub max_active_per_tenant: usize,
+    /// At most so many wait for their turn.
+    pub max_queued: usize,
 }
 
 /// Where runs are kept.

@@ -20,6 +20,11 @@ impl Hint {
         self.0.notify_one();
     }
 
+    /// Waits until somebody writes, or has written since anybody waited last.
+    pub(crate) async fn heard(&self) {
+        self.0.notified().await;
+    }
+
     /// Waits until somebody writes from now on.
     pub(crate) async fn woken(&self) {
         // What was written before is known by now.

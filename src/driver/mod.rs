@@ -72,6 +72,15 @@ pub struct Ports {
     pub reads: Arc<Semaphore>,
 }
 
+/// Where a step leaves a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// There is more to do.
+    GoesOn,
+    /// It is over, or waits for somebody.
+    Rests,
+}
+
 /// Drives one run until it rests.
 pub struct Driver<'a> {
     ports: &'a Ports,
@@ -95,23 +104,28 @@ impl<'a> Driver<'a> {
 
     /// Drives until the run is over or waits for somebody. Everything that happened is in the journal by then.
     pub async fn drive(&mut self, journal: &mut Journal) -> Result<(), DriveError> {
-        loop {
-            self.enforce_deadline(journal)?;
-            match journal.run().next() {
-                Step::Record(events) => journal.stage_all(events)?,
-                Step::ListTools => self.list_tools(journal).await?,
-                Step::ResolveApprovals(tools) => self.resolve_approvals(journal, &tools).await?,
-                Step::CallModel { attempt, offer, after } => self.call_model(journal, attempt, offer, after).await?,
-                Step::ValidateOutput(answer) => self.validate_output(journal, &answer).await?,
-                Step::CheckCalls(calls) => self.check_calls(journal, &calls).await?,
-                Step::RunTier(calls) => self.run_tier(journal, calls).await?,
-                Step::Wait(_) if !journal.late().is_empty() => journal.stage_all(journal.late())?,
-                Step::Wait(_) | Step::Done(_) => match journal.commit().await? {
-                    Progress::Committed => return Ok(()),
-                    Progress::CaughtUp => {}
-                },
-            }
+        while self.step(journal).await? == Pace::GoesOn {}
+        Ok(())
+    }
+
+    /// Takes one step. Between two steps nothing is in flight, so that whoever stops there breaks nothing.
+    pub async fn step(&mut self, journal: &mut Journal) -> Result<Pace, DriveError> {
+        self.enforce_deadline(journal)?;
+        match journal.run().next() {
+            Step::Record(events) => journal.stage_all(events)?,
+            Step::ListTools => self.list_tools(journal).await?,
+            Step::ResolveApprovals(tools) => self.resolve_approvals(journal, &tools).await?,
+            Step::CallModel { attempt, offer, after } => self.call_model(journal, attempt, offer, after).await?,
+            Step::ValidateOutput(answer) => self.validate_output(journal, &answer).await?,
+            Step::CheckCalls(calls) => self.check_calls(journal, &calls).await?,
+            Step::RunTier(calls) => self.run_tier(journal, calls).await?,
+            Step::Wait(_) if !journal.late().is_empty() => journal.stage_all(journal.late())?,
+            Step::Wait(_) | Step::Done(_) => match journal.commit().await? {
+                Progress::Committed => return Ok(Pace::Rests),
+                Progress::CaughtUp => {}
+            },
         }
+        Ok(Pace::GoesOn)
     }
 
     /// A run that is at work beyond its deadline has failed; one that only waits has expired.

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::access::{Access, Caller, Door};
+use super::serve::Accounts;
 use super::state::Gateway;
 use super::surroundings::{Alone, Surroundings};
 use crate::runner::AgentRunner;
+use crate::telemetry::metrics::HttpMeter;
 
 /// What is the same for every request.
 #[derive(Clone, Debug)]
@@ -49,6 +51,7 @@ pub struct Builder {
     doors: Vec<Arc<dyn Door>>,
     anonymous: Option<Caller>,
     surroundings: Arc<dyn Surroundings>,
+    accounts: Accounts,
 }
 
 impl Builder {
@@ -59,6 +62,7 @@ impl Builder {
             doors: Vec::new(),
             anonymous: None,
             surroundings: Arc::new(Alone),
+            accounts: Accounts::default(),
         }
     }
 
@@ -90,9 +94,16 @@ impl Builder {
         self
     }
 
+    /// Where requests are measured.
+    #[must_use]
+    pub fn measured(mut self, meter: HttpMeter) -> Self {
+        self.accounts.meter = Some(meter);
+        self
+    }
+
     /// The gateway.
     pub fn build(self) -> Gateway {
         let access = Access { doors: self.doors, anonymous: self.anonymous };
-        Gateway::new(self.runner, access, self.settings, self.surroundings)
+        Gateway::new(self.runner, access, self.settings, self.surroundings, self.accounts)
     }
 }

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use axum::Router;
 use tokio_util::sync::CancellationToken;
+use tower_http::catch_panic::CatchPanicLayer;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::access::{self, Access, Caller};
 use super::builder::{Builder, GatewaySettings};
+use super::serve::{self, Accounts};
 use super::surroundings::Surroundings;
 use super::tenant::TenantRunner;
-use super::{agents, answer, approvals, contract, grants, models, runs, servers, tools};
-use crate::runner::AgentRunner;
+use super::{agents, answer, approvals, contract, grants, health, models, runs, servers, tools};
+use crate::runner::{Activity, AgentRunner};
 
 /// An HTTP gateway over a runner. Cheap to clone; clones share everything.
 #[derive(Clone)]
@@ -25,7 +27,9 @@ struct Inner {
     runner: ArcSwap<AgentRunner>,
     access: Access,
     settings: GatewaySettings,
-    surroundings: Arc<dyn Surroundings>,
+    surroundings: ArcSwap<Arc<dyn Surroundings>>,
+    accounts: Accounts,
+    /// Cancelled when the gateway is to stop.
     stopping: CancellationToken,
 }
 
@@ -40,24 +44,58 @@ impl Gateway {
         access: Access,
         settings: GatewaySettings,
         surroundings: Arc<dyn Surroundings>,
+        accounts: Accounts,
     ) -> Self {
-        let runner = ArcSwap::from_pointee(runner);
-        Self { inner: Arc::new(Inner { runner, access, settings, surroundings, stopping: CancellationToken::new() }) }
+        let (runner, surroundings) = (ArcSwap::from_pointee(runner), ArcSwap::from_pointee(surroundings));
+        let stopping = CancellationToken::new();
+        Self { inner: Arc::new(Inner { runner, access, settings, surroundings, accounts, stopping }) }
     }
 
     /// Everything under `/v1`, and the description of it.
     pub fn router(&self) -> Router {
         let (described, api) = api().split_for_parts();
         let let_in = axum::middleware::from_fn_with_state(self.clone(), access::let_in);
+        let accounted = axum::middleware::from_fn_with_state(self.clone(), serve::account);
         let answered = axum::middleware::from_fn_with_state(self.clone(), answer::finish);
         described
             .layer(let_in)
             .merge(contract::routes(api))
+            .merge(health::routes())
             .fallback(answer::no_such_path)
             .method_not_allowed_fallback(answer::no_such_method)
             .layer(axum::extract::DefaultBodyLimit::max(self.settings().body_bytes))
+            .layer(CatchPanicLayer::custom(serve::caught))
             .layer(answered)
+            .layer(accounted)
             .with_state(self.clone())
+    }
+
+    /// What is to stop hears of it: new runs are refused, streams end, and nothing is done on the gateway's own account any
+    /// more. The runner is drained by whoever owns it.
+    pub fn stop(&self) {
+        self.inner.stopping.cancel();
+    }
+
+    /// Cancelled when the gateway is to stop.
+    pub fn stopping(&self) -> &CancellationToken {
+        &self.inner.stopping
+    }
+
+    /// Puts another runner in the place of this one: the same, [renewed](AgentRunner::renewed) with another configuration, and
+    /// what surrounds it then.
+    pub fn replace(&self, runner: AgentRunner, surroundings: Arc<dyn Surroundings>) {
+        self.inner.runner.store(Arc::new(runner));
+        self.inner.surroundings.store(Arc::new(surroundings));
+    }
+
+    /// How many streams of events are open.
+    pub fn open_streams(&self) -> u64 {
+        self.inner.accounts.streams()
+    }
+
+    /// How many runs are driven, and how many wait for their turn.
+    pub fn activity(&self) -> Activity {
+        self.inner.runner.load().activity()
     }
 
     /// What is the same for every request.
@@ -69,19 +107,13 @@ impl Gateway {
         &self.inner.access
     }
 
+    pub(super) fn accounts(&self) -> &Accounts {
+        &self.inner.accounts
+    }
+
     /// What only adapters know.
-    pub(super) fn surroundings(&self) -> &dyn Surroundings {
-        &*self.inner.surroundings
-    }
-
-    /// Ends the streams of events, because the server is about to stop. What is driven goes on.
-    pub fn stop(&self) {
-        self.inner.stopping.cancel();
-    }
-
-    /// Cancelled when the server is about to stop: streams end then.
-    pub(super) fn stopping(&self) -> &CancellationToken {
-        &self.inner.stopping
+    pub(super) fn surroundings(&self) -> Arc<dyn Surroundings> {
+        Arc::clone(&self.inner.surroundings.load())
     }
 
     /// The runner as whoever asks may use it.

@@ -196,11 +196,6 @@ impl Server {
         ServerStatus::of(&self.id, &self.supervisor, said, self.tally.stats())
     }
 
-    /// Ends a start that is under way, and refuses all later requests.
-    pub(super) fn abandon(&self) {
-        self.supervisor.abandon();
-    }
-
     /// Shuts it down for good and waits until nothing is left of it.
     pub(super) async fn close(&self) {
         self.supervisor.close().await;
@@ -218,6 +213,13 @@ impl Server {
         let (id, total) = (&self.id, seconds(limits.total));
         let why = format!("the MCP server `{id}` {why} for {total} s{before}; the call was not made{remedy}");
         not_made(call, FailureKind::Timeout, why)
+    }
+}
+
+/// Without [`close`](Server::close) its process ends in the background, as far as the runtime lets it.
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.supervisor.abandon();
     }
 }
 

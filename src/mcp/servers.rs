@@ -1,6 +1,7 @@
 //! All configured servers, as the port the driver calls.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::future::join_all;
@@ -16,20 +17,43 @@ use crate::ports::{McpCall, McpServers, McpTask, Progress};
 
 /// The configured servers. Call [`close`](Self::close) before the runtime ends, so that nothing is left behind.
 pub struct Servers {
-    servers: BTreeMap<ServerId, Server>,
+    servers: BTreeMap<ServerId, Arc<Server>>,
 }
 
 impl Servers {
     /// Starts and dials nothing yet.
     pub fn new(settings: impl IntoIterator<Item = (ServerId, ServerSettings)>) -> Self {
-        let servers = settings.into_iter().map(|(id, settings)| (id.clone(), Server::new(id, settings))).collect();
+        let servers =
+            settings.into_iter().map(|(id, settings)| (id.clone(), Arc::new(Server::new(id, settings)))).collect();
         Self { servers }
+    }
+
+    /// Other servers, among them some of these as they are: those that come without settings. Both may be used; a server
+    /// ends when nobody has it any more.
+    #[must_use]
+    pub fn renewed(
+        &self,
+        wanted: impl IntoIterator<Item = (ServerId, Option<ServerSettings>)>,
+        watcher: Option<&Watcher>,
+    ) -> Self {
+        let server = |(id, settings): (ServerId, Option<ServerSettings>)| {
+            let server = match settings {
+                None => self.servers.get(&id)?.clone(),
+                Some(settings) => {
+                    let server = Server::new(id.clone(), settings);
+                    watcher.into_iter().for_each(|watcher| server.watched_by(watcher.clone()));
+                    Arc::new(server)
+                }
+            };
+            Some((id, server))
+        };
+        Self { servers: wanted.into_iter().filter_map(server).collect() }
     }
 
     /// Starts all servers at once that are not to be started when they are needed, and waits for none. Without this each
     /// is started when it is needed.
     pub fn start(&self) {
-        self.servers.values().for_each(Server::start);
+        self.servers.values().for_each(|server| server.start());
     }
 
     /// Tells `watcher` from now on what comes to its end with any server.
@@ -45,7 +69,7 @@ impl Servers {
 
     /// How one server stands; `None` if there is none of that id.
     pub fn status_of(&self, id: &ServerId) -> Option<ServerStatus> {
-        self.servers.get(id).map(Server::status)
+        self.servers.get(id).map(|server| server.status())
     }
 
     /// Lists the tools of a server anew. The error says why they are not known anew; `None`: there is no such server.
@@ -67,13 +91,6 @@ impl Servers {
 
     fn unknown(id: &ServerId) -> String {
         format!("there is no MCP server `{id}` in the configuration; add it, or correct the name")
-    }
-}
-
-/// Without [`close`](Servers::close) the processes end in the background, as far as the runtime lets them.
-impl Drop for Servers {
-    fn drop(&mut self) {
-        self.servers.values().for_each(|server| server.abandon());
     }
 }
 
@@ -101,7 +118,7 @@ impl McpServers for Servers {
 
     /// The sum: each of them only grows.
     fn generation(&self, servers: &[ServerId]) -> u64 {
-        servers.iter().filter_map(|id| self.servers.get(id)).map(Server::generation).sum()
+        servers.iter().filter_map(|id| self.servers.get(id)).map(|server| server.generation()).sum()
     }
 
     async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> Replied {

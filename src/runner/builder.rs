@@ -11,12 +11,14 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use super::context::Transcript;
+use super::drain::Drain;
 use super::driving::Driving;
 use super::injected::Injections;
 use super::system::{SystemClock, UuidIds};
+use super::turnstile::Turnstile;
 use super::watch::Hub;
-use super::{Agent, AgentRunner, Inner, RunnerError};
-use crate::core::id::{GrantId, ModelName, NodeId, RunId, ServerId};
+use super::{Agent, AgentRunner, Capacity, Inner, RunnerError};
+use crate::core::id::{AgentName, GrantId, ModelName, NodeId, RunId, ServerId};
 use crate::core::run::{Budget, Granted, OutputVerdict, Spec};
 use crate::core::tool::{FailureKind, LeftOut, Outcome, Replied, ServerTools, Tool};
 use crate::core::trace::{SpanContext, TraceId};
@@ -32,24 +34,25 @@ const READS_AT_ONCE: usize = 1;
 /// Collects ports and agents.
 #[derive(Default)]
 pub struct Builder {
-    store: Option<Arc<dyn RunStore>>,
-    blobs: Option<Arc<dyn BlobStore>>,
-    results: BTreeMap<ServerId, ServerResults>,
-    servers: Option<Arc<dyn McpServers>>,
-    approvals: Option<Arc<dyn ApprovalCache>>,
-    inputs: Option<Arc<dyn ToolInputValidator>>,
-    outputs: Option<Arc<dyn OutputValidator>>,
-    context: Option<Arc<dyn ContextBuilder>>,
-    sinks: Vec<Arc<dyn EventSink>>,
-    clock: Option<Arc<dyn Clock>>,
-    ids: Option<Arc<dyn Ids>>,
-    node: Option<NodeId>,
-    lease: Option<Duration>,
-    poll: Option<Duration>,
-    agents: Vec<Agent>,
-    sampler: Option<Sampler>,
+    pub(super) store: Option<Arc<dyn RunStore>>,
+    pub(super) blobs: Option<Arc<dyn BlobStore>>,
+    pub(super) results: BTreeMap<ServerId, ServerResults>,
+    pub(super) servers: Option<Arc<dyn McpServers>>,
+    pub(super) approvals: Option<Arc<dyn ApprovalCache>>,
+    pub(super) inputs: Option<Arc<dyn ToolInputValidator>>,
+    pub(super) outputs: Option<Arc<dyn OutputValidator>>,
+    pub(super) context: Option<Arc<dyn ContextBuilder>>,
+    pub(super) sinks: Vec<Arc<dyn EventSink>>,
+    pub(super) clock: Option<Arc<dyn Clock>>,
+    pub(super) ids: Option<Arc<dyn Ids>>,
+    pub(super) node: Option<NodeId>,
+    pub(super) lease: Option<Duration>,
+    pub(super) poll: Option<Duration>,
+    pub(super) agents: Vec<Agent>,
+    pub(super) sampler: Option<Sampler>,
+    pub(super) capacity: Option<Capacity>,
     #[cfg(feature = "envelope")]
-    envelopes: Option<Arc<super::envelope::EnvelopeKeys>>,
+    pub(super) envelopes: Option<Arc<super::envelope::EnvelopeKeys>>,
 }
 
 /// Decides whether the spans of a trace are recorded. The second argument is the caller's decision, if it made one.
@@ -138,6 +141,13 @@ impl Builder {
         self
     }
 
+    /// How many runs are driven at once, and how many may wait for their turn (default: no limit).
+    #[must_use]
+    pub fn capacity(mut self, capacity: Capacity) -> Self {
+        self.capacity = Some(capacity);
+        self
+    }
+
     /// The keys of envelopes, for callers who keep the state of their runs themselves; without them no run is exported.
     #[cfg(feature = "envelope")]
     #[must_use]
@@ -149,15 +159,7 @@ impl Builder {
     /// The runner. Fails without a store, when two agents share a name, and when an agent names a model twice.
     pub fn build(self) -> Result<AgentRunner, RunnerError> {
         let store = self.store.ok_or(RunnerError::Incomplete("a store is required: Builder::store"))?;
-        let mut agents = BTreeMap::new();
-        for agent in self.agents {
-            if let Some(model) = model_named_twice(&agent) {
-                return Err(RunnerError::ModelTwice { agent: agent.name, model });
-            }
-            if agents.insert(agent.name.clone(), Arc::new(agent)).is_some() {
-                return Err(RunnerError::Incomplete("two agents have the same name"));
-            }
-        }
+        let agents = named(self.agents)?;
         let ids = self.ids.unwrap_or_else(|| Arc::new(UuidIds));
         let hub = Arc::new(Hub::default());
         let mut sinks = self.sinks;
@@ -188,8 +190,10 @@ impl Builder {
             sampler,
             agents,
             hub,
-            driving: Driving::default(),
-            injections: Injections::default(),
+            driving: Arc::new(Driving::default()),
+            injections: Arc::new(Injections::default()),
+            turnstile: Arc::new(Turnstile::new(self.capacity.unwrap_or_default())),
+            drain: Arc::new(Drain::default()),
             #[cfg(feature = "envelope")]
             envelopes: self.envelopes,
             tasks: TaskTracker::new(),
@@ -197,6 +201,20 @@ impl Builder {
         let runner = AgentRunner { inner: Arc::new(inner) };
         Ok(runner)
     }
+}
+
+/// The agents by their names.
+pub(super) fn named(agents: Vec<Agent>) -> Result<BTreeMap<AgentName, Arc<Agent>>, RunnerError> {
+    let mut named = BTreeMap::new();
+    for agent in agents {
+        if let Some(model) = model_named_twice(&agent) {
+            return Err(RunnerError::ModelTwice { agent: agent.name, model });
+        }
+        if named.insert(agent.name.clone(), Arc::new(agent)).is_some() {
+            return Err(RunnerError::Incomplete("two agents have the same name"));
+        }
+    }
+    Ok(named)
 }
 
 fn model_named_twice(agent: &Agent) -> Option<ModelName> {

@@ -11,13 +11,14 @@ use tracing::Instrument as _;
 
 use super::driving::{Driven, Rest, Seat};
 use super::given::{Given, gives, require_servers};
+use super::turnstile::Turn;
 use super::watch::Hub;
 use super::{AgentRunner, Report, Request, RunnerError, Watch};
 use crate::core::blob::BlobHandle;
 use crate::core::id::{CallId, RunId, SessionId};
-use crate::core::run::{Event, Input, Recorded, Resume, Started, Status, Trigger};
+use crate::core::run::{Event, Input, Recorded, Resume, Run, Started, Status, Step, Trigger};
 use crate::core::trace::Trace;
-use crate::driver::{Agent, DriveError, Driver, Journal, Progress};
+use crate::driver::{Agent, DriveError, Driver, Hint, Journal, Pace, Ports, Progress};
 use crate::ports::Claim;
 
 /// How many runs are claimed together after a crash.
@@ -180,6 +181,7 @@ impl AgentRunner {
             };
             let rested = tokio::select! {
                 rested = rested => Some(rested),
+                () = runner.inner.drain.begun.cancelled() => Some(Err(RunnerError::LaidDown(id.clone()))),
                 () = done.closed() => None,
             };
             if let Some(rested) = rested {
@@ -240,6 +242,10 @@ impl AgentRunner {
         agent: Arc<Agent>,
     ) -> Result<Execution, RunnerError> {
         let run = journal.id().clone();
+        // Only what begins is refused: what has begun has to go on.
+        if self.inner.turnstile.is_full_for(&journal.run().started().tenant) {
+            return Err(RunnerError::Busy);
+        }
         let Ok(seat) = self.sit(&run)? else { return Err(RunnerError::Lost(run)) };
         // Whoever watches from the first event on has to be there before it is written.
         let updates = self.watch(&run);
@@ -273,37 +279,110 @@ impl AgentRunner {
         unheard: BTreeSet<CallId>,
     ) -> Execution {
         let (run, rest) = (journal.id().clone(), seat.driven.rest.clone());
+        let turn = self.inner.turnstile.enter(journal.run().started().tenant.clone());
         let runner = self.clone();
         let trace_id = journal.run().execution().1.id;
         // For whatever is logged on the way by those who do not know the run. It is there at every level of the log.
         let record = tracing::error_span!("run", %run, %trace_id);
         let execution = async move {
             let ports = &runner.ports_of(journal.id());
-            let mut driver = Driver::new(ports, &agent, &seat.driven.hint);
-            let drive = async {
-                driver.drive(&mut journal).await?;
-                if runner.hear_of_tasks(&mut journal, &unheard, &seat.driven.hint).await? {
-                    driver.drive(&mut journal).await?;
-                }
-                Ok(())
-            };
-            let driven = AssertUnwindSafe(drive).catch_unwind().await;
+            let hint = seat.driven.hint.clone();
+            let course = AssertUnwindSafe(runner.course(&mut journal, ports, &agent, &hint, turn, &unheard));
+            let mut course = course.catch_unwind().await;
+            if let Ok(Ok(Course::LaidDown)) = course
+                && let Err(error) = runner.lay_down(&mut journal).await
+            {
+                course = Ok(Err(error));
+            }
             let run = journal.id().clone();
             runner.stop_tasks(&run, &ports.servers, journal.orphans().to_vec());
             ports.servers.release(&run).await;
             runner.forget_if_over(&journal);
             let now = ports.clock.now();
             ports.sinks.iter().for_each(|sink| sink.laid_down(&run, now));
-            seat.leave(match driven {
-                Ok(Ok(())) => Ok(Report::of(run, journal.run())),
-                Ok(Err(DriveError::Owned(node))) => Err(RunnerError::DrivenElsewhere { run, node }),
+            let is_given_up = matches!(course, Ok(Ok(Course::LaidDown)));
+            seat.leave(match course {
+                Ok(Ok(Course::Rests)) => Ok(Report::of(run.clone(), journal.run())),
+                Ok(Ok(Course::LaidDown)) => Err(RunnerError::LaidDown(run.clone())),
+                Ok(Err(DriveError::Owned(node))) => Err(RunnerError::DrivenElsewhere { run: run.clone(), node }),
                 Ok(Err(error @ (DriveError::Store(_) | DriveError::Corrupt { .. }))) => Err(error.into()),
-                Err(_panic) => Err(RunnerError::Lost(run)),
+                Err(_panic) => Err(RunnerError::Lost(run.clone())),
             });
+            if is_given_up {
+                runner.give_up(&run).await;
+            }
         };
         self.inner.tasks.spawn(execution.instrument(record));
         Execution { run, updates, rest }
     }
+
+    /// Waits for the run's turn and drives it to its rest, unless the process stops before.
+    async fn course(
+        &self,
+        journal: &mut Journal,
+        ports: &Ports,
+        agent: &Agent,
+        hint: &Hint,
+        mut turn: Turn,
+        unheard: &BTreeSet<CallId>,
+    ) -> Result<Course, DriveError> {
+        if let Some(course) = self.queued(journal, hint, &mut turn).await? {
+            return Ok(course);
+        }
+        let driven = async {
+            let mut driver = Driver::new(ports, agent, hint);
+            if self.drive_to_rest(&mut driver, journal).await? == Course::LaidDown {
+                return Ok(Course::LaidDown);
+            }
+            if self.hear_of_tasks(journal, unheard, hint).await? {
+                return self.drive_to_rest(&mut driver, journal).await;
+            }
+            Ok(Course::Rests)
+        };
+        tokio::select! {
+            biased;
+            driven = driven => driven,
+            () = self.inner.drain.cut.cancelled() => Ok(Course::LaidDown),
+        }
+    }
+
+    /// Waits for the run's turn. `None`: it is its turn. What somebody in another process writes meanwhile is found by its
+    /// first commit.
+    async fn queued(&self, journal: &mut Journal, hint: &Hint, turn: &mut Turn) -> Result<Option<Course>, DriveError> {
+        loop {
+            tokio::select! {
+                biased;
+                () = turn.come() => return Ok(None),
+                () = self.inner.drain.begun.cancelled() => return Ok(Some(Course::LaidDown)),
+                () = hint.heard() => journal.catch_up().await?,
+            }
+            if journal.run().ending().is_some() {
+                return Ok(Some(Course::Rests));
+            }
+        }
+    }
+
+    async fn drive_to_rest(&self, driver: &mut Driver<'_>, journal: &mut Journal) -> Result<Course, DriveError> {
+        loop {
+            // A run that only has to write down that it rests does so.
+            let is_at_work = |run: &Run| !matches!(run.next(), Step::Wait(_) | Step::Done(_) | Step::Record(_));
+            if self.inner.drain.laying.is_cancelled() && is_at_work(journal.run()) {
+                return Ok(Course::LaidDown);
+            }
+            if driver.step(journal).await? == Pace::Rests {
+                return Ok(Course::Rests);
+            }
+        }
+    }
+}
+
+/// How an execution came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Course {
+    /// The run rests.
+    Rests,
+    /// The process stops; somebody else drives it on.
+    LaidDown,
 }
 
 /// A run that has nothing to be driven for.

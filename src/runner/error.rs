@@ -150,6 +150,12 @@ pub enum RunnerError {
     /// The runner is being closed.
     #[error("this runner is being closed and takes up no more runs; ask another process")]
     Closed,
+    /// As many runs wait for their turn as may.
+    #[error("this server drives as many runs as it may, and as many as may wait do; try again later")]
+    Busy,
+    /// The process that drove the run is stopping.
+    #[error("run `{0}` was laid down because this process is stopping; another one goes on with it")]
+    LaidDown(RunId),
     /// The run could not be driven on.
     #[error(transparent)]
     Drive(#[from] DriveError),
@@ -188,6 +194,7 @@ impl RunnerError {
             Self::Purged { .. } => ErrorCode::Gone,
             Self::NotOver { .. } | Self::StillDriven(_) => ErrorCode::Conflict,
             Self::Refused(refusals) => refusals.first().map_or(ErrorCode::InvalidRequest, refusal_code),
+            Self::Busy | Self::LaidDown(_) => ErrorCode::Unavailable,
             Self::DrivenElsewhere { .. } | Self::Closed | Self::Drive(DriveError::Owned(_)) => ErrorCode::Conflict,
             Self::Drive(DriveError::Store(crate::ports::StoreError::Unavailable(_))) => ErrorCode::StoreUnavailable,
             Self::Drive(DriveError::Store(crate::ports::StoreError::Corrupt(_)) | DriveError::Corrupt { .. }) => {

@@ -6,6 +6,7 @@
 mod builder;
 mod calling;
 mod context;
+mod drain;
 mod drive;
 mod driving;
 #[cfg(feature = "envelope")]
@@ -18,11 +19,13 @@ mod lease;
 mod overdue;
 mod purge;
 mod recorded;
+mod renewal;
 mod report;
 mod request;
 mod standing;
 mod system;
 mod tasks;
+mod turnstile;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -34,6 +37,7 @@ use tokio_util::task::TaskTracker;
 pub use builder::{Builder, Sampler};
 pub use calling::{Called, called};
 pub use context::Transcript;
+pub use drain::DrainTimes;
 pub use drive::Execution;
 pub use error::RunnerError;
 pub use fork::Fork;
@@ -44,6 +48,7 @@ pub use request::{Request, ResultFor};
 pub use standing::NewGrant;
 pub use system::{SystemClock, UuidIds};
 pub use tasks::{Polled, TaskSaid};
+pub use turnstile::{Activity, Capacity};
 pub use watch::Watch;
 
 pub use crate::core::run::Resume;
@@ -56,8 +61,10 @@ use crate::core::tool::{Pins, Toolset};
 use crate::core::trace::Trace;
 use crate::driver::{DriveError, Journal, Ports, Progress};
 use crate::ports::{BlobStore, EventSink, Ids, RunFilter, RunRow};
+use drain::Drain;
 use driving::Driving;
 use injected::Injections;
+use turnstile::Turnstile;
 use watch::Hub;
 
 /// Runs agents. Cheap to clone; clones share everything.
@@ -72,8 +79,10 @@ struct Inner {
     sampler: Sampler,
     agents: BTreeMap<AgentName, Arc<Agent>>,
     hub: Arc<Hub>,
-    driving: Driving,
-    injections: Injections,
+    driving: Arc<Driving>,
+    injections: Arc<Injections>,
+    turnstile: Arc<Turnstile>,
+    drain: Arc<Drain>,
     #[cfg(feature = "envelope")]
     envelopes: Option<Arc<envelope::EnvelopeKeys>>,
     tasks: TaskTracker,
@@ -177,6 +186,16 @@ impl AgentRunner {
     /// The configured agents.
     pub fn agents(&self) -> impl Iterator<Item = &Arc<Agent>> {
         self.inner.agents.values()
+    }
+
+    /// How long an ownership lasts without renewal.
+    pub fn lease(&self) -> std::time::Duration {
+        self.inner.ports.store.lease
+    }
+
+    /// How many runs are driven here, and how many wait for their turn.
+    pub fn activity(&self) -> Activity {
+        self.inner.turnstile.activity()
     }
 
     /// Stops taking up runs and waits for those under way to rest.

@@ -19,6 +19,7 @@ mod policy;
 mod put_aside;
 mod resume;
 mod run;
+mod serve;
 mod settings;
 mod telemetry;
 mod trace;

@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use super::super::{AppError, Models, identities};
-use super::{Spans, destination, unusable};
+use super::super::{AppError, Stay};
+use super::{Spans, destination, export_settings, unusable};
 use crate::config::Settings;
+use crate::gateway::Gateway;
 use crate::mcp::{Exchange, ExchangeKind, Watcher};
 use crate::ports::{EventSink, RunStore};
 use crate::telemetry::Tally;
 use crate::telemetry::export::{ExportRuntime, Signal};
 use crate::telemetry::metrics::{
-    McpOperation, Metric, Metrics, MetricsBuilder, MetricsEndpoint, MetricsPlan, MetricsSettings,
+    HttpMeter, Listen, McpOperation, Metric, Metrics, MetricsBuilder, MetricsEndpoint, MetricsPlan, MetricsSettings,
 };
 use crate::telemetry::spans::IdentityOf;
 
@@ -35,11 +36,11 @@ impl Measured {
     /// Starts what is asked for; `None` if nothing is. To be called within an async runtime.
     pub(super) fn start(
         settings: &Settings,
-        models: &Models,
+        stay: Stay,
+        identity_of: &IdentityOf,
         store: &Arc<dyn RunStore>,
     ) -> Result<Option<Self>, AppError> {
-        let Some(plan) = plan(settings)? else { return Ok(None) };
-        let env = |name: &str| std::env::var(name).ok();
+        let Some(plan) = plan(settings, stay)? else { return Ok(None) };
         let mut builder = MetricsBuilder::new(&plan).map_err(|error| unusable(&error))?;
         if plan.otlp {
             let transport = destination(settings).resolve(Signal::Metrics, &env).map_err(|error| unusable(&error))?;
@@ -50,6 +51,11 @@ impl Measured {
         }
         let metrics = Arc::new(builder.start());
         let endpoint = plan.prometheus.as_ref().map(|listen| MetricsEndpoint::open(listen, &metrics)).transpose();
+        if stay == Stay::AsServer
+            && let Err(error) = &endpoint
+        {
+            return Err(unusable(error));
+        }
         // The port is one for the whole machine, and another command may have it: no reason not to do this one.
         let endpoint = endpoint.unwrap_or_else(|error| {
             tracing::warn!(reason = %error, "nobody can read the metrics of this process");
@@ -62,7 +68,7 @@ impl Measured {
         }
         Ok(Some(Self {
             metrics,
-            identity_of: identities(models),
+            identity_of: identity_of.clone(),
             store: store.clone(),
             is_on_console: plan.console,
             _endpoint: endpoint,
@@ -88,6 +94,22 @@ impl Measured {
         look_up(Metric::SpansFailed, |tally| tally.failed);
         let aside = spans.aside.clone();
         self.metrics.observe(Metric::FactsDropped, move || Some(aside.dropped()));
+    }
+
+    /// Where requests to the gateway are recorded.
+    pub(super) fn http(&self) -> HttpMeter {
+        self.metrics.http()
+    }
+
+    /// Tells what a gateway is at.
+    pub(super) fn watch(&self, gateway: &Gateway) {
+        let look_up = |metric, of: fn(&Gateway) -> u64| {
+            let gateway = gateway.clone();
+            self.metrics.observe(metric, move || Some(of(&gateway)));
+        };
+        look_up(Metric::HttpStreams, Gateway::open_streams);
+        look_up(Metric::RunsDriven, |gateway| gateway.activity().driven as u64);
+        look_up(Metric::RunsQueued, |gateway| gateway.activity().waiting as u64);
     }
 
     /// What is to watch the MCP servers.
@@ -124,10 +146,21 @@ impl Measured {
 }
 
 /// What settings and environment want of metrics.
-pub(super) fn plan(settings: &Settings) -> Result<Option<MetricsPlan>, AppError> {
+pub(super) fn plan(settings: &Settings, stay: Stay) -> Result<Option<MetricsPlan>, AppError> {
     let service_name = Some(settings.telemetry.service_name.clone());
-    let wanted = MetricsSettings { like_spans: false, is_read_here: false, service_name };
-    wanted.resolve(|name| std::env::var(name).ok()).map_err(|error| unusable(&error))
+    let is_server = stay == Stay::AsServer;
+    let is_exported = is_server && export_settings(settings)?.resolve(env).map_err(|error| unusable(&error))?.is_some();
+    let listen = settings.gateway.metrics_listen.filter(|_| is_server);
+    let wanted = MetricsSettings { like_spans: is_exported, is_read_here: listen.is_some(), service_name };
+    let plan = wanted.resolve(env).map_err(|error| unusable(&error))?;
+    Ok(plan.map(|mut plan| {
+        plan.prometheus = listen.map(|at| Listen { host: at.ip().to_string(), port: at.port() }).or(plan.prometheus);
+        plan
+    }))
+}
+
+fn env(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 /// A store that does not answer is complained about by whoever needs it.

@@ -9,6 +9,7 @@ mod generative;
 mod models;
 mod policies;
 mod prices;
+mod runs;
 mod servers;
 
 use std::path::Path;

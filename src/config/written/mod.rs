@@ -9,6 +9,7 @@ mod gateway;
 mod model;
 mod policy;
 mod price;
+mod runs;
 
 use std::collections::BTreeMap;
 
@@ -19,6 +20,7 @@ pub(super) use gateway::Gateway;
 pub(super) use model::{HttpModel, Model};
 pub(super) use policy::{PolicyChoice, WrittenExample, WrittenMatch, WrittenPolicy, WrittenRule};
 pub(super) use price::Price;
+pub(super) use runs::Runs;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 

@@ -59,6 +59,9 @@ impl Access {
 pub(super) async fn let_in(State(gateway): State<Gateway>, request: Request, next: Next) -> Result<Response, Problem> {
     let (mut parts, body) = request.into_parts();
     let caller = gateway.access().caller(&parts).await?;
-    parts.extensions.insert(caller);
-    Ok(next.run(Request::from_parts(parts, body)).await)
+    parts.extensions.insert(caller.clone());
+    let mut response = next.run(Request::from_parts(parts, body)).await;
+    // For whoever tells of the request.
+    response.extensions_mut().insert(caller);
+    Ok(response)
 }

@@ -6,7 +6,7 @@ use axum::http::HeaderMap;
 
 use crate::gateway::GatewaySettings;
 use crate::gateway::problem::Problem;
-use crate::runner::Execution;
+use crate::runner::{Execution, RunnerError};
 
 /// What a request prefers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,8 @@ impl Patience {
     pub(in crate::gateway) async fn wait(self, execution: Execution) -> Result<bool, Problem> {
         let Self::UpTo(longest) = self else { return Ok(false) };
         match tokio::time::timeout(longest, execution.rest()).await {
+            // It was begun, and goes on elsewhere.
+            Ok(Err(RunnerError::LaidDown(_))) => Ok(false),
             Ok(rested) => rested.map(|_| true).map_err(Problem::from),
             Err(_) => Ok(false),
         }

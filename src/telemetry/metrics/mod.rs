@@ -9,6 +9,7 @@
 
 mod backlog;
 mod endpoint;
+mod http;
 mod instruments;
 mod measurement;
 mod meter;
@@ -21,6 +22,7 @@ mod vocabulary;
 
 pub use backlog::Backlog;
 pub use endpoint::MetricsEndpoint;
+pub use http::{HttpAnswer, HttpMeter};
 pub use measurement::{Measurement, Word};
 pub use names::{Definition, Metric, Shape};
 pub use pipeline::{McpOperation, Metrics, MetricsBuilder, MetricsError, PROMETHEUS_TEXT};

@@ -77,6 +77,8 @@ const TOKENS: &[f64] = &[
 ];
 /// As the MCP conventions want it.
 const SECONDS_OF_SERVERS: &[f64] = &[0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
+/// As the HTTP conventions want it.
+const SECONDS_OF_REQUESTS: &[f64] = &[0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
 /// From a quick answer to a week: people are waited for, too.
 const SECONDS_OF_PEOPLE: &[f64] =
     &[1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 43200.0, 86400.0, 259200.0, 604800.0];
@@ -97,6 +99,12 @@ metrics! {
         "How long a request to an MCP server took, from its sending to the answer.";
     McpSession: "mcp.client.session.duration", Distribution, "s", SECONDS_OF_SERVERS,
         "How long a connection to an MCP server lasted.";
+
+    HttpDuration: "http.server.request.duration", Distribution, "s", SECONDS_OF_REQUESTS,
+        "How long a request to the gateway took, up to the head of its answer.";
+    HttpStreams: "toolgate.http.streams", Level, "{stream}", NONE, "Streams of events that are open.";
+    RunsDriven: "toolgate.runs.driven", Level, "{run}", NONE, "Runs that this process drives.";
+    RunsQueued: "toolgate.runs.queued", Level, "{run}", NONE, "Runs of this process that wait for their turn.";
 
     Runs: "toolgate.runs", Count, "{run}", NONE, "Runs that ended.";
     RunDuration: "toolgate.run.duration", Distribution, "s", SECONDS_OF_RUNS,
@@ -151,6 +159,9 @@ pub(super) const OPERATION: &str = span::OPERATION;
 pub(super) const PROVIDER: &str = span::PROVIDER;
 pub(super) const REQUEST_MODEL: &str = span::REQUEST_MODEL;
 pub(super) const RESPONSE_MODEL: &str = span::RESPONSE_MODEL;
+pub(super) const HTTP_METHOD: &str = "http.request.method";
+pub(super) const HTTP_ROUTE: &str = "http.route";
+pub(super) const HTTP_STATUS: &str = "http.response.status_code";
 pub(super) const TOKEN_TYPE: &str = "gen_ai.token.type";
 pub(super) const ERROR_TYPE: &str = span::ERROR_TYPE;
 pub(super) const TOOL: &str = span::GEN_AI_TOOL;

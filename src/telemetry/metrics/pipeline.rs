@@ -12,6 +12,7 @@ use opentelemetry_sdk::metrics::{MeterProviderBuilder, PeriodicReader, SdkMeterP
 use prometheus::{Registry, TextEncoder};
 
 use super::backlog::Backlog;
+use super::http::HttpMeter;
 use super::instruments::{Instruments, observe};
 use super::measurement::Measurement;
 use super::names::{self, Metric};
@@ -129,6 +130,11 @@ impl Metrics {
     /// A watcher that records what runs do.
     pub fn sink(&self, identity_of: IdentityOf) -> MetricSink {
         MetricSink::new(self.instruments.clone(), identity_of)
+    }
+
+    /// Records requests to the gateway.
+    pub fn http(&self) -> HttpMeter {
+        HttpMeter(self.instruments.clone())
     }
 
     /// Records what happened with an MCP server outside of runs.

@@ -1,0 +1,102 @@
+//! Another configuration for a program that goes on. What begins from now on is as the new one says; what is under way keeps
+//! what it began with. MCP servers whose settings did not change keep their connections and processes; of the others the
+//! old ones end with the last run that uses them.
+
+use std::fmt::{Debug, Write as _};
+use std::sync::Arc;
+
+use secrecy::{ExposeSecret as _, SecretString};
+
+use super::surroundings::Adapters;
+use super::{App, AppError, capacity, configured, models};
+use crate::config::{self, AuthSettings, ClientProof, Settings, TransportSettings};
+use crate::core::id::ServerId;
+use crate::gateway::Gateway;
+use crate::mcp::{self, Servers};
+
+impl App {
+    /// Takes another configuration, for this program and for the gateway over it. Says which parts of it are not taken
+    /// before the program is started anew.
+    ///
+    /// # Errors
+    /// As [`App::open`]; the old configuration holds then.
+    pub fn reload(&mut self, settings: Settings, gateway: &Gateway) -> Result<Vec<&'static str>, AppError> {
+        let models = models::open(&settings)?;
+        let servers = Arc::new(self.renewed_servers(&settings)?);
+        let builder = configured(&settings, &models, &servers, &self.validator)?.capacity(capacity(&settings));
+        let runner = self.runner.renewed(builder)?;
+        let not_taken = not_taken(&self.settings, &settings);
+        gateway.replace(runner.clone(), Arc::new(Adapters::of(&settings, &models, &servers)));
+        self.identities.know(&models);
+        let old = std::mem::replace(&mut self.servers, servers);
+        self.retired.retain(|servers| servers.strong_count() > 0);
+        self.retired.push(Arc::downgrade(&old));
+        (self.runner, self.models) = (runner, models);
+        // What is not taken is told again at the next time, for it still is as it was.
+        let Settings { store, lease, gateway, telemetry, log, .. } = self.settings.clone();
+        self.settings =
+            Settings { store, lease, telemetry, log, gateway: with_new_runs(gateway, &settings), ..settings };
+        Ok(not_taken)
+    }
+
+    fn renewed_servers(&self, settings: &Settings) -> Result<Servers, AppError> {
+        let propagation = super::propagation()?;
+        let is_kept = |id: &ServerId, server: &config::ServerSettings| {
+            self.settings.servers.get(id).is_some_and(|before| is_same(before, server))
+                && self.settings.credentials == settings.credentials
+        };
+        let wanted = settings.servers.iter().map(|(id, server)| {
+            let changed =
+                (!is_kept(id, server)).then(|| super::reached(id, server, &settings.credentials, propagation));
+            (id.clone(), changed)
+        });
+        let wanted: Vec<(ServerId, Option<mcp::ServerSettings>)> = wanted.collect();
+        Ok(self.servers.renewed(wanted, self.telemetry.mcp_watcher().as_ref()))
+    }
+}
+
+fn with_new_runs(old: config::GatewaySettings, new: &Settings) -> config::GatewaySettings {
+    config::GatewaySettings { runs: new.gateway.runs, drain: new.gateway.drain, ..old }
+}
+
+/// The parts that differ and need a new start. Secrets do not show, so that a changed one of telemetry is not noticed.
+fn not_taken(old: &Settings, new: &Settings) -> Vec<&'static str> {
+    let differ = |old: &dyn Debug, new: &dyn Debug| format!("{old:?}") != format!("{new:?}");
+    let gateway = with_new_runs(old.gateway.clone(), new);
+    let parts = [
+        ("store", differ(&old.store, &new.store)),
+        ("lease_s", old.lease != new.lease),
+        ("gateway", differ(&gateway, &new.gateway)),
+        ("telemetry", differ(&old.telemetry, &new.telemetry)),
+        ("log", old.log != new.log),
+    ];
+    parts.into_iter().filter_map(|(part, is_other)| is_other.then_some(part)).collect()
+}
+
+fn is_same(old: &config::ServerSettings, new: &config::ServerSettings) -> bool {
+    spelled(old).expose_secret() == spelled(new).expose_secret()
+}
+
+/// Everything about a server, its secrets included: `Debug` leaves them out, and one that changed makes another server.
+fn spelled(server: &config::ServerSettings) -> SecretString {
+    let mut text = format!("{server:?}");
+    let mut add = |secret: &SecretString| {
+        // Writing into a string does not fail. The length keeps neighbours apart.
+        let _ = write!(text, "\n{} {}", secret.expose_secret().len(), secret.expose_secret());
+    };
+    match &server.transport {
+        TransportSettings::Stdio { env, .. } => env.values().for_each(&mut add),
+        TransportSettings::Http { headers, auth, .. } => {
+            headers.values().for_each(&mut add);
+            match auth {
+                AuthSettings::Headers => {}
+                AuthSettings::Person { client, .. } => {
+                    client.iter().filter_map(|client| client.secret.as_ref()).for_each(&mut add);
+                }
+                AuthSettings::Client { proof: ClientProof::Secret(secret), .. } => add(secret),
+                AuthSettings::Client { proof: ClientProof::PrivateKey { pem, .. }, .. } => add(pem),
+            }
+        }
+    }
+    text.into()
+}

@@ -1,0 +1,20 @@
+//! How many runs a server takes on.
+
+use crate::config::placed::Placed;
+use crate::config::scope::Scope;
+use crate::config::settings::RunsSettings;
+use crate::config::written::Runs;
+
+const MAX_ACTIVE: usize = 256;
+const MAX_QUEUED: usize = 10_000;
+
+pub(super) fn resolve(written: Option<&Placed<Runs>>, scope: &mut Scope<'_>) -> RunsSettings {
+    let unwritten = Runs::default();
+    let written = written.map_or(&unwritten, Placed::value);
+    let max_active = scope.at_least_one(written.max_active.as_ref(), MAX_ACTIVE);
+    RunsSettings {
+        max_active,
+        max_active_per_tenant: scope.at_least_one(written.max_active_per_tenant.as_ref(), max_active),
+        max_queued: written.max_queued.as_ref().map_or(MAX_QUEUED, |queued| *queued.value()),
+    }
+}

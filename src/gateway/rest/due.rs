@@ -1,0 +1,79 @@
+//! Runs of which something runs out: an answer that nobody gave, or their own time. The deadline holds without this; it
+//! only makes the model read of it soon.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::{PAGE, pause};
+use crate::core::id::RunId;
+use crate::core::run::{Input, Resume, Status};
+use crate::gateway::state::Gateway;
+use crate::ports::{RunFilter, RunRow};
+use crate::runner::RunnerError;
+
+/// The longest sleep: what begins to wait meanwhile may be due sooner than anything that is known.
+const LONGEST: Duration = Duration::from_secs(5);
+/// A moment for those that are due together.
+const SHORTEST: Duration = Duration::from_millis(20);
+/// How long a run that could not be taken up is left alone.
+const LEFT_ALONE: Duration = Duration::from_secs(60);
+
+pub(super) async fn look_after(gateway: Gateway) {
+    let mut left_alone = BTreeMap::new();
+    loop {
+        let next = match sweep(&gateway, &mut left_alone).await {
+            Ok(next) => next,
+            Err(error) => {
+                tracing::warn!(%error, "runs of which something runs out cannot be looked for");
+                None
+            }
+        };
+        tokio::time::sleep(pause(next, SHORTEST, LONGEST)).await;
+    }
+}
+
+/// Takes up what is due, and says in how long something will be.
+async fn sweep(
+    gateway: &Gateway,
+    left_alone: &mut BTreeMap<RunId, Timestamp>,
+) -> Result<Option<Duration>, RunnerError> {
+    let now = Timestamp::now();
+    left_alone.retain(|_, until| *until > now);
+    let (mut next, mut before) = (None, None);
+    loop {
+        let page = page(gateway, now, before.take()).await?;
+        for row in &page {
+            let Some(due) = row.owes.due_at else { continue };
+            if due > now {
+                let later = Duration::try_from(due.duration_since(now)).unwrap_or_default();
+                next = Some(next.map_or(later, |next: Duration| next.min(later)));
+            } else if !left_alone.contains_key(&row.id) && !expire(gateway, &row.id).await {
+                left_alone.insert(row.id.clone(), now + LEFT_ALONE);
+            }
+        }
+        match page.last() {
+            Some(last) if page.len() == PAGE => before = Some(last.id.clone()),
+            Some(_) | None => return Ok(next),
+        }
+    }
+}
+
+async fn page(gateway: &Gateway, now: Timestamp, before: Option<RunId>) -> Result<Vec<RunRow>, RunnerError> {
+    let soon = now + LONGEST;
+    let filter =
+        RunFilter { status: Some(Status::Pending), due_by: Some(soon), before, limit: PAGE, ..RunFilter::default() };
+    gateway.runner().list(&filter).await
+}
+
+/// Whether the run could be taken up, or does not wait any more.
+async fn expire(gateway: &Gateway, run: &RunId) -> bool {
+    match gateway.runner().take_up(run, Input::Resume(Resume::default()), None).await {
+        Ok(_) | Err(RunnerError::NoSuchRun(_) | RunnerError::DrivenElsewhere { .. } | RunnerError::Closed) => true,
+        Err(error) => {
+            tracing::warn!(%run, %error, "time ran out for a run, and it cannot be told so here");
+            false
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Connections: how a router is served to people who may be slow, gone, or many.
+//!
+//! A connection may cost little and nothing for ever: its first request has to come soon, an idle one is closed, and one
+//! whose client takes nothing off is given up. Beyond so many connections new ones wait in the system's own queue. What a
+//! request is about is no business of this module.
+
+mod account;
+mod panic;
+mod steady;
+
+use std::convert::Infallible;
+use std::io;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::response::Response;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tower::Service as _;
+
+pub(super) use account::{Accounts, account};
+pub(super) use panic::caught;
+use steady::Steady;
+
+/// How long nothing is accepted after the system refused to hand a connection over: it has no files left, most likely.
+const BREATH: Duration = Duration::from_millis(500);
+
+/// What a connection may cost.
+#[derive(Clone, Copy, Debug)]
+pub struct ServeSettings {
+    /// How long its first request may take to begin.
+    pub first_request: Duration,
+    /// How long it may be kept open between requests; the head of the next one included.
+    pub idle: Duration,
+    /// How long a write may make no progress.
+    pub stalled_write: Duration,
+    /// How many there may be.
+    pub connections: usize,
+    /// How long those that are open have when the server closes.
+    pub closing: Duration,
+}
+
+impl Default for ServeSettings {
+    fn default() -> Self {
+        Self {
+            first_request: Duration::from_secs(10),
+            idle: Duration::from_secs(75),
+            stalled_write: Duration::from_secs(60),
+            connections: 10_000,
+            closing: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Serves until `closing`, then lets requests under way end, for as long as the settings say.
+pub async fn serve(listener: TcpListener, router: Router, settings: ServeSettings, closing: CancellationToken) {
+    let room = std::sync::Arc::new(Semaphore::new(settings.connections.clamp(1, Semaphore::MAX_PERMITS)));
+    let graceful = GracefulShutdown::new();
+    let mut connections = JoinSet::new();
+    let accepted = async {
+        loop {
+            // A semaphore that nobody closes always has a permit in the end.
+            let Ok(place) = room.clone().acquire_owned().await else { return };
+            let stream = accept(&listener).await;
+            let (router, watcher) = (router.clone(), graceful.watcher());
+            connections.spawn(async move {
+                converse(stream, router, settings, watcher).await;
+                drop(place);
+            });
+            while connections.try_join_next().is_some() {}
+        }
+    };
+    tokio::select! {
+        () = accepted => {}
+        () = closing.cancelled() => {}
+    }
+    // Whoever comes now is refused by the system at once, and asks somebody else.
+    drop(listener);
+    if timeout(settings.closing, graceful.shutdown()).await.is_err() {
+        tracing::warn!("connections were still open when the server closed; they are cut");
+    }
+}
+
+async fn accept(listener: &TcpListener) -> TcpStream {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                // Without it every event of a stream waits for the one before to be acknowledged.
+                let _ = stream.set_nodelay(true);
+                return stream;
+            }
+            Err(error) if is_of_the_connection(&error) => {}
+            Err(error) => {
+                tracing::error!(%error, "no connection can be accepted; is the limit of open files high enough?");
+                tokio::time::sleep(BREATH).await;
+            }
+        }
+    }
+}
+
+/// Whether only the connection that was to be accepted is at fault.
+fn is_of_the_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    [ConnectionAborted, ConnectionRefused, ConnectionReset].contains(&error.kind())
+}
+
+async fn converse(stream: TcpStream, router: Router, settings: ServeSettings, watcher: Watcher) {
+    let begun = CancellationToken::new();
+    let begins = begun.clone();
+    let service = service_fn(move |request: Request<Incoming>| {
+        begins.cancel();
+        let mut router = router.clone();
+        async move { Ok::<Response, Infallible>(router.call(request).await?) }
+    });
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(settings.idle);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(settings.idle)
+        .keep_alive_timeout(settings.first_request)
+        .max_concurrent_streams(250);
+    let stream = TokioIo::new(Steady::new(stream, settings.stalled_write));
+    let connection = builder.serve_connection(stream, service).into_owned();
+    let mut connection = std::pin::pin!(watcher.watch(connection));
+    let ended = tokio::select! {
+        ended = &mut connection => ended,
+        () = begun.cancelled() => connection.await,
+        () = tokio::time::sleep(settings.first_request) => return,
+    };
+    if let Err(error) = ended {
+        tracing::debug!(error, "a connection ended before its time");
+    }
+}

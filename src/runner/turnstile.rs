@@ -1,0 +1,186 @@
+//! How many runs are driven at once, and whose turn it is when more want to be.
+//!
+//! A run that waits here is durable, owned and watched like any other; only its driver has not begun. Tenants have their
+//! turns one after the other, so that one who starts thousands of runs delays the others by one each. Nothing here knows
+//! what a run does with its turn: it is given back when it is dropped, however the run ends.
+
+mod line;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+use self::line::{Line, Ticket};
+use crate::core::id::Tenant;
+
+/// How many runs a runner takes on. The default is no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// At most so many are driven at once.
+    pub driven: usize,
+    /// At most so many of one tenant.
+    pub driven_per_tenant: usize,
+    /// At most so many wait for their turn; beyond that no new ones are begun.
+    pub waiting: usize,
+}
+
+impl Default for Capacity {
+    fn default() -> Self {
+        Self { driven: usize::MAX, driven_per_tenant: usize::MAX, waiting: usize::MAX }
+    }
+}
+
+/// What a runner is at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// Runs that are driven.
+    pub driven: usize,
+    /// Runs that wait for their turn.
+    pub waiting: usize,
+}
+
+/// Lets runs through, a few at a time.
+#[derive(Default)]
+pub(super) struct Turnstile(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    line: Line,
+    /// How each that waits is told that it may go.
+    called: BTreeMap<Ticket, oneshot::Sender<()>>,
+}
+
+/// A place in the line, or beyond it. Given back when dropped.
+pub(super) struct Turn {
+    turnstile: Arc<Turnstile>,
+    tenant: Tenant,
+    place: Place,
+}
+
+enum Place {
+    Through,
+    Waiting { ticket: Ticket, called: oneshot::Receiver<()> },
+}
+
+impl Turnstile {
+    pub(super) fn new(capacity: Capacity) -> Self {
+        Self(Mutex::new(State { line: Line::new(capacity), called: BTreeMap::new() }))
+    }
+
+    /// Other bounds from now on. Those beyond them already are not stopped.
+    pub(super) fn set_capacity(&self, capacity: Capacity) {
+        let mut state = self.state();
+        let admitted = state.line.set_capacity(capacity);
+        state.call(admitted);
+    }
+
+    /// Queues up.
+    pub(super) fn enter(self: &Arc<Self>, tenant: Tenant) -> Turn {
+        let mut state = self.state();
+        let place = match state.line.enter(&tenant) {
+            None => Place::Through,
+            Some(ticket) => {
+                let (call, called) = oneshot::channel();
+                state.called.insert(ticket, call);
+                Place::Waiting { ticket, called }
+            }
+        };
+        Turn { turnstile: self.clone(), tenant, place }
+    }
+
+    /// Whether one more of that tenant would have to wait, and as many wait already as may.
+    pub(super) fn is_full_for(&self, tenant: &Tenant) -> bool {
+        self.state().line.is_full_for(tenant)
+    }
+
+    pub(super) fn activity(&self) -> Activity {
+        self.state().line.activity()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn call(&mut self, admitted: Vec<Ticket>) {
+        for ticket in admitted {
+            if let Some(call) = self.called.remove(&ticket) {
+                // Whoever went away gives its turn back by itself.
+                let _ = call.send(());
+            }
+        }
+    }
+}
+
+impl Turn {
+    /// Waits until it is this one's turn. May be dropped and asked again.
+    pub(super) async fn come(&mut self) {
+        if let Place::Waiting { called, .. } = &mut self.place {
+            // The turnstile outlives this and only ever calls.
+            let _ = called.await;
+            self.place = Place::Through;
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut state = self.turnstile.state();
+        let still_waits = match &self.place {
+            Place::Waiting { ticket, .. } => {
+                state.called.remove(ticket);
+                state.line.give_up(&self.tenant, *ticket)
+            }
+            Place::Through => false,
+        };
+        if !still_waits {
+            let admitted = state.line.leave(&self.tenant);
+            state.call(admitted);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    fn one_at_a_time() -> Arc<Turnstile> {
+        Arc::new(Turnstile::new(Capacity { driven: 1, ..Capacity::default() }))
+    }
+
+    #[test]
+    fn a_turn_is_given_on_when_it_is_dropped() {
+        let turnstile = one_at_a_time();
+        let first = turnstile.enter("a".into());
+        let mut second = turnstile.enter("a".into());
+        assert!(second.come().now_or_never().is_none(), "the first is still at it");
+        drop(first);
+        assert!(second.come().now_or_never().is_some());
+        assert_eq!(turnstile.activity(), Activity { driven: 1, waiting: 0 });
+    }
+
+    #[test]
+    fn whoever_is_called_and_has_gone_away_keeps_nobody_waiting() {
+        let turnstile = one_at_a_time();
+        let first = turnstile.enter("a".into());
+        let (second, mut third) = (turnstile.enter("a".into()), turnstile.enter("b".into()));
+        drop(first);
+        drop(second);
+        assert!(third.come().now_or_never().is_some());
+        drop(third);
+        assert_eq!(turnstile.activity(), Activity::default());
+    }
+
+    #[test]
+    fn more_room_lets_those_through_who_wait() {
+        let turnstile = one_at_a_time();
+        let _first = turnstile.enter("a".into());
+        let mut second = turnstile.enter("a".into());
+        turnstile.set_capacity(Capacity { driven: 2, ..Capacity::default() });
+        assert!(second.come().now_or_never().is_some());
+    }
+}

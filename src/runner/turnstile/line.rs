@@ -1,0 +1,227 @@
+//! The line in front of a turnstile. Pure: who may go, and who is next. After each change nobody waits who could go.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::{Activity, Capacity};
+use crate::core::id::Tenant;
+
+/// Somebody who waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Ticket(u64);
+
+/// Who is through and who waits.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    capacity: Capacity,
+    driven: usize,
+    /// How many each tenant has of them; tenants without any are not in it.
+    driven_of: BTreeMap<Tenant, usize>,
+    waiting: usize,
+    /// What each tenant waits with, first come first; tenants without anything are not in it.
+    waiting_of: BTreeMap<Tenant, VecDeque<Ticket>>,
+    /// The tenants that wait, in the order of their turns.
+    turns: VecDeque<Tenant>,
+    tickets: u64,
+}
+
+impl Line {
+    pub(super) fn new(capacity: Capacity) -> Self {
+        Self { capacity, ..Self::default() }
+    }
+
+    /// Other bounds. Says who may go by them.
+    pub(super) fn set_capacity(&mut self, capacity: Capacity) -> Vec<Ticket> {
+        self.capacity = capacity;
+        self.admit()
+    }
+
+    /// One more. `None`: it may go at once.
+    pub(super) fn enter(&mut self, tenant: &Tenant) -> Option<Ticket> {
+        if self.has_room_for(tenant) {
+            self.go(tenant);
+            return None;
+        }
+        let ticket = Ticket(self.tickets);
+        self.tickets += 1;
+        self.waiting += 1;
+        let line = self.waiting_of.entry(tenant.clone()).or_default();
+        if line.is_empty() {
+            self.turns.push_back(tenant.clone());
+        }
+        line.push_back(ticket);
+        Some(ticket)
+    }
+
+    /// One of a tenant that was let through is done. Says who may go now.
+    pub(super) fn leave(&mut self, tenant: &Tenant) -> Vec<Ticket> {
+        if let Some(driven) = self.driven_of.get_mut(tenant) {
+            self.driven -= 1;
+            *driven -= 1;
+            if *driven == 0 {
+                self.driven_of.remove(tenant);
+            }
+        }
+        self.admit()
+    }
+
+    /// Somebody does not want to wait any more. `false`: it does not wait, it was let through.
+    pub(super) fn give_up(&mut self, tenant: &Tenant, ticket: Ticket) -> bool {
+        let Some(line) = self.waiting_of.get_mut(tenant) else { return false };
+        let Some(place) = line.iter().position(|waiting| *waiting == ticket) else { return false };
+        line.remove(place);
+        self.waiting -= 1;
+        if line.is_empty() {
+            self.waiting_of.remove(tenant);
+            self.turns.retain(|waiting| waiting != tenant);
+        }
+        true
+    }
+
+    pub(super) fn is_full_for(&self, tenant: &Tenant) -> bool {
+        !self.has_room_for(tenant) && self.waiting >= self.capacity.waiting
+    }
+
+    pub(super) fn activity(&self) -> Activity {
+        Activity { driven: self.driven, waiting: self.waiting }
+    }
+
+    fn has_room_for(&self, tenant: &Tenant) -> bool {
+        let of_tenant = self.driven_of.get(tenant).copied().unwrap_or(0);
+        self.driven < self.capacity.driven && of_tenant < self.capacity.driven_per_tenant
+    }
+
+    fn go(&mut self, tenant: &Tenant) {
+        self.driven += 1;
+        *self.driven_of.entry(tenant.clone()).or_default() += 1;
+    }
+
+    fn admit(&mut self) -> Vec<Ticket> {
+        let mut admitted = Vec::new();
+        while let Some(turn) = self.turns.iter().position(|tenant| self.has_room_for(tenant)) {
+            let Some(tenant) = self.turns.remove(turn) else { break };
+            let Some(line) = self.waiting_of.get_mut(&tenant) else { break };
+            admitted.extend(line.pop_front());
+            self.waiting -= 1;
+            self.go(&tenant);
+            if self.waiting_of.get(&tenant).is_some_and(VecDeque::is_empty) {
+                self.waiting_of.remove(&tenant);
+            } else {
+                self.turns.push_back(tenant);
+            }
+        }
+        admitted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn line(driven: usize, driven_per_tenant: usize) -> Line {
+        Line::new(Capacity { driven, driven_per_tenant, waiting: usize::MAX })
+    }
+
+    #[test]
+    fn tenants_have_their_turns_one_after_the_other() {
+        let mut line = line(1, usize::MAX);
+        assert_eq!(line.enter(&"a".into()), None);
+        let many: Vec<_> = (0..3).map(|_| line.enter(&"a".into()).unwrap()).collect();
+        let late = line.enter(&"b".into()).unwrap();
+        assert_eq!(line.leave(&"a".into()), [many[0]]);
+        assert_eq!(line.leave(&"a".into()), [late], "its turn, although others have waited for longer");
+        assert_eq!(line.leave(&"b".into()), [many[1]]);
+    }
+
+    #[test]
+    fn a_tenant_at_its_own_limit_holds_nobody_else_up() {
+        let mut line = line(2, 1);
+        assert_eq!(line.enter(&"a".into()), None);
+        let second = line.enter(&"a".into()).unwrap();
+        assert_eq!(line.enter(&"b".into()), None);
+        let third = line.enter(&"b".into()).unwrap();
+        assert_eq!(line.leave(&"b".into()), [third]);
+        assert_eq!(line.leave(&"a".into()), [second]);
+    }
+
+    #[derive(Clone, Debug)]
+    enum Act {
+        Enter(u8),
+        Leave(usize),
+        GiveUp(usize),
+        Capacity(usize, usize),
+    }
+
+    fn acts() -> impl Strategy<Value = Vec<Act>> {
+        let act = prop_oneof![
+            4 => (0..4u8).prop_map(Act::Enter),
+            3 => any::<usize>().prop_map(Act::Leave),
+            1 => any::<usize>().prop_map(Act::GiveUp),
+            1 => (1..6usize, 1..4usize).prop_map(|(driven, each)| Act::Capacity(driven, each)),
+        ];
+        prop::collection::vec(act, 0..200)
+    }
+
+    proptest! {
+        #[test]
+        fn never_more_than_may_nobody_is_lost_and_everybody_comes_through(acts in acts()) {
+            let mut line = line(3, 2);
+            let (mut capacity, mut through, mut waits) = ((3, 2), Vec::new(), Vec::new());
+            let mut arrived = BTreeMap::new();
+            let mut lowered = false;
+            for act in acts {
+                let admitted = match act {
+                    Act::Enter(tenant) => {
+                        let tenant = Tenant::from(tenant.to_string().as_str());
+                        match line.enter(&tenant) {
+                            None => { through.push(tenant); Vec::new() }
+                            Some(ticket) => {
+                                arrived.insert(ticket, tenant.clone());
+                                waits.push((ticket, tenant));
+                                Vec::new()
+                            }
+                        }
+                    }
+                    Act::Leave(_) if through.is_empty() => Vec::new(),
+                    Act::Leave(which) => { let tenant = through.swap_remove(which % through.len()); line.leave(&tenant) }
+                    Act::GiveUp(_) if waits.is_empty() => Vec::new(),
+                    Act::GiveUp(which) => {
+                        let (ticket, tenant) = waits.remove(which % waits.len());
+                        prop_assert!(line.give_up(&tenant, ticket));
+                        prop_assert!(!line.give_up(&tenant, ticket));
+                        Vec::new()
+                    }
+                    Act::Capacity(driven, each) => {
+                        lowered |= driven < capacity.0 || each < capacity.1;
+                        capacity = (driven, each);
+                        line.set_capacity(Capacity { driven, driven_per_tenant: each, waiting: 10 })
+                    }
+                };
+                for ticket in admitted {
+                    let first = waits.iter().position(|(_, tenant)| *tenant == arrived[&ticket]).unwrap();
+                    prop_assert_eq!(waits[first].0, ticket, "within a tenant: first come, first");
+                    through.push(waits.remove(first).1);
+                }
+                prop_assert_eq!(line.activity(), Activity { driven: through.len(), waiting: waits.len() });
+                let of = |tenant: &Tenant| through.iter().filter(|through| *through == tenant).count();
+                if !lowered {
+                    prop_assert!(through.len() <= capacity.0);
+                    prop_assert!(through.iter().all(|tenant| of(tenant) <= capacity.1));
+                }
+                let could_go = |tenant: &Tenant| through.len() < capacity.0 && of(tenant) < capacity.1;
+                prop_assert!(!waits.iter().any(|(_, tenant)| could_go(tenant)), "nobody waits who could go");
+            }
+            let mut waits: BTreeSet<Ticket> = waits.into_iter().map(|(ticket, _)| ticket).collect();
+            while let Some(tenant) = through.pop() {
+                for ticket in line.leave(&tenant) {
+                    prop_assert!(waits.remove(&ticket));
+                    through.push(arrived[&ticket].clone());
+                }
+            }
+            prop_assert!(waits.is_empty(), "nobody starves");
+        }
+    }
+}

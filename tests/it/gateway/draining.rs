@@ -1,0 +1,122 @@
+//! A server that is to stop: runs rest if they can, and else are laid down where another process takes them at once.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use toolgate::core::id::NodeId;
+use toolgate::core::run::{Event, Status};
+use toolgate::runner::{AgentRunner, Capacity, DrainTimes, Request, RunnerError};
+use toolgate::stores::MemoryStore;
+
+use super::queueing::agent;
+use super::site::{Site, until};
+
+/// So long that nobody gets a run by waiting for it to run out.
+const LEASE: Duration = Duration::from_secs(3600);
+
+fn process(store: &Arc<MemoryStore>, name: &str, turns: &Value) -> AgentRunner {
+    let builder = AgentRunner::builder().store(store.clone()).node(NodeId::from(name)).lease(LEASE);
+    builder.agent(agent(turns)).build().unwrap()
+}
+
+fn times(rest_ms: u64, step_ms: u64) -> DrainTimes {
+    DrainTimes { rest: Duration::from_millis(rest_ms), step: Duration::from_millis(step_ms) }
+}
+
+fn slowly_then_done() -> Value {
+    json!([{"latency_ms": 300, "calls": [{"name": "nothing_of_that_name"}]}, {"say": "Done."}])
+}
+
+async fn replies(runner: &AgentRunner, run: &toolgate::core::id::RunId) -> usize {
+    let journal = runner.journal(run).await.unwrap();
+    journal.iter().filter(|recorded| matches!(recorded.event, Event::ModelReplied { .. })).count()
+}
+
+#[tokio::test]
+async fn a_run_that_comes_to_rest_in_time_is_driven_to_its_ending() {
+    let store = Arc::new(MemoryStore::new());
+    let here = process(&store, "here", &slowly_then_done());
+    let execution = here.start(Request::new("clerk", "Hello")).await.unwrap();
+
+    assert_eq!(here.drain(times(20_000, 0)).await, 0);
+
+    assert_eq!(execution.rest().await.unwrap().status, Status::Completed);
+}
+
+#[tokio::test]
+async fn a_run_at_work_is_laid_down_after_its_step_and_another_process_has_it_at_once() {
+    let store = Arc::new(MemoryStore::new());
+    let here = process(&store, "here", &slowly_then_done());
+    let execution = here.start(Request::new("clerk", "Hello")).await.unwrap();
+    let run = execution.run.clone();
+
+    assert_eq!(here.drain(times(20, 20_000)).await, 0, "nothing is cut");
+
+    assert_eq!(execution.rest().await.unwrap_err(), RunnerError::LaidDown(run.clone()));
+    assert_eq!(replies(&here, &run).await, 1, "the step that was under way is written down");
+    let there = process(&store, "there", &slowly_then_done());
+    let mut taken = there.recover().await.unwrap();
+    assert_eq!(taken.len(), 1, "nobody waits for a lease");
+    assert_eq!(taken.remove(0).rest().await.unwrap().status, Status::Completed);
+    assert_eq!(replies(&there, &run).await, 2, "what was answered is not asked again");
+}
+
+#[tokio::test]
+async fn a_step_that_does_not_end_is_cut_and_asked_again_elsewhere() {
+    let store = Arc::new(MemoryStore::new());
+    let here = process(&store, "here", &json!([{"hang": true}]));
+    let execution = here.start(Request::new("clerk", "Hello")).await.unwrap();
+    until(async || here.journal(&execution.run).await.unwrap().len() > 1).await;
+
+    assert_eq!(here.drain(times(20, 20)).await, 1);
+
+    assert_eq!(execution.rest().await.unwrap_err().code().as_str(), "unavailable");
+    let there = process(&store, "there", &json!([{"say": "Done."}]));
+    let mut taken = there.recover().await.unwrap();
+    assert_eq!(taken.remove(0).rest().await.unwrap().status, Status::Completed);
+}
+
+#[tokio::test]
+async fn what_waits_for_its_turn_is_given_up_at_once() {
+    let store = Arc::new(MemoryStore::new());
+    let builder = AgentRunner::builder().store(store.clone()).lease(LEASE).agent(agent(&slowly_then_done()));
+    let here = builder.capacity(Capacity { driven: 1, ..Capacity::default() }).build().unwrap();
+    let first = here.start(Request::new("clerk", "Hello")).await.unwrap();
+    let waits = here.start(Request::new("clerk", "Hello")).await.unwrap();
+
+    let draining = tokio::spawn(async move { here.drain(times(20_000, 0)).await });
+    let began = Instant::now();
+    let (laid_down, drained) = (waits.run.clone(), waits.rest().await);
+    assert_eq!(drained.unwrap_err(), RunnerError::LaidDown(laid_down.clone()));
+    assert!(began.elapsed() < Duration::from_millis(250), "and not only when the first one rests");
+    let there = process(&store, "there", &slowly_then_done());
+    until(async || there.recover().await.unwrap().iter().any(|taken| taken.run == laid_down)).await;
+    assert_eq!(first.rest().await.unwrap().status, Status::Completed);
+    assert_eq!(draining.await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn whoever_waits_for_a_run_of_a_server_that_stops_is_told_that_it_goes_on_and_nothing_new_begins() {
+    let store = Arc::new(MemoryStore::new());
+    let site = Site::over(process(&store, "here", &json!([{"hang": true}]))).await;
+    assert_eq!(site.get("/readyz").await.text("status"), "ready");
+    let asked = site.post("/v1/runs", json!({"input": "Hello"}));
+    let stopped = async {
+        until(async || site.gateway.activity().driven == 1).await;
+        site.gateway.stop();
+        let draining = site.runner.clone();
+        let draining = tokio::spawn(async move { draining.drain(times(300, 20)).await });
+        until(async || site.get("/readyz").await.status == 503).await;
+        let not_ready = site.get("/readyz").await;
+        assert_eq!(not_ready.body["checks"], json!({"store": "ok", "takes_runs": "failing"}));
+        assert_eq!(site.get("/healthz").await.status, 200, "it lives");
+        let refused = site.post("/v1/runs", json!({"input": "Hello"})).await;
+        assert_eq!((refused.status.as_u16(), refused.problem()), (503, "unavailable"));
+        assert_eq!(refused.header("retry-after"), "1");
+        draining.await.unwrap()
+    };
+    let (answer, cut) = tokio::join!(asked, stopped);
+    assert_eq!(cut, 1);
+    assert_eq!((answer.status.as_u16(), answer.text("status")), (202, "running"), "{answer:?}");
+}

@@ -1,0 +1,102 @@
+//! More runs than are driven at once: they wait for their turn, durable and owned, and are refused when too many do.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::HeaderValue;
+use serde_json::{Value, json};
+use toolgate::core::id::RunId;
+use toolgate::core::policy::Policy;
+use toolgate::core::run::Status;
+use toolgate::models::scripted::{Script, ScriptedModel};
+use toolgate::runner::{Activity, Agent, AgentRunner, Capacity, Execution, Request, ResultFor, Resume};
+use toolgate::stores::MemoryStore;
+
+use super::served::Answer;
+use super::site::{Site, until};
+
+pub(super) fn agent(turns: &Value) -> Agent {
+    let script = Script::from_json(&json!({"turns": turns}).to_string()).unwrap();
+    let model = Arc::new(ScriptedModel::new("scripted", script));
+    Agent { policy: Arc::new(Policy::allow_always()), ..Agent::new("clerk", model) }
+}
+
+fn runner(turns: &Value, capacity: Capacity) -> AgentRunner {
+    AgentRunner::builder().store(Arc::new(MemoryStore::new())).agent(agent(turns)).capacity(capacity).build().unwrap()
+}
+
+const ONE_AT_A_TIME: Capacity = Capacity { driven: 1, driven_per_tenant: usize::MAX, waiting: 2 };
+
+async fn started_for(runner: &AgentRunner, tenant: &str) -> Execution {
+    let request = Request { tenant: tenant.into(), ..Request::new("clerk", "Hello") };
+    runner.start(request).await.unwrap()
+}
+
+async fn is_asking(runner: &AgentRunner, run: &RunId) -> bool {
+    runner.journal(run).await.unwrap().len() > 1
+}
+
+#[tokio::test]
+async fn a_run_whose_turn_has_not_come_has_begun_and_does_nothing_until_others_rest() {
+    let runner = runner(&json!([{"hang": true}]), ONE_AT_A_TIME);
+    let first = started_for(&runner, "a").await;
+    let second = started_for(&runner, "a").await;
+    let other = started_for(&runner, "b").await;
+    until(async || is_asking(&runner, &first.run).await).await;
+
+    assert_eq!(runner.activity(), Activity { driven: 1, waiting: 2 });
+    assert!(!is_asking(&runner, &second.run).await, "one at a time");
+    runner.cancel(&first.run, None).await.unwrap();
+    until(async || is_asking(&runner, &second.run).await).await;
+    assert!(!is_asking(&runner, &other.run).await);
+    runner.cancel(&second.run, None).await.unwrap();
+    until(async || is_asking(&runner, &other.run).await).await;
+    runner.cancel(&other.run, None).await.unwrap();
+    assert_eq!(other.rest().await.unwrap().status, Status::Cancelled);
+    assert_eq!(runner.activity(), Activity::default());
+}
+
+#[tokio::test]
+async fn a_run_that_waits_is_cancelled_at_once_and_gives_its_place_up() {
+    let runner = runner(&json!([{"hang": true}]), ONE_AT_A_TIME);
+    let first = started_for(&runner, "a").await;
+    let waits = started_for(&runner, "a").await;
+
+    let cancelled = runner.cancel(&waits.run, None).await.unwrap();
+
+    assert_eq!(cancelled.status, Status::Cancelled);
+    let rested = tokio::time::timeout(Duration::from_secs(5), waits.rest()).await.expect("heard at once");
+    assert_eq!(rested.unwrap().status, Status::Cancelled);
+    assert_eq!(runner.activity(), Activity { driven: 1, waiting: 0 });
+    runner.cancel(&first.run, None).await.unwrap();
+}
+
+#[tokio::test]
+async fn when_too_many_wait_new_runs_are_refused_and_those_that_have_begun_go_on() {
+    let turns = json!([{"calls": [{"name": "ext_lookup"}]}, {"hang": true}]);
+    let runner = runner(&turns, Capacity { driven: 1, driven_per_tenant: 1, waiting: 1 });
+    let site = Site::over(runner).await;
+    let tool = json!({"name": "lookup", "input_schema": {"type": "object"}});
+    let new = json!({"input": "Hello", "external_tools": [tool]});
+    let pending = site.post("/v1/runs", new.clone()).await;
+    assert_eq!(pending.text("status"), "pending", "{pending:?}");
+    let resume = |pending: &Answer| {
+        let results = vec![ResultFor::output(pending.body["pending"][0]["call_id"].as_str().unwrap(), json!(1))];
+        (RunId::from(pending.text("id")), Resume { results, ..Resume::default() })
+    };
+    let other = site.post("/v1/runs", new.clone()).await;
+    let (run, resumed) = resume(&pending);
+    let runner = &site.runner;
+    runner.take_up(&run, toolgate::core::run::Input::Resume(resumed), None).await.unwrap();
+    let (waits, resumed) = resume(&other);
+    runner.take_up(&waits, toolgate::core::run::Input::Resume(resumed), None).await.unwrap();
+    until(async || runner.activity() == Activity { driven: 1, waiting: 1 }).await;
+
+    let refused = site.post("/v1/runs", new).await;
+
+    assert_eq!((refused.status.as_u16(), refused.problem()), (503, "unavailable"));
+    assert_eq!(refused.headers.get("retry-after"), Some(&HeaderValue::from_static("5")));
+    assert_eq!(refused.body["retryable"], true);
+    runner.cancel(&run, None).await.unwrap();
+    runner.cancel(&waits, None).await.unwrap();
+}

@@ -1,0 +1,46 @@
+//! Another configuration while runs are under way: each goes on with what it began with.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use toolgate::core::run::Status;
+use toolgate::runner::{AgentRunner, DrainTimes, Request};
+use toolgate::stores::MemoryStore;
+
+use super::queueing::agent;
+use super::site::{Site, until};
+
+#[tokio::test]
+async fn what_is_under_way_keeps_its_agent_and_what_begins_has_the_new_one() {
+    let old = json!([{"latency_ms": 300, "calls": [{"name": "nothing_of_that_name"}]}, {"say": "The old one."}]);
+    let builder = AgentRunner::builder().store(Arc::new(MemoryStore::new())).agent(agent(&old));
+    let site = Site::over(builder.build().unwrap()).await;
+    let under_way = site.post_preferring("respond-async", "/v1/runs", json!({"input": "Hello"})).await;
+
+    let new = AgentRunner::builder().agent(agent(&json!([{"say": "The new one."}])));
+    site.gateway.replace(site.runner.renewed(new).unwrap(), std::sync::Arc::new(toolgate::gateway::Alone));
+
+    let begun = site.post("/v1/runs", json!({"input": "Hello"})).await;
+    assert_eq!(begun.body["output"]["text"], "The new one.");
+    let path = format!("/v1/runs/{}", under_way.text("id"));
+    until(async || site.get(&path).await.text("status") == "completed").await;
+    assert_eq!(site.get(&path).await.body["output"]["text"], "The old one.");
+}
+
+#[tokio::test]
+async fn runs_of_the_old_configuration_are_cancelled_and_drained_through_the_new_one() {
+    let builder = AgentRunner::builder().store(Arc::new(MemoryStore::new())).agent(agent(&json!([{"hang": true}])));
+    let old = builder.build().unwrap();
+    let (first, second) = (Request::new("clerk", "Hello"), Request::new("clerk", "Hello"));
+    let (first, second) = (old.start(first).await.unwrap(), old.start(second).await.unwrap());
+    let new = old.renewed(AgentRunner::builder().agent(agent(&json!([])))).unwrap();
+
+    new.cancel(&first.run, None).await.unwrap();
+
+    assert_eq!(first.rest().await.unwrap().status, Status::Cancelled);
+    assert_eq!(new.activity().driven, 1);
+    let times = DrainTimes { rest: Duration::from_millis(20), step: Duration::from_millis(20) };
+    assert_eq!(new.drain(times).await, 1);
+    assert!(second.rest().await.is_err());
+}

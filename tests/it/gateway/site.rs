@@ -1,0 +1,66 @@
+//! A gateway served as `toolgate serve` serves it: over our own connections, with everything it does on its own account.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use reqwest::{Client, Method};
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use toolgate::gateway::{Caller, Gateway, Rest, ServeSettings, serve};
+use toolgate::runner::AgentRunner;
+
+use super::served::Answer;
+
+pub(super) struct Site {
+    pub(super) runner: AgentRunner,
+    pub(super) gateway: Gateway,
+    pub(super) address: SocketAddr,
+    pub(super) closing: CancellationToken,
+    pub(super) serving: JoinSet<()>,
+    pub(super) rest: Option<Rest>,
+    client: Client,
+}
+
+impl Site {
+    pub(super) async fn over(runner: AgentRunner) -> Self {
+        Self::with(runner, ServeSettings::default(), |router| router).await
+    }
+
+    pub(super) async fn with(
+        runner: AgentRunner,
+        settings: ServeSettings,
+        change: impl FnOnce(axum::Router) -> axum::Router,
+    ) -> Self {
+        let gateway = Gateway::builder(runner.clone()).anonymous(Caller::local()).build();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (address, closing) = (listener.local_addr().unwrap(), CancellationToken::new());
+        let mut serving = JoinSet::new();
+        serving.spawn(serve(listener, change(gateway.router()), settings, closing.clone()));
+        let rest = Some(Rest::begin(&gateway));
+        Self { runner, gateway, address, closing, serving, rest, client: Client::new() }
+    }
+
+    pub(super) async fn get(&self, path: &str) -> Answer {
+        Answer::of(self.client.get(format!("http://{}{path}", self.address)).send().await.unwrap()).await
+    }
+
+    pub(super) async fn post(&self, path: &str, body: Value) -> Answer {
+        self.post_preferring("wait=30", path, body).await
+    }
+
+    pub(super) async fn post_preferring(&self, preference: &str, path: &str, body: Value) -> Answer {
+        let request = self.client.request(Method::POST, format!("http://{}{path}", self.address));
+        Answer::of(request.header("prefer", preference).json(&body).send().await.unwrap()).await
+    }
+}
+
+/// Waits until something is so. What never becomes so fails.
+pub(super) async fn until(mut is_so: impl AsyncFnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so().await {
+        assert!(began.elapsed() < Duration::from_secs(20), "it never came about");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
