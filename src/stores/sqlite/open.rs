@@ -113,6 +113,8 @@ async fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrateError> 
         migration(3, "grant", include_str!("schema/0003_grant.sql")),
         migration(4, "owes", include_str!("schema/0004_owes.sql")),
         migration(5, "tenant", include_str!("schema/0005_tenant.sql")),
+        migration(7, "access_key", include_str!("schema/0007_access_key.sql")),
+        migration(8, "reply", include_str!("schema/0008_reply.sql")),
     ]);
     // One process migrates, the others wait and find it done.
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
