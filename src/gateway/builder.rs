@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::access::{Access, Caller, Door};
+use super::access::{Access, Caller, Door, KeyDoor, Limits, Origins};
 use super::state::Gateway;
 use super::surroundings::{Alone, Surroundings};
+use crate::ports::{AccessKeys, Replies};
 use crate::runner::AgentRunner;
 
 /// What is the same for every request.
@@ -16,6 +17,10 @@ pub struct GatewaySettings {
     pub public_url: String,
     /// How large a body may be.
     pub body_bytes: usize,
+    /// How long it may take to arrive.
+    pub body_timeout: Duration,
+    /// How much one caller may ask for. Default: as much as they like.
+    pub limits: Limits,
     /// How long a request waits for a run to rest, unless it says.
     pub usual_wait: Duration,
     /// How long it waits at most.
@@ -33,6 +38,8 @@ impl Default for GatewaySettings {
         Self {
             public_url: String::new(),
             body_bytes: 4 * 1024 * 1024,
+            body_timeout: Duration::from_secs(30),
+            limits: Limits::default(),
             usual_wait: Duration::from_secs(300),
             longest_wait: Duration::from_secs(300),
             heartbeat: Duration::from_secs(15),
@@ -47,8 +54,11 @@ pub struct Builder {
     runner: AgentRunner,
     settings: GatewaySettings,
     doors: Vec<Arc<dyn Door>>,
+    keys: Option<Arc<KeyDoor>>,
     anonymous: Option<Caller>,
+    origins: Option<Origins>,
     surroundings: Arc<dyn Surroundings>,
+    replies: Option<Arc<dyn Replies>>,
 }
 
 impl Builder {
@@ -57,8 +67,11 @@ impl Builder {
             runner,
             settings: GatewaySettings::default(),
             doors: Vec::new(),
+            keys: None,
             anonymous: None,
+            origins: None,
             surroundings: Arc::new(Alone),
+            replies: None,
         }
     }
 
@@ -73,6 +86,28 @@ impl Builder {
     #[must_use]
     pub fn door(mut self, door: Arc<dyn Door>) -> Self {
         self.doors.push(door);
+        self
+    }
+
+    /// Keys as a way to be let in, and `/v1/keys` to look after them.
+    #[must_use]
+    pub fn keys(mut self, store: Arc<dyn AccessKeys>) -> Self {
+        let door = Arc::new(KeyDoor::new(store));
+        self.keys = Some(door.clone());
+        self.door(door)
+    }
+
+    /// What browsers may do. Without it, whoever nests the router looks after that.
+    #[must_use]
+    pub fn origins(mut self, origins: Origins) -> Self {
+        self.origins = Some(origins);
+        self
+    }
+
+    /// Where answers to requests with an idempotency key are kept; without it such requests are refused.
+    #[must_use]
+    pub fn replies(mut self, store: Arc<dyn Replies>) -> Self {
+        self.replies = Some(store);
         self
     }
 
@@ -92,7 +127,8 @@ impl Builder {
 
     /// The gateway.
     pub fn build(self) -> Gateway {
-        let access = Access { doors: self.doors, anonymous: self.anonymous };
-        Gateway::new(self.runner, access, self.settings, self.surroundings)
+        let Self { runner, settings, doors, keys, anonymous, origins, surroundings, replies } = self;
+        let access = Access { anonymous, origins, ..Access::new(doors, keys, &settings.limits) };
+        Gateway::new(runner, access, settings, surroundings, replies)
     }
 }

@@ -13,6 +13,7 @@ mod answer;
 mod body;
 mod builder;
 mod contract;
+mod idempotency;
 mod page;
 mod problem;
 mod runs;
@@ -20,7 +21,10 @@ mod state;
 mod surroundings;
 mod tenant;
 
-pub use access::{Caller, Door, Scope, Scopes};
+pub use access::{
+    Caller, Claims, Door, KeyDoor, Limits, NewKey, OidcDoor, OidcError, OidcSettings, Origins, Rate, Scope, Scopes,
+    mint,
+};
 pub use builder::{Builder, GatewaySettings};
 pub use contract::description;
 pub use problem::{FieldProblem, Problem};

@@ -6,11 +6,12 @@ use arc_swap::ArcSwap;
 use axum::Router;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::access::{self, Access, Caller};
+use super::access::{self, Access, Caller, keys};
 use super::builder::{Builder, GatewaySettings};
 use super::surroundings::Surroundings;
 use super::tenant::TenantRunner;
-use super::{answer, contract, runs};
+use super::{answer, contract, idempotency, runs};
+use crate::ports::Replies;
 use crate::runner::AgentRunner;
 
 /// An HTTP gateway over a runner. Cheap to clone; clones share everything.
@@ -25,6 +26,7 @@ struct Inner {
     access: Access,
     settings: GatewaySettings,
     surroundings: Arc<dyn Surroundings>,
+    replies: Option<Arc<dyn Replies>>,
 }
 
 impl Gateway {
@@ -38,24 +40,22 @@ impl Gateway {
         access: Access,
         settings: GatewaySettings,
         surroundings: Arc<dyn Surroundings>,
+        replies: Option<Arc<dyn Replies>>,
     ) -> Self {
         let runner = ArcSwap::from_pointee(runner);
-        Self { inner: Arc::new(Inner { runner, access, settings, surroundings }) }
+        Self { inner: Arc::new(Inner { runner, access, settings, surroundings, replies }) }
     }
 
     /// Everything under `/v1`, and the description of it.
     pub fn router(&self) -> Router {
         let (described, api) = api().split_for_parts();
-        let let_in = axum::middleware::from_fn_with_state(self.clone(), access::let_in);
         let answered = axum::middleware::from_fn_with_state(self.clone(), answer::finish);
-        described
-            .layer(let_in)
+        let everything = access::guarded(idempotency::once(described, self), self)
             .merge(contract::routes(api))
             .fallback(answer::no_such_path)
             .method_not_allowed_fallback(answer::no_such_method)
-            .layer(axum::extract::DefaultBodyLimit::max(self.settings().body_bytes))
-            .layer(answered)
-            .with_state(self.clone())
+            .layer(axum::extract::DefaultBodyLimit::max(self.settings().body_bytes));
+        access::fenced(everything, self).layer(answered).with_state(self.clone())
     }
 
     /// What is the same for every request.
@@ -65,6 +65,11 @@ impl Gateway {
 
     pub(super) fn access(&self) -> &Access {
         &self.inner.access
+    }
+
+    /// Where answers to requests with an idempotency key are kept, if anywhere.
+    pub(super) fn replies(&self) -> Option<&Arc<dyn Replies>> {
+        self.inner.replies.as_ref()
     }
 
     /// What only adapters know.
@@ -85,5 +90,5 @@ impl Gateway {
 
 /// The routes of every folder.
 pub(super) fn api() -> OpenApiRouter<Gateway> {
-    OpenApiRouter::with_openapi(contract::head()).merge(runs::routes())
+    OpenApiRouter::with_openapi(contract::head()).merge(runs::routes()).merge(keys::routes())
 }

@@ -18,6 +18,7 @@ use crate::core::tool::{ExternalTool, ToolFilter};
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::answer::traced;
 use crate::gateway::body::Body;
+use crate::gateway::idempotency::RunToBe;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::runner::Request;
@@ -90,13 +91,14 @@ pub(super) async fn create(
     State(gateway): State<Gateway>,
     caller: Caller,
     headers: HeaderMap,
+    RunToBe(id): RunToBe,
     Body(new): Body<NewRun>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsWrite)?;
     let patience = Patience::of(&headers, gateway.settings());
     let runner = gateway.runner_of(&caller);
     let agent = new.agent.clone().map_or_else(|| runner.usual_agent(), Ok)?;
-    let request = Request { trace: traced(&headers), ..new.request(agent) };
+    let request = Request { id, trace: traced(&headers), ..new.request(agent) };
     let execution = runner.start(request).await?;
     let id = execution.run.clone();
     let rests = patience.wait(execution).await?;

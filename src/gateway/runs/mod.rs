@@ -11,6 +11,7 @@ mod tools;
 mod view;
 mod wait;
 
+pub(super) use read::current;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
