@@ -29,6 +29,7 @@ impl Serve {
         let address = self.listen.unwrap_or(settings.gateway.listen);
         let app = setup::open(settings).await?;
         let served = async {
+            let router = app.gateway(address).await?.router();
             let refused =
                 |error| CliError::told(ErrorCode::Configuration, format!("{address} cannot be listened at: {error}"));
             let listener = TcpListener::bind(address).await.map_err(refused)?;
@@ -38,7 +39,6 @@ impl Serve {
             let stopped = async move {
                 let _ = interrupts.next().await;
             };
-            let router = app.gateway().router();
             axum::serve(listener, router).with_graceful_shutdown(stopped).await.map_err(refused)
         };
         let served = served.await;

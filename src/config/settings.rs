@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::access::AuthSettings;
+use super::gateway::GatewaySettings;
 use crate::core::chat::Price;
 use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::pattern::NamePattern;
@@ -50,15 +51,6 @@ pub struct Settings {
     pub telemetry: TelemetrySettings,
     /// A log level or directives, as `tracing-subscriber` reads them.
     pub log: String,
-}
-
-/// The HTTP gateway.
-#[derive(Clone, Debug)]
-pub struct GatewaySettings {
-    /// Where it listens.
-    pub listen: std::net::SocketAddr,
-    /// The address people know it by, without a trailing slash.
-    pub public_url: Option<String>,
 }
 
 /// Where runs are kept.
