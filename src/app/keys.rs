@@ -40,7 +40,7 @@ impl App {
         let FreshKey { name, tenant, principal, scopes, expires_at, by } = fresh;
         let new = NewKey { name, tenant, principal, scopes: scopes.into_iter().collect(), expires_at, by };
         let (secret, hash, key) = mint(new, Timestamp::now()).map_err(|_| AppError::NoRandomness)?;
-        self.store.keys().put(&hash, &key).await?;
+        self.store.keys().put_key(&hash, &key).await?;
         Ok((secret, key))
     }
 
@@ -51,7 +51,7 @@ impl App {
 
     /// Takes a key back. `None` if there is none of that id.
     pub async fn revoke_key(&self, key: &KeyId, by: String) -> Result<Option<AccessKey>, AppError> {
-        Ok(self.store.keys().revoke(key, &Revoked { at: Timestamp::now(), by }).await?)
+        Ok(self.store.keys().revoke_key(key, &Revoked { at: Timestamp::now(), by }).await?)
     }
 
     /// Whether any key would let somebody in now.

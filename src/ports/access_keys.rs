@@ -49,7 +49,7 @@ pub struct AccessKey {
 #[async_trait]
 pub trait AccessKeys: Send + Sync {
     /// Keeps a key under the hash of its secret.
-    async fn put(&self, hash: &KeyHash, key: &AccessKey) -> Result<(), StoreError>;
+    async fn put_key(&self, hash: &KeyHash, key: &AccessKey) -> Result<(), StoreError>;
 
     /// The key whose secret has this hash, whether it holds or not.
     async fn by_hash(&self, hash: &KeyHash) -> Result<Option<AccessKey>, StoreError>;
@@ -58,7 +58,7 @@ pub trait AccessKeys: Send + Sync {
     async fn keys(&self, tenant: Option<&Tenant>) -> Result<Vec<AccessKey>, StoreError>;
 
     /// Takes a key back. `None` if there is none of that id; one that was taken back before stays as it is.
-    async fn revoke(&self, key: &KeyId, revoked: &Revoked) -> Result<Option<AccessKey>, StoreError>;
+    async fn revoke_key(&self, key: &KeyId, revoked: &Revoked) -> Result<Option<AccessKey>, StoreError>;
 
     /// Notes when a key was used. An earlier time than the one that is known changes nothing.
     async fn touch(&self, key: &KeyId, at: Timestamp) -> Result<(), StoreError>;

@@ -76,7 +76,7 @@ pub trait Replies: Send + Sync {
     async fn begin(&self, asked: &Asked, now: Timestamp) -> Result<Option<Begun>, StoreError>;
 
     /// Says until when somebody is at work on it. Changes nothing once it is settled.
-    async fn hold(&self, asked: &Asked, until: Timestamp) -> Result<(), StoreError>;
+    async fn prolong(&self, asked: &Asked, until: Timestamp) -> Result<(), StoreError>;
 
     /// Says what became of it.
     async fn settle(&self, asked: &Asked, fate: &Fate) -> Result<(), StoreError>;

@@ -90,7 +90,7 @@ async fn handled_once(
         Some(begun) => match known(&gateway, &caller, &parts, &asked, begun, now).await? {
             Known::Answer(response) => return Ok(response),
             Known::NeverStarted(run) => {
-                let held = replies.hold(&asked, asked.held_until).await;
+                let held = replies.prolong(&asked, asked.held_until).await;
                 held.map_err(|error| store_problem(&error))?;
                 Asked { run: Some(run), ..asked }
             }
@@ -162,7 +162,7 @@ async fn handle(replies: Arc<dyn Replies>, asked: Asked, request: Request, next:
         tokio::select! {
             response = &mut handled => break response,
             () = tokio::time::sleep(HEARTBEAT) => {
-                if let Err(error) = replies.hold(&asked, after(Timestamp::now(), HELD)).await {
+                if let Err(error) = replies.prolong(&asked, after(Timestamp::now(), HELD)).await {
                     tracing::warn!(%error, "it could not be noted that a request is being handled");
                 }
             }

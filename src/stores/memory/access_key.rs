@@ -9,7 +9,7 @@ use crate::ports::{AccessKey, AccessKeys, KeyHash, Revoked, StoreError};
 
 #[async_trait]
 impl AccessKeys for MemoryStore {
-    async fn put(&self, hash: &KeyHash, key: &AccessKey) -> Result<(), StoreError> {
+    async fn put_key(&self, hash: &KeyHash, key: &AccessKey) -> Result<(), StoreError> {
         self.kept().keys.insert(*hash, key.clone());
         Ok(())
     }
@@ -26,7 +26,7 @@ impl AccessKeys for MemoryStore {
         Ok(found)
     }
 
-    async fn revoke(&self, key: &KeyId, revoked: &Revoked) -> Result<Option<AccessKey>, StoreError> {
+    async fn revoke_key(&self, key: &KeyId, revoked: &Revoked) -> Result<Option<AccessKey>, StoreError> {
         let mut kept = self.kept();
         Ok(kept.keys.values_mut().find(|known| known.id == *key).map(|known| {
             known.revoked.get_or_insert_with(|| revoked.clone());

@@ -35,7 +35,7 @@ impl Replies for MemoryStore {
         Ok(None)
     }
 
-    async fn hold(&self, asked: &Asked, until: Timestamp) -> Result<(), StoreError> {
+    async fn prolong(&self, asked: &Asked, until: Timestamp) -> Result<(), StoreError> {
         if let Some(noted) = self.kept().replies.get_mut(&place(asked))
             && let Fate::UnderWay { held_until } = &mut noted.begun.fate
         {

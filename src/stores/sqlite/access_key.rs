@@ -23,7 +23,7 @@ type Row = (String, Option<String>, Option<String>);
 
 #[async_trait]
 impl AccessKeys for SqliteStore {
-    async fn put(&self, hash: &KeyHash, key: &AccessKey) -> Result<(), StoreError> {
+    async fn put_key(&self, hash: &KeyHash, key: &AccessKey) -> Result<(), StoreError> {
         self.writer.make(Putting { hash: *hash, key: key.clone() }).await
     }
 
@@ -38,7 +38,7 @@ impl AccessKeys for SqliteStore {
         rows.into_iter().map(read).collect()
     }
 
-    async fn revoke(&self, key: &KeyId, revoked: &Revoked) -> Result<Option<AccessKey>, StoreError> {
+    async fn revoke_key(&self, key: &KeyId, revoked: &Revoked) -> Result<Option<AccessKey>, StoreError> {
         self.writer.make(Revoking { key: key.clone(), revoked: revoked.clone() }).await?.map(read).transpose()
     }
 

@@ -32,7 +32,7 @@ impl Replies for SqliteStore {
         self.writer.make(Beginning { asked: asked.clone(), now }).await?.map(read).transpose()
     }
 
-    async fn hold(&self, asked: &Asked, until: Timestamp) -> Result<(), StoreError> {
+    async fn prolong(&self, asked: &Asked, until: Timestamp) -> Result<(), StoreError> {
         self.writer.make(Changing { asked: asked.clone(), change: Change::Hold(until) }).await
     }
 

@@ -51,7 +51,7 @@ impl KeyDoor {
 
     /// Keeps a fresh key.
     pub(super) async fn put(&self, hash: &KeyHash, key: &AccessKey) -> Result<(), StoreError> {
-        self.store.put(hash, key).await?;
+        self.store.put_key(hash, key).await?;
         self.known.invalidate(hash).await;
         Ok(())
     }
@@ -65,7 +65,7 @@ impl KeyDoor {
     pub(super) async fn revoke(&self, tenant: &Tenant, id: &str, by: &str) -> Result<Option<AccessKey>, StoreError> {
         let known = self.store.keys(Some(tenant)).await?;
         let Some(key) = known.into_iter().find(|key| key.id.as_str() == id) else { return Ok(None) };
-        let revoked = self.store.revoke(&key.id, &Revoked { at: Timestamp::now(), by: by.to_owned() }).await?;
+        let revoked = self.store.revoke_key(&key.id, &Revoked { at: Timestamp::now(), by: by.to_owned() }).await?;
         self.known.invalidate_all();
         Ok(revoked)
     }

@@ -7,6 +7,7 @@ use utoipa::IntoParams;
 
 use super::view::KeyView;
 use super::{keys, store_problem};
+use crate::core::error::ErrorCode;
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::Query;
 use crate::gateway::page::{Page, limit};
@@ -45,7 +46,9 @@ pub(super) async fn list(
         None => 0,
         Some(after) => {
             let position = all.iter().position(|key| key.id.as_str() == after);
-            position.map(|position| position + 1).ok_or_else(|| Problem::not_found("key", after))?
+            let unknown =
+                || Problem::new(ErrorCode::InvalidRequest, format!("there is no key `{after}` to go on from"));
+            position.map(|position| position + 1).ok_or_else(unknown)?
         }
     };
     let found = all.into_iter().skip(begin).take(limit + 1).collect();

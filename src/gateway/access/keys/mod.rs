@@ -28,7 +28,7 @@ pub(in crate::gateway) fn routes() -> OpenApiRouter<Gateway> {
 /// The keys of this gateway.
 fn keys(gateway: &Gateway) -> Result<&KeyDoor, Problem> {
     let keys = gateway.access().keys.as_deref();
-    keys.ok_or_else(|| Problem::new(ErrorCode::NotFound, "this server lets nobody in by keys of its own"))
+    keys.ok_or_else(|| Problem::new(ErrorCode::Forbidden, "this server lets nobody in by keys of its own"))
 }
 
 /// What keys are kept in does not answer, or answers nonsense.
