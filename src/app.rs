@@ -3,6 +3,7 @@
 mod access;
 mod envelopes;
 mod gateway;
+mod keys;
 mod kinds;
 mod models;
 mod prices;
@@ -29,7 +30,7 @@ use crate::driver::{Agent, Fallback, ServerResults};
 pub use crate::gateway::{Gateway, Rest, ServeSettings, serve};
 use crate::mcp::{self, Servers};
 pub use crate::mcp::{ServerState, ServerStatus};
-use crate::ports::{ApprovalCache, EventSink, RunStore};
+use crate::ports::{AccessKeys, ApprovalCache, EventSink, Replies, RunStore};
 use crate::runner::envelope::KeyError;
 use crate::runner::{self, AgentRunner, Capacity, RunnerError};
 use crate::stores::{Durability, MemoryStore, SqliteStore};
@@ -37,6 +38,8 @@ use crate::telemetry::LogSink;
 use crate::validation::SchemaValidator;
 pub use access::{AccessError, Login, login, logout};
 pub use envelopes::check_envelope_keys;
+pub use gateway::{GatewayError, check_gateway};
+pub use keys::{FreshKey, Scope as KeyScope};
 pub use kinds::{kind_of, model_of_kind};
 use models::Identities;
 pub use models::{Models, identities, open as open_models};
@@ -108,6 +111,12 @@ pub enum AppError {
     /// Spans cannot be exported as asked.
     #[error("{0}")]
     Telemetry(String),
+    /// Nobody, or everybody, could be let in.
+    #[error("{0}")]
+    Gateway(#[from] GatewayError),
+    /// The operating system has no random bytes.
+    #[error("there are no random bytes to make a key of")]
+    NoRandomness,
     /// The runner cannot be built.
     #[error(transparent)]
     Runner(#[from] RunnerError),
@@ -123,7 +132,9 @@ impl AppError {
             | Self::OutputSchema { .. }
             | Self::EnvelopeKey { .. }
             | Self::EnvelopeKeys(_)
-            | Self::Telemetry(_) => ErrorCode::Configuration,
+            | Self::Telemetry(_)
+            | Self::Gateway(_) => ErrorCode::Configuration,
+            Self::NoRandomness => ErrorCode::Internal,
             Self::Runner(error) => error.code(),
         }
     }
@@ -259,6 +270,20 @@ impl Store {
     }
 
     fn runs(&self) -> Arc<dyn RunStore> {
+        match self {
+            Self::Sqlite(store) => store.clone(),
+            Self::Memory(store) => store.clone(),
+        }
+    }
+
+    fn keys(&self) -> Arc<dyn AccessKeys> {
+        match self {
+            Self::Sqlite(store) => store.clone(),
+            Self::Memory(store) => store.clone(),
+        }
+    }
+
+    fn replies(&self) -> Arc<dyn Replies> {
         match self {
             Self::Sqlite(store) => store.clone(),
             Self::Memory(store) => store.clone(),

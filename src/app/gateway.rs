@@ -1,27 +1,131 @@
-//! The HTTP gateway over an opened program.
+//! The HTTP gateway over an opened program: who is let in is decided here, before anything listens.
 
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use super::App;
 use super::surroundings::Adapters;
-use crate::gateway::{Caller, Gateway, GatewaySettings};
+use super::{App, AppError};
+use crate::config::{self, GatewayLimits, Settings};
+use crate::gateway::{
+    Caller, Claims, Gateway, GatewaySettings, Limits, OidcDoor, OidcError, OidcSettings, Origins, Rate, Scope, Scopes,
+};
+
+/// Why there can be no gateway.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    /// There is no key, no issuer, and nobody may come in without.
+    #[error(
+        "nobody could be let in: make a key with `toolgate keys create NAME --all`, or name an issuer in `gateway.oidc`; \
+         for this machine alone, `gateway.anonymous: true` lets everybody in"
+    )]
+    Nobody,
+    /// Everybody on a network could do everything.
+    #[error(
+        "everybody who reaches {0} could do everything: listen on the loopback address, or remove `gateway.anonymous` and \
+         let people in with `toolgate keys create` or `gateway.oidc`"
+    )]
+    Everybody(SocketAddr),
+    /// A value of an issuer's scope claim is to mean a scope that does not exist.
+    #[error("gateway.oidc.scopes_of: there is no scope `{name}`; there are: {}", names())]
+    NoSuchScope {
+        /// What was written.
+        name: String,
+    },
+    /// The issuer's keys cannot be fetched.
+    #[error(transparent)]
+    Oidc(#[from] OidcError),
+}
+
+/// Whether a gateway can be put together from the settings. Nothing is opened, and keys are not counted.
+pub fn check_gateway(settings: &Settings) -> Result<(), AppError> {
+    settings.gateway.oidc.as_ref().map_or(Ok(()), |oidc| claims(oidc).map(drop).map_err(AppError::from))
+}
 
 impl App {
-    /// The gateway that the settings describe, over this program's runner.
-    pub fn gateway(&self) -> Gateway {
+    /// The gateway that the settings describe, over this program's runner, to listen at that address.
+    ///
+    /// # Errors
+    /// Nobody could be let in, or everybody on a network.
+    pub async fn gateway(&self, listen: SocketAddr) -> Result<Gateway, AppError> {
         let written = &self.settings.gateway;
         let settings = GatewaySettings {
             public_url: written.public_url.clone().unwrap_or_default(),
+            body_bytes: usize::try_from(written.limits.body_bytes).unwrap_or(usize::MAX),
+            body_timeout: written.limits.body_timeout,
+            limits: limits(&written.limits),
+            four_eyes: written.four_eyes,
             ..GatewaySettings::default()
         };
-        let surroundings = Arc::new(Adapters::of(&self.settings, &self.models, &self.servers));
-        let gateway = Gateway::builder(self.runner.clone()).settings(settings).surroundings(surroundings);
-        let mut builder = gateway.anonymous(Caller::local());
+        let own = written.public_url.iter().filter_map(|url| origin_of(url));
+        let origins = Origins {
+            allowed: written.origins.iter().cloned().chain(own).collect(),
+            hosts: written.anonymous.then(|| written.hosts.clone()),
+        };
+        let mut builder = Gateway::builder(self.runner.clone())
+            .settings(settings)
+            .surroundings(Arc::new(Adapters::of(&self.settings, &self.models, &self.servers)))
+            .origins(origins)
+            .keys(self.store.keys())
+            .replies(self.store.replies());
         if let Some(meter) = self.telemetry.http() {
             builder = builder.measured(meter);
         }
+        if let Some(oidc) = &written.oidc {
+            builder = builder.door(Arc::new(issuer(oidc)?));
+        }
+        if written.anonymous {
+            if !listen.ip().is_loopback() {
+                return Err(GatewayError::Everybody(listen).into());
+            }
+            builder = builder.anonymous(Caller::local());
+        } else if written.oidc.is_none() && !self.has_a_key().await? {
+            return Err(GatewayError::Nobody.into());
+        }
         let gateway = builder.build();
         self.telemetry.watch(&gateway);
-        gateway
+        Ok(gateway)
     }
+}
+
+fn issuer(oidc: &config::OidcSettings) -> Result<OidcDoor, GatewayError> {
+    let settings =
+        OidcSettings { claims: claims(oidc)?, ..OidcSettings::new(oidc.issuer.as_str(), oidc.audience.as_str()) };
+    Ok(OidcDoor::new(settings)?)
+}
+
+fn claims(oidc: &config::OidcSettings) -> Result<Claims, GatewayError> {
+    let scopes = |names: &Vec<String>| names.iter().map(|name| scope(name)).collect::<Result<Scopes, _>>();
+    let table = oidc.scopes_of.as_ref().map(|table| {
+        table.iter().map(|(value, names)| Ok((value.clone(), scopes(names)?))).collect::<Result<_, GatewayError>>()
+    });
+    Ok(Claims { scope: oidc.scope_claim.clone(), tenant: oidc.tenant_claim.clone(), scopes_of: table.transpose()? })
+}
+
+fn scope(name: &str) -> Result<Scope, GatewayError> {
+    Scope::parse(name).ok_or_else(|| GatewayError::NoSuchScope { name: name.to_owned() })
+}
+
+fn names() -> String {
+    Scope::ALL.map(Scope::as_str).join(", ")
+}
+
+fn limits(written: &GatewayLimits) -> Limits {
+    let rate = |per_minute: u32, burst: u32| {
+        Some(Rate { per_minute: NonZeroU32::new(per_minute)?, burst: NonZeroU32::new(burst)? })
+    };
+    let at_once = |count: u64| usize::try_from(count).ok();
+    Limits {
+        requests: rate(written.requests_per_minute, written.burst),
+        requests_at_once: at_once(written.requests_at_once),
+        streams_at_once: at_once(written.streams_at_once),
+        failures: rate(written.failures_per_minute, written.failures_per_minute),
+    }
+}
+
+/// The origin of pages that the gateway itself serves.
+fn origin_of(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://")?;
+    let authority = rest.split('/').next()?;
+    Some(format!("{scheme}://{authority}").to_lowercase())
 }

@@ -39,6 +39,7 @@ impl Config {
                 let models = app::open_models(&settings)?;
                 app::check_output_schemas(&settings)?;
                 app::check_envelope_keys(&settings)?;
+                app::check_gateway(&settings)?;
                 app::check_telemetry(&settings)?;
                 found(&settings).iter().for_each(|line| out.line(line));
                 let paint = out.note_paint();

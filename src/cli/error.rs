@@ -106,6 +106,8 @@ impl From<AppError> for CliError {
             | AppError::EnvelopeKey { .. }
             | AppError::EnvelopeKeys(_)
             | AppError::Telemetry(_)
+            | AppError::Gateway(_)
+            | AppError::NoRandomness
             | AppError::Runner(_) => Self::told(error.code(), error.to_string()),
         }
     }

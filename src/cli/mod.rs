@@ -22,6 +22,7 @@ mod form;
 mod guard;
 mod init;
 mod interrupt;
+mod keys;
 mod mcp;
 mod models;
 mod moment;
@@ -81,6 +82,7 @@ enum Command {
     Run(Box<run::Run>),
     Resume(Box<resume::ResumeRun>),
     Serve(serve::Serve),
+    Keys(keys::Keys),
     Runs(runs::Runs),
     Approvals(approvals::Approvals),
     Blobs(blobs::Blobs),
@@ -140,6 +142,7 @@ impl Command {
             Self::Run(command) => command.execute(out).await,
             Self::Resume(command) => command.execute(out).await,
             Self::Serve(command) => command.execute(out).await,
+            Self::Keys(command) => command.execute(out).await,
             Self::Runs(command) => command.execute(out).await,
             Self::Approvals(command) => command.execute(out).await,
             Self::Blobs(command) => command.execute(out).await,
@@ -166,6 +169,7 @@ impl Command {
             Self::Demo(_)
             | Self::Init(_)
             | Self::Serve(_)
+            | Self::Keys(_)
             | Self::Blobs(_)
             | Self::Tools(_)
             | Self::Policy(_)

@@ -9,6 +9,7 @@ mod error;
 mod expand;
 mod external;
 mod filled;
+mod gateway;
 mod markdown;
 mod mask;
 mod mcp_file;
@@ -28,14 +29,14 @@ use std::path::{Path, PathBuf};
 pub use access::{AuthSettings, ClientProof, ClientSettings, SigningAlgorithm};
 pub use error::{ConfigError, Fault};
 pub use external::external_tools_file;
+pub use gateway::{GatewayLimits, GatewaySettings, OidcSettings, RunsSettings};
 pub use mcp_file::mcp_servers_file;
 pub use policy::{policy_file, policy_text};
 pub use schema::json_schema;
 pub use settings::{
-    AgentSettings, Api, ContentMode, Durability, EnvelopeKeySettings, EnvelopeSettings, GatewaySettings,
-    HttpModelSettings, KeyMaterial, KeySettings, McpEra, McpStart, MediaKind, ModelSettings, OtlpProtocol, PromptCache,
-    ProxySettings, RedactSettings, RunsSettings, ServerSettings, Settings, StoreSettings, TelemetrySettings,
-    TraceContext, TransportSettings,
+    AgentSettings, Api, ContentMode, Durability, EnvelopeKeySettings, EnvelopeSettings, HttpModelSettings, KeyMaterial,
+    KeySettings, McpEra, McpStart, MediaKind, ModelSettings, OtlpProtocol, PromptCache, ProxySettings, RedactSettings,
+    ServerSettings, Settings, StoreSettings, TelemetrySettings, TraceContext, TransportSettings,
 };
 pub use template::{TemplateFile, template};
 

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::access::AuthSettings;
+use super::gateway::GatewaySettings;
 use crate::core::chat::Price;
 use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::pattern::NamePattern;
@@ -50,32 +51,6 @@ pub struct Settings {
     pub telemetry: TelemetrySettings,
     /// A log level or directives, as `tracing-subscriber` reads them.
     pub log: String,
-}
-
-/// The HTTP gateway.
-#[derive(Clone, Debug)]
-pub struct GatewaySettings {
-    /// Where it listens.
-    pub listen: std::net::SocketAddr,
-    /// The address people know it by, without a trailing slash.
-    pub public_url: Option<String>,
-    /// Where Prometheus reads, if it may.
-    pub metrics_listen: Option<std::net::SocketAddr>,
-    /// How long runs under way may go on when the server is stopped.
-    pub drain: Duration,
-    /// How many runs it takes on.
-    pub runs: RunsSettings,
-}
-
-/// How many runs the gateway takes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RunsSettings {
-    /// At most so many are driven at once.
-    pub max_active: usize,
-    /// At most so many of one tenant.
-    pub max_active_per_tenant: usize,
-    /// At most so many wait for their turn.
-    pub max_queued: usize,
 }
 
 /// Where runs are kept.

@@ -87,6 +87,10 @@ text_id! {
     GrantId
 }
 text_id! {
+    /// A key that lets somebody in: its name in lists, never the secret.
+    KeyId
+}
+text_id! {
     /// The process that drives a run; holds leases in the store.
     NodeId
 }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::access::{Access, Caller, Door};
+use super::access::{Access, Caller, Door, KeyDoor, Limits, Origins};
 use super::serve::Accounts;
 use super::state::Gateway;
 use super::surroundings::{Alone, Surroundings};
+use crate::ports::{AccessKeys, Replies};
 use crate::runner::AgentRunner;
 use crate::telemetry::metrics::HttpMeter;
 
@@ -18,6 +19,10 @@ pub struct GatewaySettings {
     pub public_url: String,
     /// How large a body may be.
     pub body_bytes: usize,
+    /// How long it may take to arrive.
+    pub body_timeout: Duration,
+    /// How much one caller may ask for. Default: as much as they like.
+    pub limits: Limits,
     /// How long a request waits for a run to rest, unless it says.
     pub usual_wait: Duration,
     /// How long it waits at most.
@@ -35,6 +40,8 @@ impl Default for GatewaySettings {
         Self {
             public_url: String::new(),
             body_bytes: 4 * 1024 * 1024,
+            body_timeout: Duration::from_secs(30),
+            limits: Limits::default(),
             usual_wait: Duration::from_secs(300),
             longest_wait: Duration::from_secs(300),
             heartbeat: Duration::from_secs(15),
@@ -49,9 +56,12 @@ pub struct Builder {
     runner: AgentRunner,
     settings: GatewaySettings,
     doors: Vec<Arc<dyn Door>>,
+    keys: Option<Arc<KeyDoor>>,
     anonymous: Option<Caller>,
+    origins: Option<Origins>,
     surroundings: Arc<dyn Surroundings>,
     accounts: Accounts,
+    replies: Option<Arc<dyn Replies>>,
 }
 
 impl Builder {
@@ -60,9 +70,12 @@ impl Builder {
             runner,
             settings: GatewaySettings::default(),
             doors: Vec::new(),
+            keys: None,
             anonymous: None,
+            origins: None,
             surroundings: Arc::new(Alone),
             accounts: Accounts::default(),
+            replies: None,
         }
     }
 
@@ -77,6 +90,28 @@ impl Builder {
     #[must_use]
     pub fn door(mut self, door: Arc<dyn Door>) -> Self {
         self.doors.push(door);
+        self
+    }
+
+    /// Keys as a way to be let in, and `/v1/keys` to look after them.
+    #[must_use]
+    pub fn keys(mut self, store: Arc<dyn AccessKeys>) -> Self {
+        let door = Arc::new(KeyDoor::new(store));
+        self.keys = Some(door.clone());
+        self.door(door)
+    }
+
+    /// What browsers may do. Without it, whoever nests the router looks after that.
+    #[must_use]
+    pub fn origins(mut self, origins: Origins) -> Self {
+        self.origins = Some(origins);
+        self
+    }
+
+    /// Where answers to requests with an idempotency key are kept; without it such requests are refused.
+    #[must_use]
+    pub fn replies(mut self, store: Arc<dyn Replies>) -> Self {
+        self.replies = Some(store);
         self
     }
 
@@ -103,7 +138,8 @@ impl Builder {
 
     /// The gateway.
     pub fn build(self) -> Gateway {
-        let access = Access { doors: self.doors, anonymous: self.anonymous };
-        Gateway::new(self.runner, access, self.settings, self.surroundings, self.accounts)
+        let Self { runner, settings, doors, keys, anonymous, origins, surroundings, accounts, replies } = self;
+        let access = Access { anonymous, origins, ..Access::new(doors, keys, &settings.limits) };
+        Gateway::new(runner, access, settings, surroundings, accounts, replies)
     }
 }

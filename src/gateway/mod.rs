@@ -17,6 +17,7 @@ mod builder;
 mod contract;
 mod grants;
 mod health;
+mod idempotency;
 mod models;
 mod page;
 mod problem;
@@ -30,7 +31,10 @@ mod tag;
 mod tenant;
 mod tools;
 
-pub use access::{Caller, Door, Scope, Scopes};
+pub use access::{
+    Caller, Claims, Door, KeyDoor, Limits, NewKey, OidcDoor, OidcError, OidcSettings, Origins, Rate, Scope, Scopes,
+    mint,
+};
 pub use builder::{Builder, GatewaySettings};
 pub use contract::description;
 pub use problem::{FieldProblem, Problem};

@@ -114,6 +114,11 @@ impl Problem {
         self
     }
 
+    /// Whether the same request may succeed later, where the code alone says something else.
+    pub(super) fn set_retryable(&mut self, retryable: bool) {
+        self.0.retryable = retryable;
+    }
+
     /// The same with a header of the answer.
     #[must_use]
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {

@@ -8,12 +8,13 @@ use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::access::{self, Access, Caller};
+use super::access::{self, Access, Caller, keys};
 use super::builder::{Builder, GatewaySettings};
 use super::serve::{self, Accounts};
 use super::surroundings::Surroundings;
 use super::tenant::TenantRunner;
-use super::{agents, answer, approvals, contract, grants, health, models, runs, servers, tools};
+use super::{agents, answer, approvals, contract, grants, health, idempotency, models, runs, servers, tools};
+use crate::ports::Replies;
 use crate::runner::{Activity, AgentRunner};
 
 /// An HTTP gateway over a runner. Cheap to clone; clones share everything.
@@ -29,6 +30,7 @@ struct Inner {
     settings: GatewaySettings,
     surroundings: ArcSwap<Arc<dyn Surroundings>>,
     accounts: Accounts,
+    replies: Option<Arc<dyn Replies>>,
     /// Cancelled when the gateway is to stop.
     stopping: CancellationToken,
 }
@@ -45,29 +47,26 @@ impl Gateway {
         settings: GatewaySettings,
         surroundings: Arc<dyn Surroundings>,
         accounts: Accounts,
+        replies: Option<Arc<dyn Replies>>,
     ) -> Self {
         let (runner, surroundings) = (ArcSwap::from_pointee(runner), ArcSwap::from_pointee(surroundings));
         let stopping = CancellationToken::new();
-        Self { inner: Arc::new(Inner { runner, access, settings, surroundings, accounts, stopping }) }
+        Self { inner: Arc::new(Inner { runner, access, settings, surroundings, accounts, replies, stopping }) }
     }
 
     /// Everything under `/v1`, and the description of it.
     pub fn router(&self) -> Router {
         let (described, api) = api().split_for_parts();
-        let let_in = axum::middleware::from_fn_with_state(self.clone(), access::let_in);
         let accounted = axum::middleware::from_fn_with_state(self.clone(), serve::account);
         let answered = axum::middleware::from_fn_with_state(self.clone(), answer::finish);
-        described
-            .layer(let_in)
+        let everything = access::guarded(idempotency::once(described, self), self)
             .merge(contract::routes(api))
             .merge(health::routes())
             .fallback(answer::no_such_path)
             .method_not_allowed_fallback(answer::no_such_method)
             .layer(axum::extract::DefaultBodyLimit::max(self.settings().body_bytes))
-            .layer(CatchPanicLayer::custom(serve::caught))
-            .layer(answered)
-            .layer(accounted)
-            .with_state(self.clone())
+            .layer(CatchPanicLayer::custom(serve::caught));
+        access::fenced(everything, self).layer(answered).layer(accounted).with_state(self.clone())
     }
 
     /// What is to stop hears of it: new runs are refused, streams end, and nothing is done on the gateway's own account any
@@ -111,6 +110,11 @@ impl Gateway {
         &self.inner.accounts
     }
 
+    /// Where answers to requests with an idempotency key are kept, if anywhere.
+    pub(super) fn replies(&self) -> Option<&Arc<dyn Replies>> {
+        self.inner.replies.as_ref()
+    }
+
     /// What only adapters know.
     pub(super) fn surroundings(&self) -> Arc<dyn Surroundings> {
         Arc::clone(&self.inner.surroundings.load())
@@ -137,4 +141,5 @@ pub(super) fn api() -> OpenApiRouter<Gateway> {
         .merge(servers::routes())
         .merge(agents::routes())
         .merge(models::routes())
+        .merge(keys::routes())
 }

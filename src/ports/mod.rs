@@ -1,6 +1,7 @@
 //! What the loop needs from the world, one small trait per file. Adapters implement them, the driver calls them, and
 //! every one has a strict fake in `tests/`.
 
+mod access_keys;
 mod approval_cache;
 mod blob_store;
 mod clock;
@@ -8,9 +9,11 @@ mod context_builder;
 mod event_sink;
 mod mcp_servers;
 mod model;
+mod replies;
 mod run_store;
 mod validators;
 
+pub use access_keys::{AccessKey, AccessKeys, KeyHash};
 pub use approval_cache::{ApprovalCache, Asker, GivenWith, Grant, GrantFilter, Guarded, Revoked};
 pub use blob_store::{Blob, BlobError, BlobInfo, BlobStore, MAX_BLOB_BYTES};
 pub use clock::{Clock, Ids};
@@ -18,5 +21,6 @@ pub use context_builder::{Context, ContextBuilder};
 pub use event_sink::{Delta, EventSink, Update};
 pub use mcp_servers::{McpCall, McpServers, McpTask, Progress, TaskWish};
 pub use model::{Conversation, DeltaSink, Fit, Model, ModelFailure, ModelIdentity, ModelRequest};
+pub use replies::{Asked, Begun, Fate, MAX_REPLY_BYTES, Replies, Reply};
 pub use run_store::{Append, AppendError, Claim, Owing, Purged, RunFilter, RunRow, RunStore, StoreError};
 pub use validators::{InputFindings, OutputValidator, ToolInputValidator};

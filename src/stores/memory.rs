@@ -1,5 +1,8 @@
 //! The store that forgets: for tests, and for runs that need not survive the process.
 
+mod access_key;
+mod reply;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,13 +11,14 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
+use self::reply::{Noted, Place};
 use super::wellformed;
 use crate::core::blob::BlobHandle;
 use crate::core::id::{GrantId, NodeId, RunId};
 use crate::core::run::{Granted, Owes, Recorded, Status};
 use crate::ports::{
-    Append, AppendError, ApprovalCache, Asker, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant, GrantFilter,
-    Guarded, Purged, Revoked, RunFilter, RunRow, RunStore, StoreError,
+    AccessKey, Append, AppendError, ApprovalCache, Asker, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant,
+    GrantFilter, Guarded, KeyHash, Purged, Revoked, RunFilter, RunRow, RunStore, StoreError,
 };
 
 /// Journals, grants and blobs in this process's memory. Leases run on tokio's clock, so a paused clock pauses them.
@@ -28,6 +32,8 @@ struct Kept {
     runs: BTreeMap<RunId, Run>,
     grants: BTreeMap<GrantId, Grant>,
     blobs: BTreeMap<BlobHandle, KeptBlob>,
+    keys: BTreeMap<KeyHash, AccessKey>,
+    replies: BTreeMap<Place, Noted>,
 }
 
 #[derive(Debug)]

@@ -10,6 +10,7 @@ mod envelope;
 mod fallback;
 mod hostile;
 mod images;
+mod keys;
 mod look;
 mod mcp;
 mod meanwhile;

@@ -1,14 +1,22 @@
-//! The HTTP gateway: where it listens, and whom it lets in.
+//! The HTTP gateway: where it listens, and whom it lets in. What scopes there are is the gateway's to know; the names are
+//! checked where it is put together.
 
-use std::net::SocketAddr;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::config::error::Fault;
+use crate::config::gateway::{GatewayLimits, GatewaySettings, OidcSettings};
 use crate::config::placed::{Placed, Text};
 use crate::config::scope::Scope;
-use crate::config::settings::GatewaySettings;
-use crate::config::written::Gateway;
+use crate::config::written::{self, Gateway, Oidc};
 
-const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8484);
+const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8484);
+const REQUESTS_PER_MINUTE: u32 = 60_000;
+const REQUESTS_AT_ONCE: u64 = 1024;
+const STREAMS_AT_ONCE: u64 = 4096;
+const FAILURES_PER_MINUTE: u32 = 60;
+const BODY_BYTES: u64 = 4 * 1024 * 1024;
+const BODY_SECONDS: u64 = 30;
 
 const DRAIN_SECONDS: u64 = 30;
 
@@ -22,6 +30,81 @@ pub(super) fn resolve(written: Option<&Placed<Gateway>>, scope: &mut Scope<'_>) 
         drain: scope.seconds(written.drain_s.as_ref(), DRAIN_SECONDS),
         runs: super::runs::resolve(written.runs.as_ref(), scope),
         public_url: written.public_url.as_ref().map(|url| scope.url(url).trim_end_matches('/').to_owned()),
+        anonymous: written.anonymous.as_ref().is_some_and(|anonymous| allowed(anonymous, listen, scope)),
+        hosts: written.hosts.iter().map(|host| scope.text(host)).collect(),
+        origins: written.cors.iter().flat_map(|cors| &cors.origins).map(|text| origin(text, scope)).collect(),
+        oidc: written.oidc.as_ref().map(|oidc| issuer(oidc, scope)),
+        limits: limits(&written.limits, scope),
+        four_eyes: written.four_eyes.unwrap_or(false),
+    }
+}
+
+/// Everybody on a network would be let in otherwise.
+fn allowed(anonymous: &Placed<bool>, listen: SocketAddr, scope: &mut Scope<'_>) -> bool {
+    if *anonymous.value() && !listen.ip().is_loopback() {
+        let fault = Fault::new(format!("everybody who reaches {listen} could do everything"));
+        scope.fault(
+            fault.with_remedy(
+                "listen on the loopback address, or remove `anonymous` and let people in with `toolgate keys create` or \
+                 `gateway.oidc`",
+            ),
+            anonymous.place(),
+        );
+    }
+    *anonymous.value()
+}
+
+/// A scheme, a name and perhaps a port, as browsers write it.
+fn origin(text: &Text, scope: &mut Scope<'_>) -> String {
+    let origin = scope.url(text);
+    let rest = origin.split_once("://").map_or("", |(_, rest)| rest);
+    if rest.contains(['/', '?', '#', '@']) || origin != origin.to_lowercase() {
+        let fault = Fault::new(format!("`{origin}` is no origin"));
+        scope.fault(
+            fault.with_remedy("write scheme, name and port as browsers do, such as `https://app.example.com`"),
+            text.place(),
+        );
+    }
+    origin
+}
+
+fn issuer(placed: &Placed<Oidc>, scope: &mut Scope<'_>) -> OidcSettings {
+    let oidc = placed.value();
+    let issuer = scope.url(&oidc.issuer);
+    if !issuer.starts_with("https://") && !is_on_this_machine(&issuer) {
+        let fault = Fault::new("the keys of this issuer would be fetched in the clear");
+        scope.fault(fault.with_remedy("name its `https://` URL"), oidc.issuer.place());
+    }
+    let table = oidc.scopes_of.as_ref().map(|table| {
+        let scopes = |texts: &Vec<Text>, scope: &mut Scope<'_>| texts.iter().map(|text| scope.text(text)).collect();
+        table.iter().map(|(value, texts)| (value.clone(), scopes(texts, scope))).collect::<BTreeMap<_, _>>()
+    });
+    OidcSettings {
+        issuer,
+        audience: scope.text(&oidc.audience),
+        scope_claim: oidc.scope_claim.as_ref().map_or_else(|| "scope".to_owned(), |claim| scope.text(claim)),
+        tenant_claim: oidc.tenant_claim.as_ref().map(|claim| scope.text(claim)),
+        scopes_of: table,
+    }
+}
+
+fn is_on_this_machine(url: &str) -> bool {
+    let authority = url.split_once("://").and_then(|(_, rest)| rest.split('/').next()).unwrap_or_default();
+    let name = authority.rsplit_once(':').map_or(authority, |(name, _)| name);
+    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    name == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+fn limits(written: &written::GatewayLimits, scope: &mut Scope<'_>) -> GatewayLimits {
+    let requests_per_minute = scope.at_least_one(written.requests_per_minute.as_ref(), REQUESTS_PER_MINUTE);
+    GatewayLimits {
+        requests_per_minute,
+        burst: scope.at_least_one(written.burst.as_ref(), requests_per_minute.div_ceil(10)),
+        requests_at_once: scope.at_least_one(written.requests_at_once.as_ref(), REQUESTS_AT_ONCE),
+        streams_at_once: scope.at_least_one(written.streams_at_once.as_ref(), STREAMS_AT_ONCE),
+        failures_per_minute: scope.at_least_one(written.failures_per_minute.as_ref(), FAILURES_PER_MINUTE),
+        body_bytes: scope.at_least_one(written.body_bytes.as_ref(), BODY_BYTES),
+        body_timeout: scope.seconds(written.body_timeout_s.as_ref(), BODY_SECONDS),
     }
 }
 

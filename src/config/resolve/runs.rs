@@ -1,8 +1,8 @@
 //! How many runs a server takes on.
 
+use crate::config::gateway::RunsSettings;
 use crate::config::placed::Placed;
 use crate::config::scope::Scope;
-use crate::config::settings::RunsSettings;
 use crate::config::written::Runs;
 
 const MAX_ACTIVE: usize = 256;

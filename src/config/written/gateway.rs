@@ -1,9 +1,11 @@
 //! The HTTP gateway, as it is written.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Runs;
+use super::{Runs, seconds};
 use crate::config::placed::{Placed, Text};
 
 /// The HTTP gateway.
@@ -23,4 +25,62 @@ pub(in crate::config) struct Gateway {
     pub(in crate::config) drain_s: Option<Text>,
     /// How many runs it takes on.
     pub(in crate::config) runs: Option<Placed<Runs>>,
+    /// Whether whoever shows nothing may do everything. Only where it listens on the loopback address. Default: false.
+    pub(in crate::config) anonymous: Option<Placed<bool>>,
+    /// Names that an anonymous gateway is asked by besides `localhost` and loopback addresses.
+    pub(in crate::config) hosts: Vec<Text>,
+    /// What pages in browsers may do. Default: nothing.
+    pub(in crate::config) cors: Option<Cors>,
+    /// Tokens of an OpenID Connect issuer that let people in. Default: none do.
+    pub(in crate::config) oidc: Option<Placed<Oidc>>,
+    /// How much one caller may ask for.
+    pub(in crate::config) limits: GatewayLimits,
+    /// Whether whoever started a run must not be the one who approves its calls. Default: false.
+    pub(in crate::config) four_eyes: Option<bool>,
+}
+
+/// What pages in browsers may do.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::config) struct Cors {
+    /// The origins of pages that may ask, such as `https://app.example.com`.
+    pub(in crate::config) origins: Vec<Text>,
+}
+
+/// An OpenID Connect issuer.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::config) struct Oidc {
+    /// Its URL, exactly as its tokens write it.
+    pub(in crate::config) issuer: Text,
+    /// For whom a token has to be.
+    pub(in crate::config) audience: Text,
+    /// The claim that names scopes, as text between blanks or as a list. Default: `scope`.
+    pub(in crate::config) scope_claim: Option<Text>,
+    /// The claim that names the tenant. Default: all are of the one tenant there is.
+    pub(in crate::config) tenant_claim: Option<Text>,
+    /// What the values of the scope claim mean, such as `operators: [approvals:read, approvals:decide]`. Default: they are
+    /// scopes, and others mean nothing.
+    pub(in crate::config) scopes_of: Option<BTreeMap<String, Vec<Text>>>,
+}
+
+/// How much one caller may ask for; all keys of one name in a tenant are one caller.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(in crate::config) struct GatewayLimits {
+    /// Requests in a minute. Default: 60000.
+    pub(in crate::config) requests_per_minute: Option<Placed<u32>>,
+    /// Requests at one moment. Default: a tenth of `requests_per_minute`.
+    pub(in crate::config) burst: Option<Placed<u32>>,
+    /// Requests under way at once, those that wait for a run included. Default: 1024.
+    pub(in crate::config) requests_at_once: Option<Placed<u64>>,
+    /// Event streams open at once. Default: 4096.
+    pub(in crate::config) streams_at_once: Option<Placed<u64>>,
+    /// Credentials that do not hold, from one address in a minute. Default: 60.
+    pub(in crate::config) failures_per_minute: Option<Placed<u32>>,
+    /// The largest body, in bytes. Default: 4194304, 4 MiB.
+    pub(in crate::config) body_bytes: Option<Placed<u64>>,
+    /// How long a body may take to arrive, in seconds. Default: 30.
+    #[schemars(schema_with = "seconds")]
+    pub(in crate::config) body_timeout_s: Option<Text>,
 }

@@ -2,23 +2,38 @@
 //!
 //! Every request has a [`Caller`] before a handler sees it: from a [`Door`] that knows the credentials it brings, from the
 //! application that the router is nested in, or the anonymous one where the operator wants that. Why credentials do not
-//! hold is nobody's business but the log's.
+//! hold is nobody's business but the log's. What a caller may ask for at once and in a minute is counted here too, and
+//! what a browser may ask for in somebody's name.
 
+mod arrival;
 mod caller;
+mod credentials;
+pub(super) mod keys;
+mod limits;
+mod oidc;
+mod origins;
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use axum::extract::{Request, State};
+use axum::Router;
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use axum::middleware::Next;
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 
 pub use caller::{Caller, Scope, Scopes};
+pub use keys::{KeyDoor, NewKey, mint};
+pub use limits::{Limits, Rate};
+pub use oidc::{Claims, OidcDoor, OidcError, OidcSettings};
+pub use origins::Origins;
 
 use super::problem::Problem;
 use super::state::Gateway;
-use crate::core::error::ErrorCode;
+use credentials::unauthorized;
+use limits::Limiter;
 
 /// A kind of credentials.
 #[async_trait]
@@ -30,14 +45,23 @@ pub trait Door: Send + Sync {
     async fn opened_by(&self, request: &Parts) -> Result<Option<Caller>, Problem>;
 }
 
-/// Every way in.
+/// Every way in, and what is counted at it.
 pub(super) struct Access {
     pub(super) doors: Vec<Arc<dyn Door>>,
+    /// The door of keys, if there is one: keys are looked after through it.
+    pub(super) keys: Option<Arc<KeyDoor>>,
     /// Who somebody is that shows nothing.
     pub(super) anonymous: Option<Caller>,
+    /// What browsers may do. `None`: whoever nests the router looks after that.
+    pub(super) origins: Option<Origins>,
+    pub(super) limiter: Limiter,
 }
 
 impl Access {
+    pub(super) fn new(doors: Vec<Arc<dyn Door>>, keys: Option<Arc<KeyDoor>>, limits: &Limits) -> Self {
+        Self { doors, keys, anonymous: None, origins: None, limiter: Limiter::new(limits) }
+    }
+
     async fn caller(&self, request: &Parts) -> Result<Caller, Problem> {
         if let Some(caller) = request.extensions.get::<Caller>() {
             return Ok(caller.clone());
@@ -47,21 +71,43 @@ impl Access {
                 return Ok(caller);
             }
         }
-        let shows_something = request.headers.contains_key(axum::http::header::AUTHORIZATION);
+        let shows_something = request.headers.contains_key(AUTHORIZATION);
         match &self.anonymous {
             Some(anonymous) if !shows_something => Ok(anonymous.clone()),
-            _ => Err(Problem::new(ErrorCode::Unauthorized, "show a key: `Authorization: Bearer tg_…`")),
+            _ => Err(unauthorized(shows_something)),
         }
     }
 }
 
+/// What stands before every route that wants a caller, from the outside in: who asks, how often, and what they bring.
+pub(super) fn guarded(router: Router<Gateway>, gateway: &Gateway) -> Router<Gateway> {
+    router
+        .layer(from_fn_with_state(gateway.clone(), arrival::arrived))
+        .layer(from_fn_with_state(gateway.clone(), limits::counted))
+        .layer(from_fn_with_state(gateway.clone(), let_in))
+}
+
+/// What stands before everything, with a caller or without one.
+pub(super) fn fenced(router: Router<Gateway>, gateway: &Gateway) -> Router<Gateway> {
+    match &gateway.access().origins {
+        Some(origins) => router.layer(origins.cors()).layer(from_fn_with_state(gateway.clone(), origins::checked)),
+        None => router,
+    }
+}
+
 /// Lets whoever asks in, or refuses them.
-pub(super) async fn let_in(State(gateway): State<Gateway>, request: Request, next: Next) -> Result<Response, Problem> {
+async fn let_in(State(gateway): State<Gateway>, request: Request, next: Next) -> Result<Response, Problem> {
     let (mut parts, body) = request.into_parts();
-    let caller = gateway.access().caller(&parts).await?;
+    let access = gateway.access();
+    let caller = access.caller(&parts).await.map_err(|problem| access.limiter.failed(address(&parts), problem))?;
     parts.extensions.insert(caller.clone());
     let mut response = next.run(Request::from_parts(parts, body)).await;
     // For whoever tells of the request.
     response.extensions_mut().insert(caller);
     Ok(response)
+}
+
+/// Where the request comes from, if the server says.
+fn address(request: &Parts) -> Option<IpAddr> {
+    request.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(address)| address.ip())
 }

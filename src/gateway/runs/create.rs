@@ -16,6 +16,7 @@ use crate::core::run::TighterLimits;
 use crate::core::tool::{ExternalTool, ToolFilter};
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::Body;
+use crate::gateway::idempotency::RunToBe;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::runner::Request;
@@ -92,10 +93,11 @@ pub(super) async fn create(
     State(gateway): State<Gateway>,
     caller: Caller,
     asked: Asked,
+    RunToBe(id): RunToBe,
     Body(new): Body<NewRun>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsWrite)?;
-    let id = gateway.runner_of(&caller).fresh_id();
+    let id = id.unwrap_or_else(|| gateway.runner_of(&caller).fresh_id());
     create_with_id(&gateway, &caller, asked, new, id).await
 }
 

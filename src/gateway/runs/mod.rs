@@ -28,6 +28,7 @@ pub(super) use pending::{AnnotationsView, ApprovalView, OriginView, PendingView}
 pub(super) use view::StatusView;
 pub(super) use wait::Patience;
 
+pub(super) use read::current;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

@@ -2,11 +2,13 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::header::{ETAG, IF_NONE_MATCH};
+use axum::http::header::{ETAG, IF_NONE_MATCH, LOCATION};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use super::view::RunView;
+use crate::core::id::RunId;
+use crate::core::run::Status;
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
@@ -37,6 +39,20 @@ pub(super) async fn read(
         return Ok((StatusCode::NOT_MODIFIED, [(ETAG, tag)]).into_response());
     }
     Ok(([(ETAG, tag)], Json(view)).into_response())
+}
+
+/// A run that was started before, as the answer to a repeated request for it.
+pub(in crate::gateway) async fn current(
+    gateway: &Gateway,
+    caller: &Caller,
+    _headers: &HeaderMap,
+    run: &RunId,
+) -> Result<Response, Problem> {
+    let found = gateway.runner_of(caller).run(run.as_str()).await?;
+    let view = RunView::of(&found.row, &found.load().await?);
+    let status = if found.row.status == Status::Running { StatusCode::ACCEPTED } else { StatusCode::CREATED };
+    let location = format!("{}/v1/runs/{run}", gateway.settings().public_url);
+    Ok((status, [(LOCATION, location)], Json(view)).into_response())
 }
 
 /// The version of a run as a header has it.

@@ -4,6 +4,7 @@
 //! transaction: one `fsync` serves many runs. Readers have connections of their own and never wait for it. The file is
 //! for the processes of one machine; SQLite's locks mean nothing on a network file system.
 
+mod access_key;
 mod append;
 mod blob;
 mod claim;
@@ -12,6 +13,7 @@ mod grant;
 mod open;
 mod purge;
 mod read;
+mod reply;
 mod writer;
 
 #[cfg(test)]

@@ -114,6 +114,8 @@ async fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrateError> 
         migration(4, "owes", include_str!("schema/0004_owes.sql")),
         migration(5, "tenant", include_str!("schema/0005_tenant.sql")),
         migration(6, "purged", include_str!("schema/0006_purged.sql")),
+        migration(7, "access_key", include_str!("schema/0007_access_key.sql")),
+        migration(8, "reply", include_str!("schema/0008_reply.sql")),
     ]);
     // One process migrates, the others wait and find it done.
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;

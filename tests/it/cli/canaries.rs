@@ -52,6 +52,48 @@ const VARIABLES: [(&str, &str); 4] = [
     ("COLLECTOR_TOKEN", "canary-of-the-collector"),
 ];
 
+#[tokio::test]
+async fn no_key_that_is_shown_in_a_header_stands_in_a_log_a_store_or_an_answer() {
+    let desk = Desk::playing("turns: [{ say: Hello. }]");
+    let key = desk.toolgate(&["keys", "create", "ci", "--all"]).expect(0).out.trim().to_owned();
+    let shown = [key.as_str(), "tg_canary-of-a-guess", "eyJhbGciOiJub25lIn0.canary-of-a-token.x"];
+    let mut command = desk.command(&["serve", "--listen", "127.0.0.1:0"]);
+    let log = std::fs::File::create(desk.path().join("log")).unwrap();
+    let mut server = command.env("RUST_LOG", "trace").stderr(log).spawn().unwrap();
+    let read = |name: &str| String::from_utf8_lossy(&std::fs::read(desk.path().join(name)).unwrap()).into_owned();
+    let url = loop {
+        let told = read("log");
+        let address = told.split_once("listening at ").and_then(|(_, rest)| rest.split_once('\n'));
+        match address {
+            Some((address, _)) => break address.split_whitespace().next().unwrap().to_owned(),
+            None => tokio::time::sleep(std::time::Duration::from_millis(20)).await,
+        }
+    };
+    let client = reqwest::Client::new();
+    for secret in shown {
+        let request = client.post(format!("{url}/v1/runs")).bearer_auth(secret).header("idempotency-key", "k");
+        let answer = request.json(&serde_json::json!({"input": "Hello"})).send().await.unwrap();
+        assert_eq!(answer.status() == 201, secret == key, "{answer:?}");
+        let headers = format!("{:?}", answer.headers());
+        let said = headers + &answer.text().await.unwrap();
+        assert!(!said.contains(secret), "{said}");
+    }
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let kept: Vec<String> = std::fs::read_dir(desk.path().join(".toolgate"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+        .map(|path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned())
+        .collect();
+    assert!(kept.iter().any(|file| file.contains("key:ci")), "the store was looked at");
+    assert!(read("log").contains("a key was shown that is none"), "the log tells of it");
+    for secret in shown {
+        assert!(!read("log").contains(&secret[3..]), "{secret} in the log");
+        assert!(kept.iter().all(|file| !file.contains(&secret[3..])), "{secret} in the store");
+    }
+}
+
 /// Everything that is sent to a collector.
 #[derive(Clone, Default)]
 pub(super) struct Collected(Arc<Mutex<Vec<u8>>>);

@@ -52,6 +52,11 @@ const CASES: &[(&str, &str)] = &[
         "envelope: { keys: [{ id: a, hmac: x }, { id: b, hmac: y }] }\n",
     ),
     ("envelopes without a key", "envelope: { keys: [] }\n"),
+    ("a gateway that lets everybody in from anywhere", "gateway: { listen: '0.0.0.0:80', anonymous: true }\n"),
+    (
+        "a gateway that cannot be",
+        "gateway:\n  listen: here\n  cors: { origins: [https://app.example.com/path, 'HTTPS://App.example.com'] }\n  oidc: { issuer: http://login.example.com, audience: x }\n  limits: { burst: 0, body_timeout_s: 0 }\n",
+    ),
     ("a URL without a scheme", "servers:\n  web: { http: { url: example.com/mcp } }\n"),
     (
         "addresses with passwords",

@@ -38,7 +38,7 @@ impl Served {
         let gateway = set(Gateway::builder(world.runner.clone())).build();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let router = gateway.router();
+        let router = gateway.router().into_make_service_with_connect_info::<SocketAddr>();
         let mut serving = JoinSet::new();
         serving.spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self { world, address, gateway, client: reqwest::Client::new(), _serving: serving }

@@ -26,7 +26,7 @@ async fn program() -> Program {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("toolgate.yaml");
     let text = format!(
-        "store: {{ memory: {{}} }}\nmodels:\n  played: {{ scripted: {{ file: script.json }} }}\nservers:\n  demo:\n    start: \
+        "store: {{ memory: {{}} }}\ngateway: {{ anonymous: true }}\nmodels:\n  played: {{ scripted: {{ file: script.json }} }}\nservers:\n  demo:\n    start: \
          eager\n    stdio: {{ command: {} }}\n  gone:\n    stdio: {{ command: no-such-program-anywhere }}\nagents:\n  \
          clerk: {{ model: played, servers: [demo, gone] }}\n",
         demo.display()
@@ -36,8 +36,9 @@ async fn program() -> Program {
     let settings = config::load(Some(&file), &|_: &str| None).unwrap();
     let app = App::open(settings, Vec::new()).await.unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
-    let router = app.gateway().router();
+    let address = listener.local_addr().unwrap();
+    let router = app.gateway(address).await.unwrap().router();
+    let address = format!("http://{address}");
     let mut serving = JoinSet::new();
     serving.spawn(async move { axum::serve(listener, router).await.unwrap() });
     Program { _folder: folder, address, app, _serving: serving }

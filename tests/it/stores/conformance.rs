@@ -1,18 +1,22 @@
 //! The suite every store must pass. `conforms!` runs it over a factory; a new store needs one line.
 
+mod admitting;
 mod appending;
 mod granting;
 mod keeping;
 mod listing;
 mod owning;
 mod purging;
+mod replying;
 
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use toolgate::ports::{ApprovalCache, BlobStore, RunStore};
+use toolgate::ports::{AccessKeys, ApprovalCache, BlobStore, Replies, RunStore};
 
-pub(crate) use self::{appending::*, granting::*, keeping::*, listing::*, owning::*, purging::*};
+pub(crate) use self::{
+    admitting::*, appending::*, granting::*, keeping::*, listing::*, owning::*, purging::*, replying::*,
+};
 
 /// A fresh store, and what must live as long as it does.
 pub(crate) struct Opened<S> {
@@ -21,9 +25,9 @@ pub(crate) struct Opened<S> {
 }
 
 /// What the suite asks of a store.
-pub(crate) trait Store: RunStore + ApprovalCache + BlobStore + 'static {}
+pub(crate) trait Store: RunStore + ApprovalCache + BlobStore + AccessKeys + Replies + 'static {}
 
-impl<S: RunStore + ApprovalCache + BlobStore + 'static> Store for S {}
+impl<S: RunStore + ApprovalCache + BlobStore + AccessKeys + Replies + 'static> Store for S {}
 
 /// `conforms!(name, factory)`: the whole suite in a module of that name. The factory is an async function without
 /// arguments that returns an `Opened`.
@@ -69,6 +73,15 @@ macro_rules! conforms {
             only_a_run_that_is_over_and_that_long_is_purged
             nothing_is_appended_to_a_purged_run
             a_blob_goes_when_the_last_run_that_used_it_is_forgotten
+            a_key_is_found_by_the_hash_of_its_secret_alone
+            a_key_is_taken_back_once_and_stays_listed
+            the_last_use_of_a_key_never_goes_back
+            keys_are_listed_newest_first_and_by_tenant
+            a_request_is_noted_once_and_its_answer_kept
+            of_many_who_begin_one_request_one_does
+            a_request_is_one_of_its_caller
+            a_request_that_was_forgotten_or_has_expired_begins_anew
+            a_request_that_is_held_says_until_when
         }
     };
     ($name:ident, $open:expr => $($case:ident)*) => {

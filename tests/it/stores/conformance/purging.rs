@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use toolgate::core::run::{Owes, Status};
-use toolgate::ports::{AppendError, Blob, Purged, RunFilter, RunRow};
+use toolgate::ports::{AppendError, Blob, BlobStore, Purged, RunFilter, RunRow};
 
 use super::Store;
 use crate::stores::journals::{Appending, append, fact, run};
@@ -62,12 +62,12 @@ pub(crate) async fn a_blob_goes_when_the_last_run_that_used_it_is_forgotten<S: S
     let others = store.put(&run(2), blob("others")).await.unwrap();
     store.share(&run(2), &[shared]).await.unwrap();
 
-    store.forget(&run(1)).await.unwrap();
+    BlobStore::forget(&*store, &run(1)).await.unwrap();
 
     assert_eq!(store.get(&alone).await.unwrap(), None);
     assert_eq!(store.get(&shared).await.unwrap(), Some(blob("shared")));
-    store.forget(&run(1)).await.unwrap();
+    BlobStore::forget(&*store, &run(1)).await.unwrap();
     assert_eq!(store.get(&shared).await.unwrap(), Some(blob("shared")), "twice is once");
-    store.forget(&run(2)).await.unwrap();
+    BlobStore::forget(&*store, &run(2)).await.unwrap();
     assert_eq!((store.get(&shared).await.unwrap(), store.get(&others).await.unwrap()), (None, None));
 }

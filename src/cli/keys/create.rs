@@ -1,0 +1,88 @@
+//! `toolgate keys create`: a key is made, and shown this once.
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use jiff::Timestamp;
+use secrecy::ExposeSecret as _;
+
+use crate::app::{FreshKey, KeyScope};
+use crate::cli::answers::who;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::moment::Moment;
+use crate::cli::output::Output;
+use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::view::clock;
+use crate::config::StoreSettings;
+use crate::core::error::ErrorCode;
+use crate::core::id::Tenant;
+
+/// Make a key and print it; nothing else is printed on standard output
+#[derive(Args, Debug)]
+pub(super) struct Create {
+    /// What to call it; journals name what is done with it `key:NAME`
+    #[arg(value_name = "NAME")]
+    name: String,
+
+    /// Whose things it opens [default: the one tenant of a gateway without others]
+    #[arg(long, value_name = "NAME")]
+    tenant: Option<String>,
+
+    /// On whose behalf all its runs act [default: each run says so]
+    #[arg(long, value_name = "NAME")]
+    principal: Option<String>,
+
+    /// What it may do (repeatable)
+    #[arg(long = "scope", value_name = "SCOPE", required_unless_present = "all", value_parser = scope())]
+    scopes: Vec<KeyScope>,
+
+    /// It may do everything
+    #[arg(long, conflicts_with = "scopes")]
+    all: bool,
+
+    /// How long it holds, or until when (90d, 8h, 2027-01-01T09:00:00Z) [default: until it is revoked]
+    #[arg(long, value_name = "MOMENT")]
+    expires: Option<Moment>,
+
+    /// Who makes it [default: the user of this terminal]
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+
+    #[command(flatten)]
+    config: ConfigFlag,
+}
+
+fn scope() -> impl clap::builder::TypedValueParser<Value = KeyScope> {
+    let known = PossibleValuesParser::new(KeyScope::ALL.map(KeyScope::as_str));
+    known.try_map(|name| KeyScope::parse(&name).ok_or("there is no such scope"))
+}
+
+impl Create {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        FreshKey::check_name(&self.name).map_err(CliError::usage)?;
+        let expires = self.expires.map(|moment| moment.after(Timestamp::now())).transpose();
+        let expires_at = expires.map_err(|error| CliError::usage(format!("--expires: {error}")))?;
+        let settings = setup::settings(&self.config)?;
+        if matches!(settings.store, StoreSettings::Memory) {
+            let error = CliError::told(ErrorCode::Configuration, "a key in memory would be gone at once");
+            return Err(error.with_remedy("configure a store that is a file: `store: { sqlite: {} }`"));
+        }
+        let fresh = FreshKey {
+            name: self.name,
+            tenant: self.tenant.map_or_else(Tenant::default, Tenant::from),
+            principal: self.principal.map(Into::into),
+            scopes: if self.all { KeyScope::ALL.to_vec() } else { self.scopes },
+            expires_at,
+            by: self.by.unwrap_or_else(who),
+        };
+        let app = setup::open(settings).await?;
+        let created = app.create_key(fresh).await;
+        crate::cli::close(app, out).await;
+        let (secret, key) = created?;
+        let until =
+            key.expires_at.map_or_else(|| "until it is revoked".to_owned(), |at| format!("until {}", clock(at)));
+        out.note(format!("{} `{}` holds {until}; it is not shown again", key.id, key.name));
+        out.line(secret.expose_secret());
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,67 @@
+//! `toolgate keys revoke`: a key is taken back.
+
+use clap::Args;
+
+use crate::app::App;
+use crate::cli::answers::who;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::text::list;
+use crate::cli::view::clock;
+use crate::core::id::KeyId;
+use crate::core::tool::visible;
+use crate::ports::AccessKey;
+
+/// Take a key back: it lets nobody in from now on, and servers that run hear of it within seconds
+#[derive(Args, Debug)]
+pub(super) struct Revoke {
+    /// The key, by its id or a unique beginning of it
+    #[arg(value_name = "KEY")]
+    key: String,
+
+    /// Who takes it back [default: the user of this terminal]
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+
+    #[command(flatten)]
+    config: ConfigFlag,
+}
+
+impl Revoke {
+    pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+        let app = setup::open(setup::settings(&self.config)?).await?;
+        let revoked = self.revoke(&app).await;
+        crate::cli::close(app, out).await;
+        let key = revoked?;
+        if let Some(revoked) = &key.revoked {
+            let (name, by, at) = (visible(&key.name), visible(&revoked.by), clock(revoked.at));
+            out.line(format!("{} {name} revoked by {by} {at}", key.id));
+        }
+        Ok(Exit::Done)
+    }
+
+    async fn revoke(&self, app: &App) -> Result<AccessKey, CliError> {
+        let id = choose(&self.key, &app.keys().await?)?;
+        let revoked = app.revoke_key(&id, self.by.clone().unwrap_or_else(who)).await?;
+        revoked.ok_or_else(|| missing(&self.key))
+    }
+}
+
+fn choose(named: &str, known: &[AccessKey]) -> Result<KeyId, CliError> {
+    let fits: Vec<&KeyId> = known.iter().map(|key| &key.id).filter(|id| id.as_str().starts_with(named)).collect();
+    if let Some(exact) = fits.iter().find(|id| id.as_str() == named) {
+        return Ok((*exact).clone());
+    }
+    match fits.as_slice() {
+        [only] if !named.is_empty() => Ok((*only).clone()),
+        [] => Err(missing(named)),
+        several => Err(CliError::not_found(format!("`{named}` is the beginning of several keys: {}", list(several)))),
+    }
+}
+
+fn missing(named: &str) -> CliError {
+    CliError::not_found(format!("there is no key `{}`", visible(named)))
+        .with_remedy("`toolgate keys list` lists all of them")
+}

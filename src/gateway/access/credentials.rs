@@ -1,0 +1,47 @@
+//! What a request shows: `Authorization: Bearer …` (RFC 6750), and what is said to those whose credentials do not hold.
+
+use axum::http::HeaderMap;
+use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+
+use crate::core::error::ErrorCode;
+use crate::gateway::problem::Problem;
+
+/// The bearer token that is shown. `None` if there is none, or more than one.
+pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut shown = headers.get_all(AUTHORIZATION).iter();
+    let (Some(only), None) = (shown.next(), shown.next()) else { return None };
+    let (scheme, token) = only.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim()).filter(|token| !token.is_empty())
+}
+
+/// Nobody is told why credentials do not hold.
+pub(super) fn unauthorized(shows_something: bool) -> Problem {
+    let (detail, challenge) = match shows_something {
+        true => (
+            "these credentials let nobody in; show a key that holds",
+            r#"Bearer realm="toolgate", error="invalid_token""#,
+        ),
+        false => ("show a key: `Authorization: Bearer tg_…`", r#"Bearer realm="toolgate""#),
+    };
+    let problem = Problem::new(ErrorCode::Unauthorized, detail);
+    problem.header(WWW_AUTHENTICATE, axum::http::HeaderValue::from_static(challenge))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_bearer_token_is_read_and_anything_else_is_none() {
+        let of = |values: &[&str]| {
+            let mut headers = HeaderMap::new();
+            values.iter().for_each(|value| drop(headers.append(AUTHORIZATION, value.parse().unwrap())));
+            bearer(&headers).map(str::to_owned)
+        };
+        assert_eq!(of(&["Bearer tg_x"]).as_deref(), Some("tg_x"));
+        assert_eq!(of(&["bearer  tg_x "]).as_deref(), Some("tg_x"));
+        for none in [&[][..], &["Basic eDp5"], &["Bearer"], &["Bearer "], &["tg_x"], &["Bearer a", "Bearer b"]] {
+            assert_eq!(of(none), None, "{none:?}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The door that keys open. Which key a secret belongs to is looked up by its hash, so that no comparison takes longer the
+//! nearer a guess comes. What was found is remembered for a few seconds: a revocation in another process is heard by then,
+//! one in this process at once.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use axum::http::request::Parts;
+use jiff::{SignedDuration, Timestamp};
+use moka::future::Cache;
+use tokio::task::JoinSet;
+
+use super::secret::PREFIX;
+use super::store_problem;
+use crate::core::id::{KeyId, Tenant};
+use crate::gateway::access::credentials::{bearer, unauthorized};
+use crate::gateway::access::{Caller, Door, Scope};
+use crate::gateway::problem::Problem;
+use crate::ports::{AccessKey, AccessKeys, KeyHash, Revoked, StoreError};
+
+/// How long what was found is believed.
+const BELIEVED: Duration = Duration::from_secs(5);
+/// How many secrets are remembered, guesses included.
+const REMEMBERED: u64 = 10_000;
+/// How coarse the time of the last use is.
+const COARSE: SignedDuration = SignedDuration::from_secs(60);
+
+/// Lets in whoever shows a key.
+pub struct KeyDoor {
+    store: Arc<dyn AccessKeys>,
+    known: Cache<KeyHash, Option<Arc<AccessKey>>>,
+    used: Mutex<Used>,
+}
+
+/// When keys were last used, as far as it was written, and the writes under way: they are nobody's to wait for, and end
+/// with the door.
+#[derive(Default)]
+struct Used {
+    noted: HashMap<KeyId, Timestamp>,
+    writes: JoinSet<()>,
+}
+
+impl KeyDoor {
+    /// A door for the keys of this store.
+    pub fn new(store: Arc<dyn AccessKeys>) -> Self {
+        let known = Cache::builder().max_capacity(REMEMBERED).time_to_live(BELIEVED).build();
+        Self { store, known, used: Mutex::default() }
+    }
+
+    /// Keeps a fresh key.
+    pub(super) async fn put(&self, hash: &KeyHash, key: &AccessKey) -> Result<(), StoreError> {
+        self.store.put_key(hash, key).await?;
+        self.known.invalidate(hash).await;
+        Ok(())
+    }
+
+    /// The keys of a tenant, newest first.
+    pub(super) async fn keys(&self, tenant: &Tenant) -> Result<Vec<AccessKey>, StoreError> {
+        self.store.keys(Some(tenant)).await
+    }
+
+    /// Takes a key of a tenant back, and hears of it at once. `None` if the tenant has none of that id.
+    pub(super) async fn revoke(&self, tenant: &Tenant, id: &str, by: &str) -> Result<Option<AccessKey>, StoreError> {
+        let known = self.store.keys(Some(tenant)).await?;
+        let Some(key) = known.into_iter().find(|key| key.id.as_str() == id) else { return Ok(None) };
+        let revoked = self.store.revoke_key(&key.id, &Revoked { at: Timestamp::now(), by: by.to_owned() }).await?;
+        self.known.invalidate_all();
+        Ok(revoked)
+    }
+
+    async fn find(&self, secret: &str) -> Result<Option<Arc<AccessKey>>, Problem> {
+        let hash = KeyHash::of(secret);
+        let lookup = async { Ok(self.store.by_hash(&hash).await?.map(Arc::new)) };
+        self.known.try_get_with(hash, lookup).await.map_err(|error: Arc<StoreError>| store_problem(&error))
+    }
+
+    /// Writes down that a key was used, unless that was written a moment ago, and without anybody waiting for it.
+    fn note_use(&self, key: &AccessKey, now: Timestamp) {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let noted = used.noted.get(&key.id).copied().max(key.used_at);
+        if noted.is_some_and(|noted| now.duration_since(noted) < COARSE) {
+            return;
+        }
+        used.noted.insert(key.id.clone(), now);
+        while used.writes.try_join_next().is_some() {}
+        let (store, id) = (self.store.clone(), key.id.clone());
+        used.writes.spawn(async move {
+            if let Err(error) = store.touch(&id, now).await {
+                tracing::warn!(key = %id, %error, "it could not be noted that a key was used");
+            }
+        });
+    }
+}
+
+#[async_trait]
+impl Door for KeyDoor {
+    async fn opened_by(&self, request: &Parts) -> Result<Option<Caller>, Problem> {
+        let Some(secret) = bearer(&request.headers).filter(|token| token.starts_with(PREFIX)) else { return Ok(None) };
+        let Some(key) = self.find(secret).await? else {
+            tracing::info!("a key was shown that is none");
+            return Err(unauthorized(true));
+        };
+        let now = Timestamp::now();
+        if !key.holds(now) {
+            let why = if key.revoked.is_some() { "revoked" } else { "expired" };
+            tracing::info!(key = %key.id, name = key.name, why, "a key was shown that holds no longer");
+            return Err(unauthorized(true));
+        }
+        self.note_use(&key, now);
+        Ok(Some(caller(&key)))
+    }
+}
+
+fn caller(key: &AccessKey) -> Caller {
+    Caller {
+        tenant: key.tenant.clone(),
+        name: format!("key:{}", key.name).into(),
+        principal: key.principal.clone(),
+        scopes: key.scopes.iter().filter_map(|scope| Scope::parse(scope)).collect(),
+    }
+}

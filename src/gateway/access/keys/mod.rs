@@ -1,0 +1,41 @@
+//! Keys that let applications in: `tg_` and 256 random bits, shown once and kept as a hash.
+//!
+//! A key opens one tenant, with the scopes it was given. `/v1/keys` looks after the keys of the caller's tenant; keys of
+//! others are made where the store is, with `toolgate keys create`.
+
+mod create;
+mod door;
+mod list;
+mod revoke;
+mod secret;
+mod view;
+
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub use door::KeyDoor;
+pub use secret::{NewKey, mint};
+
+use crate::core::error::ErrorCode;
+use crate::gateway::problem::Problem;
+use crate::gateway::state::Gateway;
+use crate::ports::StoreError;
+
+pub(in crate::gateway) fn routes() -> OpenApiRouter<Gateway> {
+    OpenApiRouter::new().routes(routes!(create::create, list::list)).routes(routes!(revoke::revoke))
+}
+
+/// The keys of this gateway.
+fn keys(gateway: &Gateway) -> Result<&KeyDoor, Problem> {
+    let keys = gateway.access().keys.as_deref();
+    keys.ok_or_else(|| Problem::new(ErrorCode::Forbidden, "this server lets nobody in by keys of its own"))
+}
+
+/// What keys are kept in does not answer, or answers nonsense.
+pub(in crate::gateway) fn store_problem(error: &StoreError) -> Problem {
+    let code = match error {
+        StoreError::Unavailable(_) => ErrorCode::StoreUnavailable,
+        StoreError::Corrupt(_) => ErrorCode::JournalCorrupt,
+    };
+    Problem::new(code, error.to_string())
+}

@@ -1,0 +1,33 @@
+//! `DELETE /v1/keys/{key}`
+
+use axum::Json;
+use axum::extract::State;
+
+use super::view::KeyView;
+use super::{keys, store_problem};
+use crate::gateway::access::{Caller, Scope};
+use crate::gateway::body::Path;
+use crate::gateway::problem::{Problem, ProblemView};
+use crate::gateway::state::Gateway;
+
+/// Take a key of your tenant back
+///
+/// It lets nobody in from now on; other processes on the same store hear of it within seconds. Twice is once.
+#[utoipa::path(
+    delete, path = "/v1/keys/{key}", tag = "keys", operation_id = "revokeKey",
+    params(("key" = String, Path, description = "The key's id")),
+    responses(
+        (status = 200, description = "The key, taken back", body = KeyView),
+        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn revoke(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Path(key): Path<String>,
+) -> Result<Json<KeyView>, Problem> {
+    caller.require(Scope::Admin)?;
+    let revoked = keys(&gateway)?.revoke(&caller.tenant, &key, &caller.name).await;
+    let revoked = revoked.map_err(|error| store_problem(&error))?.ok_or_else(|| Problem::not_found("key", &key))?;
+    Ok(Json(KeyView::of(revoked)))
+}

@@ -1,0 +1,81 @@
+//! A key as it is shown: everything but its secret.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::gateway::access::Scope;
+use crate::ports::AccessKey;
+
+/// A key.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Key)]
+pub(super) struct KeyView {
+    /// Its id.
+    #[schema(example = "key_0199f3a07c1e7d0a8f3c9b1d2e4f5a6b")]
+    id: String,
+    /// `key`.
+    object: &'static str,
+    /// What people call it.
+    #[schema(example = "ci")]
+    name: String,
+    /// On whose behalf all its runs act.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    principal: Option<String>,
+    /// What it may do.
+    scopes: Vec<Scope>,
+    /// When it was made.
+    created_at: Timestamp,
+    /// By whom.
+    created_by: String,
+    /// Until when it holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<Timestamp>,
+    /// When it was last used, give or take a minute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    used_at: Option<Timestamp>,
+    /// When it was taken back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revoked_at: Option<Timestamp>,
+    /// By whom.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revoked_by: Option<String>,
+    /// Whether it lets anybody in now.
+    holds: bool,
+}
+
+/// A key that was just made.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = CreatedKey)]
+pub(super) struct CreatedView {
+    #[serde(flatten)]
+    pub(super) key: KeyView,
+    /// What to show: `Authorization: Bearer tg_…`. It is not shown again.
+    #[schema(example = "tg_…")]
+    pub(super) secret: String,
+}
+
+impl KeyView {
+    pub(super) fn of(key: AccessKey) -> Self {
+        let holds = key.holds(Timestamp::now());
+        let (revoked_at, revoked_by) = key.revoked.map(|revoked| (revoked.at, revoked.by)).unzip();
+        Self {
+            id: key.id.to_string(),
+            object: "key",
+            name: key.name,
+            principal: key.principal.map(|principal| principal.to_string()),
+            scopes: key.scopes.iter().filter_map(|scope| Scope::parse(scope)).collect(),
+            created_at: key.created_at,
+            created_by: key.created_by,
+            expires_at: key.expires_at,
+            used_at: key.used_at,
+            revoked_at,
+            revoked_by,
+            holds,
+        }
+    }
+
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+}

@@ -1,0 +1,152 @@
+//! How much one caller may ask for: requests in a minute, requests at once, streams at once. Streams are counted apart,
+//! for they last and cost little. Whoever shows credentials that do not hold is counted by address.
+
+mod rates;
+mod seats;
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+
+use self::rates::{Left, Rates};
+use self::seats::{Kind, Seats};
+use super::Caller;
+use crate::core::error::ErrorCode;
+use crate::core::id::Tenant;
+use crate::gateway::problem::Problem;
+use crate::gateway::state::Gateway;
+
+/// How long to wait before asking for a seat again: nobody knows when one becomes free.
+const SEAT_PAUSE: Duration = Duration::from_secs(1);
+
+/// How much one caller may ask for. `None` everywhere means as much as they like.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// How often.
+    pub requests: Option<Rate>,
+    /// How many requests at once.
+    pub requests_at_once: Option<usize>,
+    /// How many event streams at once.
+    pub streams_at_once: Option<usize>,
+    /// How often credentials that do not hold may come from one address before it is told to wait.
+    pub failures: Option<Rate>,
+}
+
+/// How often something may happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// In a minute.
+    pub per_minute: NonZeroU32,
+    /// At one moment.
+    pub burst: NonZeroU32,
+}
+
+/// Who is counted: all keys of the same name in a tenant are one caller, as they are in journals.
+type Who = (Tenant, Arc<str>);
+
+/// What is counted.
+pub(in crate::gateway) struct Limiter {
+    requests: Option<Rates<Who>>,
+    failures: Option<Rates<IpAddr>>,
+    seats: Seats,
+}
+
+impl Limiter {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            requests: limits.requests.map(Rates::new),
+            failures: limits.failures.map(Rates::new),
+            seats: Seats::new(limits.requests_at_once, limits.streams_at_once),
+        }
+    }
+
+    /// What somebody is told whose credentials do not hold. Other requests from the same address are let in as before, for
+    /// many people may share one.
+    pub(super) fn failed(&self, address: Option<IpAddr>, problem: Problem) -> Problem {
+        let (Some(failures), Some(address)) = (&self.failures, address) else { return problem };
+        if problem.code() != ErrorCode::Unauthorized {
+            return problem;
+        }
+        match failures.check(&network(address)) {
+            Ok(_) => problem,
+            Err(wait) => limited("too many credentials that do not hold came from this address", wait),
+        }
+    }
+}
+
+/// Counts a request of a caller, or refuses it.
+pub(super) async fn counted(State(gateway): State<Gateway>, caller: Caller, request: Request, next: Next) -> Response {
+    let limiter = &gateway.access().limiter;
+    let who = (caller.tenant, caller.name);
+    let left = match limiter.requests.as_ref().map(|requests| requests.check(&who)).transpose() {
+        Ok(left) => left,
+        Err(wait) => {
+            let refused = limited("these credentials ask too often", wait).into_response();
+            return told(refused, limiter.requests.as_ref().map(Rates::used_up));
+        }
+    };
+    let kind = if wants_stream(request.headers()) { Kind::Stream } else { Kind::Request };
+    let Some(seat) = limiter.seats.take(&who, kind) else {
+        let what = match kind {
+            Kind::Request => "these credentials have too many requests under way",
+            Kind::Stream => "these credentials have too many streams open",
+        };
+        return told(limited(what, SEAT_PAUSE).into_response(), left);
+    };
+    let response = next.run(request).await;
+    let response = if is_stream(response.headers()) { seat.keep_for(response) } else { response };
+    told(response, left)
+}
+
+fn limited(what: &str, wait: Duration) -> Problem {
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    Problem::new(ErrorCode::RateLimited, format!("{what}; wait {seconds} s")).after(wait)
+}
+
+fn wants_stream(headers: &HeaderMap) -> bool {
+    let mut accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepted.any(|accepted| accepted.contains("text/event-stream"))
+}
+
+fn is_stream(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_TYPE).is_some_and(|media_type| media_type.as_bytes().starts_with(b"text/event-stream"))
+}
+
+/// The answer with what is left of the limit (draft-ietf-httpapi-ratelimit-headers).
+fn told(mut response: Response, left: Option<Left>) -> Response {
+    let Some(left) = left else { return response };
+    for (name, value) in [("ratelimit-policy", left.policy()), ("ratelimit", left.standing())] {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            response.headers_mut().insert(HeaderName::from_static(name), value);
+        }
+    }
+    response
+}
+
+/// Whoever has one IPv6 address has its whole network of 64 bits.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
+        address @ IpAddr::V4(_) => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_of_the_sixth_version_counts_with_its_network() {
+        let of = |text: &str| network(text.parse().unwrap()).to_string();
+        assert_eq!(of("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
+        assert_eq!(of("::ffff:10.0.0.1"), "10.0.0.1");
+        assert_eq!(of("10.0.0.1"), "10.0.0.1");
+    }
+}

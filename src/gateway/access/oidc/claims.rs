@@ -1,0 +1,99 @@
+//! What the claims of a token mean: who it is, whose things they see, what they may do.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::core::id::{Principal, Tenant};
+use crate::gateway::access::{Caller, Scope, Scopes};
+
+/// Which claims say what.
+#[derive(Clone, Debug)]
+pub struct Claims {
+    /// The claim that names scopes, as text between blanks or as a list.
+    pub scope: String,
+    /// The claim that names the tenant. `None`: all are of the one tenant of a program that has no others.
+    pub tenant: Option<String>,
+    /// What the values of the scope claim mean. `None`: they are scopes, and others mean nothing.
+    pub scopes_of: Option<BTreeMap<String, Scopes>>,
+}
+
+impl Default for Claims {
+    fn default() -> Self {
+        Self { scope: "scope".to_owned(), tenant: None, scopes_of: None }
+    }
+}
+
+impl Claims {
+    /// Who shows these claims.
+    pub(super) fn caller(&self, claims: &Map<String, Value>) -> Result<Caller, &'static str> {
+        let subject = claims.get("sub").and_then(Value::as_str).filter(|subject| is_printable(subject));
+        let subject = subject.ok_or("it has no usable subject")?;
+        let tenant = match &self.tenant {
+            None => Tenant::default(),
+            Some(claim) => {
+                let tenant = claims.get(claim).and_then(Value::as_str).filter(|tenant| is_printable(tenant));
+                tenant.ok_or("it does not say whose it is")?.into()
+            }
+        };
+        Ok(Caller {
+            tenant,
+            name: format!("user:{subject}").into(),
+            principal: Some(Principal::from(subject)),
+            scopes: self.scopes(claims.get(&self.scope)),
+        })
+    }
+
+    fn scopes(&self, claim: Option<&Value>) -> Scopes {
+        let named: Vec<&str> = match claim {
+            Some(Value::String(text)) => text.split_whitespace().collect(),
+            Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect(),
+            Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => Vec::new(),
+        };
+        match &self.scopes_of {
+            None => named.into_iter().filter_map(Scope::parse).collect(),
+            Some(table) => {
+                named.into_iter().filter_map(|name| table.get(name)).flat_map(|scopes| scopes.iter()).collect()
+            }
+        }
+    }
+}
+
+/// It stands in journals, logs and lists.
+fn is_printable(text: &str) -> bool {
+    !text.is_empty() && text.len() <= 256 && !text.chars().any(char::is_control)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(claims: &Claims, value: &Value) -> Result<Caller, &'static str> {
+        claims.caller(value.as_object().unwrap())
+    }
+
+    #[test]
+    fn claims_say_who_it_is_and_what_they_may_do() {
+        let claims = Claims::default();
+        let ann = read(&claims, &json!({"sub": "ann", "scope": "openid runs:read email runs:write"})).unwrap();
+        assert_eq!((ann.name.as_ref(), ann.tenant.is_default()), ("user:ann", true));
+        assert_eq!(ann.scopes, [Scope::RunsRead, Scope::RunsWrite].into_iter().collect());
+        assert_eq!(read(&claims, &json!({"sub": "ann"})).unwrap().scopes, Scopes::default());
+        for wrong in [json!({}), json!({"sub": ""}), json!({"sub": 5}), json!({"sub": "a\nb"})] {
+            assert!(read(&claims, &wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_table_says_what_groups_may_do_and_nothing_else_counts() {
+        let table = BTreeMap::from([("ops".to_owned(), Scopes::all())]);
+        let claims = Claims { scope: "groups".into(), tenant: Some("org".into()), scopes_of: Some(table) };
+        let ann = read(&claims, &json!({"sub": "ann", "org": "acme", "groups": ["ops", "x"]})).unwrap();
+        assert_eq!((ann.tenant.as_str(), ann.scopes), ("acme", Scopes::all()));
+        let bob = read(&claims, &json!({"sub": "bob", "org": "acme", "groups": ["admin"], "scope": "admin"})).unwrap();
+        assert_eq!(bob.scopes, Scopes::default());
+        assert!(read(&claims, &json!({"sub": "ann", "groups": ["ops"]})).is_err(), "nobody's tenant is guessed");
+    }
+}

@@ -1,0 +1,142 @@
+//! What browsers may do. A page of any site can send requests from the machine of whoever looks at it, and a name that
+//! resolves to the loopback address later (DNS rebinding) makes them look local; so a page's origin is let in only where it
+//! is configured, and an anonymous listener answers to names of this machine only.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::http::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG, HOST, IF_MATCH, IF_NONE_MATCH, LOCATION, ORIGIN, RETRY_AFTER,
+};
+use axum::http::{HeaderName, HeaderValue, Method};
+use axum::middleware::Next;
+use axum::response::Response;
+use tower_http::cors::{AllowOrigin, CorsLayer};
+
+use crate::core::error::ErrorCode;
+use crate::gateway::problem::Problem;
+use crate::gateway::state::Gateway;
+
+/// How long a browser need not ask again.
+const PREFLIGHT: Duration = Duration::from_secs(600);
+
+/// Which pages may ask, and by which names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origins {
+    /// The origins of pages that may ask, such as `https://app.example.com`.
+    pub allowed: Vec<String>,
+    /// Names this server is asked by besides those of the loopback address; `None` if it answers to any.
+    pub hosts: Option<Vec<String>>,
+}
+
+impl Origins {
+    /// What browsers are told of it. Credentials that a browser adds by itself are never asked for.
+    pub(super) fn cors(&self) -> CorsLayer {
+        let origins = self.allowed.iter().filter_map(|origin| HeaderValue::from_str(origin).ok());
+        let named = HeaderName::from_static;
+        CorsLayer::new()
+            .allow_origin(AllowOrigin::list(origins))
+            .allow_methods([Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
+            .allow_headers([
+                ACCEPT,
+                AUTHORIZATION,
+                CONTENT_TYPE,
+                IF_MATCH,
+                IF_NONE_MATCH,
+                named("idempotency-key"),
+                named("last-event-id"),
+                named("prefer"),
+                named("traceparent"),
+                named("tracestate"),
+                named("x-request-id"),
+            ])
+            .expose_headers([
+                ETAG,
+                LOCATION,
+                RETRY_AFTER,
+                named("idempotent-replayed"),
+                named("ratelimit"),
+                named("ratelimit-policy"),
+                named("x-request-id"),
+            ])
+            .max_age(PREFLIGHT)
+    }
+
+    fn check(&self, request: &Request) -> Result<(), Problem> {
+        if let Some(hosts) = &self.hosts {
+            let host = host(request);
+            let is_known = |name: &str| is_loopback(name) || hosts.iter().any(|known| known.eq_ignore_ascii_case(name));
+            if !host.is_some_and(is_known) {
+                let detail = "this server is not known by the name in `Host`; ask at `localhost`, or add the name to \
+                              `gateway.hosts`";
+                return Err(Problem::new(ErrorCode::Forbidden, detail));
+            }
+        }
+        for origin in request.headers().get_all(ORIGIN) {
+            if !self.allowed.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes()) {
+                let detail = "pages of this origin may not ask here; `gateway.cors.origins` lists those that may";
+                return Err(Problem::new(ErrorCode::Forbidden, detail));
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(super) async fn checked(State(gateway): State<Gateway>, request: Request, next: Next) -> Result<Response, Problem> {
+    if let Some(origins) = &gateway.access().origins {
+        origins.check(&request)?;
+    }
+    Ok(next.run(request).await)
+}
+
+/// The name that was asked for, without its port. Two of them are none.
+fn host(request: &Request) -> Option<&str> {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let authority = match (hosts.next(), hosts.next()) {
+        (Some(_), Some(_)) => return None,
+        (Some(host), None) => host.to_str().ok()?,
+        (None, _) => request.uri().authority()?.as_str(),
+    };
+    without_port(authority)
+}
+
+fn without_port(authority: &str) -> Option<&str> {
+    if let Some(rest) = authority.strip_prefix('[') {
+        return rest.split_once(']').map(|(address, _)| address);
+    }
+    Some(authority.rsplit_once(':').map_or(authority, |(name, _)| name)).filter(|name| !name.is_empty())
+}
+
+/// Whether a name can only mean this machine. An IPv4 address is compared as written: `127.1` is nobody's to guess.
+fn is_loopback(name: &str) -> bool {
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_can_mean_nothing_else_is_this_machine() {
+        for own in ["localhost", "LOCALHOST:8484", "127.0.0.1", "127.0.0.1:8484", "127.9.9.9:1", "[::1]:8484", "[::1]"]
+        {
+            assert!(is_loopback(without_port(own).unwrap()), "{own}");
+        }
+        for foreign in [
+            "evil.example",
+            "localhost.evil.example:8484",
+            "127.0.0.1.evil.example",
+            "10.0.0.1",
+            "[::2]:80",
+            "0.0.0.0",
+            "127.1",
+            "localhost.",
+        ] {
+            assert!(!is_loopback(without_port(foreign).unwrap()), "{foreign}");
+        }
+        for none in ["", ":80", "[::1"] {
+            assert_eq!(without_port(none), None, "{none}");
+        }
+    }
+}

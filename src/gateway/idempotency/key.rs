@@ -1,0 +1,57 @@
+//! The key that a request brings, and what it is compared by.
+
+use axum::http::HeaderMap;
+use axum::http::request::Parts;
+use sha2::{Digest, Sha256};
+
+use crate::core::error::ErrorCode;
+use crate::gateway::problem::Problem;
+
+const HEADER: &str = "idempotency-key";
+const LONGEST: usize = 255;
+
+/// The key: 1 to 255 visible ASCII characters, given once.
+pub(super) fn of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let mut given = headers.get_all(HEADER).iter();
+    let (first, second) = (given.next(), given.next());
+    let Some(first) = first else { return Ok(None) };
+    let is_visible = |key: &&str| (1..=LONGEST).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic());
+    match (first.to_str().ok().filter(is_visible), second) {
+        (Some(key), None) => Ok(Some(key.to_owned())),
+        _ => {
+            let detail = format!("`Idempotency-Key` is given once, with 1 to {LONGEST} visible ASCII characters");
+            Err(Problem::new(ErrorCode::InvalidRequest, detail))
+        }
+    }
+}
+
+/// Hash of what is asked: method, path with its query, and body. The lengths keep one part from passing for another.
+pub(super) fn fingerprint(parts: &Parts, body: &[u8]) -> String {
+    let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+    let mut hash = Sha256::new();
+    for part in [parts.method.as_str().as_bytes(), path.as_bytes(), body] {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_visible_bounded_and_alone() {
+        let of = |keys: &[&str]| {
+            let mut headers = HeaderMap::new();
+            keys.iter().for_each(|key| drop(headers.append(HEADER, key.parse().unwrap())));
+            of(&headers).map_err(|problem| problem.code())
+        };
+        let long = "k".repeat(LONGEST);
+        assert_eq!(of(&[]), Ok(None));
+        assert_eq!(of(&[&long]), Ok(Some(long.clone())));
+        for wrong in [&["a b"][..], &[""], &["a", "a"], &[&format!("{long}k")]] {
+            assert_eq!(of(wrong), Err(ErrorCode::InvalidRequest), "{wrong:?}");
+        }
+    }
+}

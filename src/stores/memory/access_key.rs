@@ -1,0 +1,44 @@
+//! Keys that let applications in, for as long as the process lasts.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use super::MemoryStore;
+use crate::core::id::{KeyId, Tenant};
+use crate::ports::{AccessKey, AccessKeys, KeyHash, Revoked, StoreError};
+
+#[async_trait]
+impl AccessKeys for MemoryStore {
+    async fn put_key(&self, hash: &KeyHash, key: &AccessKey) -> Result<(), StoreError> {
+        self.kept().keys.insert(*hash, key.clone());
+        Ok(())
+    }
+
+    async fn by_hash(&self, hash: &KeyHash) -> Result<Option<AccessKey>, StoreError> {
+        Ok(self.kept().keys.get(hash).cloned())
+    }
+
+    async fn keys(&self, tenant: Option<&Tenant>) -> Result<Vec<AccessKey>, StoreError> {
+        let kept = self.kept();
+        let of_tenant = kept.keys.values().filter(|key| tenant.is_none_or(|tenant| key.tenant == *tenant));
+        let mut found: Vec<AccessKey> = of_tenant.cloned().collect();
+        found.sort_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
+        Ok(found)
+    }
+
+    async fn revoke_key(&self, key: &KeyId, revoked: &Revoked) -> Result<Option<AccessKey>, StoreError> {
+        let mut kept = self.kept();
+        Ok(kept.keys.values_mut().find(|known| known.id == *key).map(|known| {
+            known.revoked.get_or_insert_with(|| revoked.clone());
+            known.clone()
+        }))
+    }
+
+    async fn touch(&self, key: &KeyId, at: Timestamp) -> Result<(), StoreError> {
+        let mut kept = self.kept();
+        if let Some(known) = kept.keys.values_mut().find(|known| known.id == *key) {
+            known.used_at = known.used_at.max(Some(at));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,58 @@
+//! Answers to requests with an idempotency key, for as long as the process lasts.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use super::MemoryStore;
+use crate::core::id::Tenant;
+use crate::ports::{Asked, Begun, Fate, Replies, StoreError};
+
+/// What one key of one caller stands for.
+pub(super) type Place = (Tenant, String, String);
+
+/// A request, and until when it is remembered.
+#[derive(Debug)]
+pub(super) struct Noted {
+    begun: Begun,
+    expires_at: Timestamp,
+}
+
+fn place(asked: &Asked) -> Place {
+    (asked.tenant.clone(), asked.caller.clone(), asked.key.clone())
+}
+
+#[async_trait]
+impl Replies for MemoryStore {
+    async fn begin(&self, asked: &Asked, now: Timestamp) -> Result<Option<Begun>, StoreError> {
+        let mut kept = self.kept();
+        kept.replies.retain(|_, noted| now < noted.expires_at);
+        if let Some(noted) = kept.replies.get(&place(asked)) {
+            return Ok(Some(noted.begun.clone()));
+        }
+        let fate = Fate::UnderWay { held_until: asked.held_until };
+        let begun = Begun { fingerprint: asked.fingerprint.clone(), run: asked.run.clone(), fate };
+        kept.replies.insert(place(asked), Noted { begun, expires_at: asked.expires_at });
+        Ok(None)
+    }
+
+    async fn prolong(&self, asked: &Asked, until: Timestamp) -> Result<(), StoreError> {
+        if let Some(noted) = self.kept().replies.get_mut(&place(asked))
+            && let Fate::UnderWay { held_until } = &mut noted.begun.fate
+        {
+            *held_until = until.max(*held_until);
+        }
+        Ok(())
+    }
+
+    async fn settle(&self, asked: &Asked, fate: &Fate) -> Result<(), StoreError> {
+        if let Some(noted) = self.kept().replies.get_mut(&place(asked)) {
+            noted.begun.fate = fate.clone();
+        }
+        Ok(())
+    }
+
+    async fn forget(&self, asked: &Asked) -> Result<(), StoreError> {
+        self.kept().replies.remove(&place(asked));
+        Ok(())
+    }
+}

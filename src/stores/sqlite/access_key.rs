@@ -1,0 +1,118 @@
+//! Keys that let applications in: found by the hash of their secret, taken back once.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use sqlx::sqlite::{SqliteConnection, SqlitePool};
+
+use super::SqliteStore;
+use super::writer::Write;
+use crate::core::id::{KeyId, Tenant};
+use crate::ports::{AccessKey, AccessKeys, KeyHash, Revoked, StoreError};
+
+const PUT: &str = "INSERT INTO access_key (id, hash, tenant, created_at, body) VALUES (?1, ?2, ?3, ?4, ?5)";
+const REVOKE: &str =
+    "UPDATE access_key SET revoked = coalesce(revoked, ?2) WHERE id = ?1 RETURNING body, used_at, revoked";
+const TOUCH: &str = "UPDATE access_key SET used_at = max(coalesce(used_at, ''), ?2) WHERE id = ?1";
+const BY_HASH: &str = "SELECT body, used_at, revoked FROM access_key WHERE hash = ?1";
+const ALL: &str = "SELECT body, used_at, revoked FROM access_key ORDER BY created_at DESC, id DESC";
+const OF_TENANT: &str =
+    "SELECT body, used_at, revoked FROM access_key WHERE tenant = ?1 ORDER BY created_at DESC, id DESC";
+
+/// The key as it was made, when it was used, and how it was revoked.
+type Row = (String, Option<String>, Option<String>);
+
+#[async_trait]
+impl AccessKeys for SqliteStore {
+    async fn put_key(&self, hash: &KeyHash, key: &AccessKey) -> Result<(), StoreError> {
+        self.writer.make(Putting { hash: *hash, key: key.clone() }).await
+    }
+
+    async fn by_hash(&self, hash: &KeyHash) -> Result<Option<AccessKey>, StoreError> {
+        let query = sqlx::query_as(BY_HASH).bind(hash.as_bytes());
+        let row: Option<Row> = query.fetch_optional(&self.readers).await.map_err(|error| self.fault(error))?;
+        row.map(read).transpose()
+    }
+
+    async fn keys(&self, tenant: Option<&Tenant>) -> Result<Vec<AccessKey>, StoreError> {
+        let rows = listed(&self.readers, tenant).await.map_err(|error| self.fault(error))?;
+        rows.into_iter().map(read).collect()
+    }
+
+    async fn revoke_key(&self, key: &KeyId, revoked: &Revoked) -> Result<Option<AccessKey>, StoreError> {
+        self.writer.make(Revoking { key: key.clone(), revoked: revoked.clone() }).await?.map(read).transpose()
+    }
+
+    async fn touch(&self, key: &KeyId, at: Timestamp) -> Result<(), StoreError> {
+        self.writer.make(Touching { key: key.clone(), at }).await
+    }
+}
+
+async fn listed(db: &SqlitePool, tenant: Option<&Tenant>) -> Result<Vec<Row>, sqlx::Error> {
+    match tenant {
+        Some(tenant) => sqlx::query_as(OF_TENANT).bind(tenant.as_str()).fetch_all(db).await,
+        None => sqlx::query_as(ALL).fetch_all(db).await,
+    }
+}
+
+/// With all its digits: text without them does not sort by time.
+fn sortable(at: Timestamp) -> String {
+    format!("{at:.9}")
+}
+
+/// A row as a key again.
+fn read((body, used_at, revoked): Row) -> Result<AccessKey, StoreError> {
+    let unreadable = |error: String| StoreError::Corrupt(format!("an access key is unreadable: {error}"));
+    let key: AccessKey = serde_json::from_str(&body).map_err(|error| unreadable(error.to_string()))?;
+    let used_at =
+        used_at.map(|at| at.parse()).transpose().map_err(|error: jiff::Error| unreadable(error.to_string()))?;
+    let revoked = revoked.map(|revoked| serde_json::from_str(&revoked)).transpose();
+    Ok(AccessKey { used_at, revoked: revoked.map_err(|error| unreadable(error.to_string()))?, ..key })
+}
+
+struct Putting {
+    hash: KeyHash,
+    key: AccessKey,
+}
+
+#[async_trait]
+impl Write for Putting {
+    type Answer = ();
+
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+        let Self { hash, key } = self;
+        let body = serde_json::to_string(key).map_err(|error| sqlx::Error::Encode(error.into()))?;
+        let query = sqlx::query(PUT).bind(key.id.as_str()).bind(hash.as_bytes()).bind(key.tenant.as_str());
+        query.bind(sortable(key.created_at)).bind(body).execute(db).await?;
+        Ok(())
+    }
+}
+
+struct Revoking {
+    key: KeyId,
+    revoked: Revoked,
+}
+
+#[async_trait]
+impl Write for Revoking {
+    type Answer = Option<Row>;
+
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<Option<Row>, sqlx::Error> {
+        let revoked = serde_json::to_string(&self.revoked).map_err(|error| sqlx::Error::Encode(error.into()))?;
+        sqlx::query_as(REVOKE).bind(self.key.as_str()).bind(revoked).fetch_optional(db).await
+    }
+}
+
+struct Touching {
+    key: KeyId,
+    at: Timestamp,
+}
+
+#[async_trait]
+impl Write for Touching {
+    type Answer = ();
+
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+        sqlx::query(TOUCH).bind(self.key.as_str()).bind(sortable(self.at)).execute(db).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,126 @@
+//! Answers to requests with an idempotency key. Noting one forgets a few that have expired, so that nobody has to sweep.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use sqlx::sqlite::SqliteConnection;
+
+use super::SqliteStore;
+use super::writer::Write;
+use crate::ports::{Asked, Begun, Fate, Replies, Reply, StoreError};
+
+const SWEEP: &str =
+    "DELETE FROM reply WHERE rowid IN (SELECT rowid FROM reply WHERE expires_at <= ?1 ORDER BY expires_at LIMIT 64)";
+/// One that has expired and was not swept yet is overwritten.
+const BEGIN: &str = "INSERT INTO reply (tenant, caller, key, fingerprint, run, held_until, expires_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+    ON CONFLICT (tenant, caller, key) DO UPDATE SET fingerprint = excluded.fingerprint, run = excluded.run,
+        held_until = excluded.held_until, head = NULL, body = NULL, expires_at = excluded.expires_at
+    WHERE reply.expires_at <= ?8";
+const KNOWN: &str = "SELECT fingerprint, run, held_until, head, body FROM reply
+    WHERE tenant = ?1 AND caller = ?2 AND key = ?3";
+const HOLD: &str = "UPDATE reply SET held_until = max(held_until, ?4)
+    WHERE tenant = ?1 AND caller = ?2 AND key = ?3 AND held_until IS NOT NULL";
+const SETTLE: &str =
+    "UPDATE reply SET held_until = ?4, head = ?5, body = ?6 WHERE tenant = ?1 AND caller = ?2 AND key = ?3";
+const FORGET: &str = "DELETE FROM reply WHERE tenant = ?1 AND caller = ?2 AND key = ?3";
+
+type Row = (String, Option<String>, Option<i64>, Option<String>, Option<Vec<u8>>);
+
+#[async_trait]
+impl Replies for SqliteStore {
+    async fn begin(&self, asked: &Asked, now: Timestamp) -> Result<Option<Begun>, StoreError> {
+        self.writer.make(Beginning { asked: asked.clone(), now }).await?.map(read).transpose()
+    }
+
+    async fn prolong(&self, asked: &Asked, until: Timestamp) -> Result<(), StoreError> {
+        self.writer.make(Changing { asked: asked.clone(), change: Change::Hold(until) }).await
+    }
+
+    async fn settle(&self, asked: &Asked, fate: &Fate) -> Result<(), StoreError> {
+        self.writer.make(Changing { asked: asked.clone(), change: Change::Settle(fate.clone()) }).await
+    }
+
+    async fn forget(&self, asked: &Asked) -> Result<(), StoreError> {
+        self.writer.make(Changing { asked: asked.clone(), change: Change::Forget }).await
+    }
+}
+
+struct Beginning {
+    asked: Asked,
+    now: Timestamp,
+}
+
+#[async_trait]
+impl Write for Beginning {
+    type Answer = Option<Row>;
+
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<Option<Row>, sqlx::Error> {
+        let (asked, now) = (&self.asked, self.now.as_millisecond());
+        sqlx::query(SWEEP).bind(now).execute(&mut *db).await?;
+        let query = sqlx::query(BEGIN).bind(asked.tenant.as_str()).bind(&asked.caller).bind(&asked.key);
+        let query = query.bind(&asked.fingerprint).bind(asked.run.as_ref().map(|run| run.as_str()));
+        let query = query.bind(asked.held_until.as_millisecond()).bind(asked.expires_at.as_millisecond());
+        if query.bind(now).execute(&mut *db).await?.rows_affected() > 0 {
+            return Ok(None);
+        }
+        let query = sqlx::query_as(KNOWN).bind(asked.tenant.as_str()).bind(&asked.caller).bind(&asked.key);
+        Ok(Some(query.fetch_one(db).await?))
+    }
+}
+
+struct Changing {
+    asked: Asked,
+    change: Change,
+}
+
+enum Change {
+    Hold(Timestamp),
+    Settle(Fate),
+    Forget,
+}
+
+#[async_trait]
+impl Write for Changing {
+    type Answer = ();
+
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+        let sql = match &self.change {
+            Change::Hold(_) => HOLD,
+            Change::Settle(_) => SETTLE,
+            Change::Forget => FORGET,
+        };
+        let Asked { tenant, caller, key, .. } = &self.asked;
+        let query = sqlx::query(sql).bind(tenant.as_str()).bind(caller).bind(key);
+        let query = match &self.change {
+            Change::Hold(until) => query.bind(until.as_millisecond()),
+            Change::Settle(Fate::UnderWay { held_until }) => {
+                query.bind(held_until.as_millisecond()).bind(None::<String>).bind(None::<Vec<u8>>)
+            }
+            Change::Settle(Fate::Answered(reply)) => {
+                let head = serde_json::to_string(reply).map_err(|error| sqlx::Error::Encode(error.into()))?;
+                query.bind(None::<i64>).bind(head).bind(reply.body.as_slice())
+            }
+            Change::Settle(Fate::Unkept) => query.bind(None::<i64>).bind(None::<String>).bind(None::<Vec<u8>>),
+            Change::Forget => query,
+        };
+        query.execute(db).await?;
+        Ok(())
+    }
+}
+
+/// A row as what is known again.
+fn read((fingerprint, run, held_until, head, body): Row) -> Result<Begun, StoreError> {
+    let unreadable = |error: String| StoreError::Corrupt(format!("a kept answer is unreadable: {error}"));
+    let fate = match (held_until, head) {
+        (Some(at), _) => {
+            let held_until = Timestamp::from_millisecond(at).map_err(|error| unreadable(error.to_string()))?;
+            Fate::UnderWay { held_until }
+        }
+        (None, Some(head)) => {
+            let reply: Reply = serde_json::from_str(&head).map_err(|error| unreadable(error.to_string()))?;
+            Fate::Answered(Reply { body: body.unwrap_or_default(), ..reply })
+        }
+        (None, None) => Fate::Unkept,
+    };
+    Ok(Begun { fingerprint, run: run.map(Into::into), fate })
+}

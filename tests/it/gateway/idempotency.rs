@@ -1,0 +1,282 @@
+//! Asking again is not doing again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use jiff::Timestamp;
+use reqwest::Method;
+use serde_json::{Value, json};
+use toolgate::core::id::Tenant;
+use toolgate::gateway::{Caller, Gateway, Scopes};
+use toolgate::ports::{AccessKeys, Asked, Begun, Fate, Replies, Reply, RunFilter, StoreError};
+use toolgate::stores::MemoryStore;
+
+use super::served::{Answer, Served};
+use crate::runner::world::{Given, Kept, given_an_agent, say};
+
+/// A gateway that keeps its answers, and where.
+struct Remembering {
+    served: Served,
+    store: Arc<Forgetful>,
+}
+
+/// A store that can be told to lose what becomes of requests, as if the process had ended before.
+#[derive(Default)]
+struct Forgetful {
+    inner: MemoryStore,
+    /// The last request that was noted.
+    asked: std::sync::Mutex<Option<Asked>>,
+}
+
+#[async_trait::async_trait]
+impl Replies for Forgetful {
+    async fn begin(&self, asked: &Asked, now: Timestamp) -> Result<Option<Begun>, StoreError> {
+        let begun = self.inner.begin(asked, now).await?;
+        if begun.is_none() {
+            *self.asked.lock().unwrap() = Some(asked.clone());
+        }
+        Ok(begun)
+    }
+
+    async fn prolong(&self, asked: &Asked, until: Timestamp) -> Result<(), StoreError> {
+        self.inner.prolong(asked, until).await
+    }
+
+    async fn settle(&self, asked: &Asked, fate: &Fate) -> Result<(), StoreError> {
+        self.inner.settle(asked, fate).await
+    }
+
+    async fn forget(&self, asked: &Asked) -> Result<(), StoreError> {
+        self.inner.forget(asked).await
+    }
+}
+
+impl Forgetful {
+    fn asked(&self) -> Asked {
+        self.asked.lock().unwrap().clone().expect("a request was noted")
+    }
+
+    /// What is known of the last request becomes this.
+    async fn becomes(&self, fate: Fate) {
+        self.inner.settle(&self.asked(), &fate).await.unwrap();
+    }
+}
+
+/// Whoever worked on it is heard of no more.
+fn interrupted() -> Fate {
+    Fate::UnderWay { held_until: Timestamp::now() - jiff::SignedDuration::from_secs(1) }
+}
+
+async fn remembering(given: Given) -> Remembering {
+    let world = given.kept(Kept::InMemory).await;
+    let store = Arc::new(Forgetful::default());
+    let keys: Arc<dyn AccessKeys> = Arc::new(MemoryStore::new());
+    let served =
+        Served::with(world, |builder| builder.anonymous(Caller::local()).replies(store.clone()).keys(keys)).await;
+    Remembering { served, store }
+}
+
+fn given_two_answers() -> Given {
+    given_an_agent().whose_model_says(json!([say("Once."), say("Twice.")]))
+}
+
+impl Remembering {
+    async fn post(&self, path: &str, key: &str, body: &Value) -> Answer {
+        let request = self.served.request(Method::POST, path).header("idempotency-key", key).json(body);
+        Answer::of(request.send().await.unwrap()).await
+    }
+
+    async fn runs(&self) -> usize {
+        self.served.world.runner.list(&RunFilter::default()).await.unwrap().len()
+    }
+}
+
+#[tokio::test]
+async fn a_repeated_request_is_answered_as_the_first_one_was() {
+    let remembering = remembering(given_two_answers()).await;
+    let body = json!({"input": "Hello"});
+
+    let first = remembering.post("/v1/runs", "k-1", &body).await;
+    let again = remembering.post("/v1/runs", "k-1", &body).await;
+
+    assert_eq!((first.status.as_u16(), first.headers.contains_key("idempotent-replayed")), (201, false));
+    assert_eq!((again.status.as_u16(), again.header("idempotent-replayed")), (201, "true"));
+    assert_eq!((&again.body, again.header("location")), (&first.body, first.header("location")));
+    assert_ne!(again.header("x-request-id"), first.header("x-request-id"));
+    assert_eq!(remembering.runs().await, 1);
+    let fresh = remembering.post("/v1/runs", "k-2", &body).await;
+    assert_ne!(fresh.body["id"], first.body["id"]);
+    assert_eq!(remembering.runs().await, 2);
+}
+
+#[tokio::test]
+async fn a_key_stands_for_one_request_only() {
+    let remembering = remembering(given_two_answers()).await;
+    let created = remembering.post("/v1/runs", "k", &json!({"input": "Hello"})).await;
+    let other_path = format!("/v1/runs/{}/cancel", created.text("id"));
+    for (path, body) in [("/v1/runs", json!({"input": "Goodbye"})), (other_path.as_str(), json!({"input": "Hello"}))] {
+        let refused = remembering.post(path, "k", &body).await;
+        assert_eq!((refused.status.as_u16(), refused.problem()), (422, "validation"), "{path}");
+    }
+    for wrong in ["", "two words", &"k".repeat(256)] {
+        let refused = remembering.post("/v1/runs", wrong, &json!({"input": "Hello"})).await;
+        assert_eq!((refused.status.as_u16(), refused.problem()), (400, "invalid_request"), "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn of_many_that_come_together_one_is_handled() {
+    let remembering = remembering(given_two_answers()).await;
+    let body = json!({"input": "Hello"});
+
+    let all = join_all((0..10).map(|_| remembering.post("/v1/runs", "k", &body))).await;
+
+    for answer in all.iter().filter(|answer| answer.status != 201) {
+        assert_eq!((answer.problem(), answer.header("retry-after")), ("conflict", "1"), "{answer:?}");
+    }
+    assert!(all.iter().any(|answer| answer.status == 201 && !answer.headers.contains_key("idempotent-replayed")));
+    assert_eq!(remembering.runs().await, 1);
+}
+
+#[tokio::test]
+async fn what_was_begun_is_brought_to_its_end_for_a_client_that_went_away() {
+    let given = given_an_agent()
+        .with_a_harmless_tool("files", "read")
+        .where_servers(|servers| servers.take_ms("read", 300))
+        .whose_model_says(json!([{"calls": [{"name": "mcp_files_read"}]}, say("Read.")]));
+    let remembering = remembering(given).await;
+    let body = json!({"input": "Read"});
+    let request = remembering.served.request(Method::POST, "/v1/runs").header("idempotency-key", "k").json(&body);
+    let patience = Duration::from_millis(50);
+    assert!(request.timeout(patience).send().await.is_err(), "the client went away");
+
+    let answered = async {
+        loop {
+            let answer = remembering.post("/v1/runs", "k", &body).await;
+            if answer.status == 201 {
+                break answer;
+            }
+            assert_eq!(answer.problem(), "conflict");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let answer = tokio::time::timeout(Duration::from_secs(10), answered).await.expect("it is answered");
+    assert_eq!((answer.text("status"), answer.header("idempotent-replayed")), ("completed", "true"));
+    assert_eq!(remembering.runs().await, 1);
+}
+
+#[tokio::test]
+async fn a_run_whose_creation_was_cut_off_is_shown_as_it_is() {
+    let remembering = remembering(given_two_answers()).await;
+    let body = json!({"input": "Hello"});
+    let first = remembering.post("/v1/runs", "k", &body).await;
+    remembering.store.becomes(interrupted()).await;
+
+    let again = remembering.post("/v1/runs", "k", &body).await;
+
+    assert_eq!((again.status.as_u16(), again.header("idempotent-replayed")), (201, "true"), "{again:?}");
+    assert_eq!((&again.body, again.header("location")), (&first.body, first.header("location")));
+    assert_eq!(remembering.runs().await, 1);
+}
+
+#[tokio::test]
+async fn a_run_that_was_never_started_is_started_by_the_repeat_under_the_same_id() {
+    let remembering = remembering(given_two_answers()).await;
+    let body = json!({"input": "Hello"});
+    // The process ended between the note and the run.
+    remembering.post("/v1/runs", "k", &body).await;
+    let noted = remembering.store.asked();
+    let store = Arc::new(Forgetful::default());
+    let cut_off = Asked { held_until: Timestamp::now() - jiff::SignedDuration::from_secs(1), ..noted };
+    store.begin(&cut_off, Timestamp::now()).await.unwrap();
+    let world = given_two_answers().kept(Kept::InMemory).await;
+    let served = Served::with(world, |builder| builder.anonymous(Caller::local()).replies(store.clone())).await;
+    let fresh = Remembering { served, store };
+
+    let started = fresh.post("/v1/runs", "k", &body).await;
+
+    assert_eq!((started.status.as_u16(), started.text("status")), (201, "completed"), "{started:?}");
+    assert_eq!(Some(started.text("id")), cut_off.run.as_ref().map(|run| run.as_str()));
+    assert_eq!(fresh.post("/v1/runs", "k", &body).await.body, started.body);
+    assert_eq!(fresh.runs().await, 1);
+}
+
+#[tokio::test]
+async fn anything_else_that_was_cut_off_has_an_outcome_that_nobody_knows() {
+    let remembering = remembering(given_two_answers()).await;
+    let run = remembering.served.run(json!({"input": "Hello"})).await;
+    let path = format!("/v1/runs/{run}/cancel");
+    assert_eq!(remembering.post(&path, "k", &json!({})).await.status, 200);
+    remembering.store.becomes(interrupted()).await;
+
+    let refused = remembering.post(&path, "k", &json!({})).await;
+
+    assert_eq!((refused.status.as_u16(), refused.problem()), (409, "conflict"));
+    assert!(refused.text("detail").contains("outcome is unknown"), "{refused:?}");
+    assert_eq!(refused.body["retryable"], false);
+    assert!(!refused.headers.contains_key("retry-after"));
+}
+
+#[tokio::test]
+async fn a_refusal_is_not_kept_and_a_mended_request_may_use_its_key() {
+    let remembering = remembering(given_two_answers()).await;
+    let wrong = remembering.post("/v1/runs", "k", &json!({"input": "Hello", "agent": "nobody"})).await;
+    assert!(wrong.status.is_client_error(), "{wrong:?}");
+    let mended = remembering.post("/v1/runs", "k", &json!({"input": "Hello"})).await;
+    assert_eq!((mended.status.as_u16(), mended.text("status")), (201, "completed"));
+}
+
+#[tokio::test]
+async fn a_key_that_was_made_is_not_made_again_and_its_secret_kept_nowhere() {
+    let remembering = remembering(given_two_answers()).await;
+    let wanted = json!({"name": "ci", "scopes": ["runs:read"]});
+    let made = remembering.post("/v1/keys", "k", &wanted).await;
+    assert_eq!(made.status, 201);
+
+    let again = remembering.post("/v1/keys", "k", &wanted).await;
+
+    assert_eq!((again.status.as_u16(), again.problem()), (409, "conflict"), "{again:?}");
+    assert!(!again.body.to_string().contains(made.text("secret")));
+    let begun = remembering.store.begin(&remembering.store.asked(), Timestamp::now()).await.unwrap().unwrap();
+    assert_eq!(begun.fate, Fate::Unkept);
+    assert_eq!(remembering.served.get("/v1/keys").await.body["data"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn an_answer_is_kept_for_its_caller_alone() {
+    let remembering = remembering(given_two_answers()).await;
+    let body = json!({"input": "Hello"});
+    let first = remembering.post("/v1/runs", "k", &body).await;
+    let asked = remembering.store.asked();
+    assert_eq!((asked.caller.as_str(), asked.tenant), ("local", Tenant::default()));
+    let bob = Caller { name: "key:bob".into(), scopes: Scopes::all(), ..Caller::local() };
+    let runner = remembering.served.world.runner.clone();
+    let gateway = Gateway::builder(runner).anonymous(bob).replies(remembering.store.clone()).build();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut serving = tokio::task::JoinSet::new();
+    serving.spawn(async move { axum::serve(listener, gateway.router()).await.unwrap() });
+    let of_bob = reqwest::Client::new().post(format!("http://{address}/v1/runs")).header("idempotency-key", "k");
+    let of_bob = Answer::of(of_bob.json(&body).send().await.unwrap()).await;
+    assert_ne!(of_bob.body["id"], first.body["id"]);
+    assert!(!of_bob.headers.contains_key("idempotent-replayed"));
+}
+
+#[tokio::test]
+async fn without_a_place_to_keep_answers_a_request_with_a_key_is_refused() {
+    let served = Served::to_all(given_two_answers().kept(Kept::InMemory).await).await;
+    let request = served.request(Method::POST, "/v1/runs").header("idempotency-key", "k");
+    let refused = Answer::of(request.json(&json!({"input": "Hello"})).send().await.unwrap()).await;
+    assert_eq!((refused.status.as_u16(), refused.problem()), (400, "invalid_request"));
+}
+
+#[tokio::test]
+async fn an_answer_says_nothing_that_belonged_to_its_first_request() {
+    let remembering = remembering(given_two_answers()).await;
+    remembering.post("/v1/runs", "k", &json!({"input": "Hello"})).await;
+    let begun = remembering.store.begin(&remembering.store.asked(), Timestamp::now()).await.unwrap().unwrap();
+    let Fate::Answered(Reply { headers, .. }) = begun.fate else { panic!("it was answered") };
+    let names: Vec<&str> = headers.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["content-type", "location"]);
+}

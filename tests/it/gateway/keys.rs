@@ -1,0 +1,230 @@
+//! Keys let applications in, with the scopes they have, into the tenant they open.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use reqwest::Method;
+use secrecy::ExposeSecret;
+use serde_json::{Value, json};
+use toolgate::gateway::{NewKey, Scope, Scopes, mint};
+use toolgate::ports::{AccessKey, AccessKeys, Revoked};
+use toolgate::stores::MemoryStore;
+
+use super::served::{Answer, Served};
+use crate::runner::world::{Kept, given_an_agent, say};
+
+/// A gateway that knows callers by keys, and where they are kept.
+struct Locked {
+    served: Served,
+    store: Arc<MemoryStore>,
+}
+
+async fn locked() -> Locked {
+    let turns = json!([say("Hello yourself."), say("Hello again.")]);
+    let world = given_an_agent().whose_model_says(turns).kept(Kept::InMemory).await;
+    let store = Arc::new(MemoryStore::new());
+    let served = Served::with(world, |builder| builder.keys(store.clone())).await;
+    Locked { served, store }
+}
+
+fn new_key(tenant: &str, scopes: Scopes) -> NewKey {
+    NewKey {
+        name: "ci".to_owned(),
+        tenant: tenant.into(),
+        principal: None,
+        scopes,
+        expires_at: None,
+        by: "ann".to_owned(),
+    }
+}
+
+impl Locked {
+    async fn key(&self, new: NewKey) -> (String, AccessKey) {
+        let (secret, hash, key) = mint(new, Timestamp::now()).unwrap();
+        self.store.put_key(&hash, &key).await.unwrap();
+        (secret.expose_secret().to_owned(), key)
+    }
+
+    async fn ask(&self, method: Method, path: &str, key: &str, body: Option<Value>) -> Answer {
+        let request = self.served.request(method, path).bearer_auth(key);
+        let request = match body {
+            Some(body) => request.json(&body),
+            None => request,
+        };
+        Answer::of(request.send().await.unwrap()).await
+    }
+
+    async fn get(&self, path: &str, key: &str) -> Answer {
+        self.ask(Method::GET, path, key, None).await
+    }
+
+    async fn post(&self, path: &str, key: &str, body: Value) -> Answer {
+        self.ask(Method::POST, path, key, Some(body)).await
+    }
+}
+
+#[tokio::test]
+async fn whoever_shows_a_key_is_let_in_and_nobody_else_is() {
+    let locked = locked().await;
+    let (secret, _) = locked.key(new_key("default", Scopes::all())).await;
+
+    let created = locked.post("/v1/runs", &secret, json!({"input": "Hello"})).await;
+
+    assert_eq!(created.status, 201, "{created:?}");
+    assert_eq!(created.body["created_by"], "key:ci", "{created:?}");
+    let without = locked.served.get("/v1/runs").await;
+    assert_eq!((without.status.as_u16(), without.problem()), (401, "unauthorized"));
+    assert_eq!(without.header("www-authenticate"), r#"Bearer realm="toolgate""#);
+    let guess = format!("tg_{}", "A".repeat(43));
+    for wrong in [guess.as_str(), &secret[..secret.len() - 1], "tg_", "x", "a.b.c", &format!("{secret}x")] {
+        let refused = locked.get("/v1/runs", wrong).await;
+        assert_eq!((refused.status.as_u16(), refused.problem()), (401, "unauthorized"), "{wrong}");
+        assert_eq!(refused.header("www-authenticate"), r#"Bearer realm="toolgate", error="invalid_token""#);
+        assert!(!refused.body.to_string().contains(wrong) || wrong.len() < 6, "{refused:?}");
+    }
+    let basic = locked.served.request(Method::GET, "/v1/runs").basic_auth(&secret, Some("")).send().await.unwrap();
+    assert_eq!(Answer::of(basic).await.problem(), "unauthorized");
+    assert_eq!(locked.served.get("/openapi.json").await.status, 200, "the contract is for everybody");
+}
+
+#[tokio::test]
+async fn a_key_may_do_what_its_scopes_say_and_nothing_else() {
+    let locked = locked().await;
+    let (reader, _) = locked.key(new_key("default", [Scope::RunsRead].into_iter().collect())).await;
+
+    assert_eq!(locked.get("/v1/runs", &reader).await.status, 200);
+    let refused = locked.post("/v1/runs", &reader, json!({"input": "Hello"})).await;
+
+    assert_eq!((refused.status.as_u16(), refused.problem()), (403, "forbidden"));
+    assert!(refused.text("detail").contains("runs:write"), "{refused:?}");
+    assert_eq!(locked.get("/v1/keys", &reader).await.problem(), "forbidden");
+}
+
+#[tokio::test]
+async fn what_belongs_to_another_tenant_is_not_there() {
+    let locked = locked().await;
+    let (acme, _) = locked.key(new_key("acme", Scopes::all())).await;
+    let (bolt, of_bolt) = locked.key(new_key("bolt", Scopes::all())).await;
+    let run = locked.post("/v1/runs", &acme, json!({"input": "Hello"})).await.text("id").to_owned();
+
+    assert_eq!(locked.get(&format!("/v1/runs/{run}"), &acme).await.status, 200);
+    assert_eq!(locked.get(&format!("/v1/runs/{run}"), &bolt).await.problem(), "not_found");
+    assert_eq!(locked.get("/v1/runs", &bolt).await.body["data"], json!([]));
+    let cancelled = locked.post(&format!("/v1/runs/{run}/cancel"), &bolt, json!({})).await;
+    assert_eq!(cancelled.problem(), "not_found");
+    let taken = locked.ask(Method::DELETE, &format!("/v1/keys/{}", of_bolt.id), &acme, None).await;
+    assert_eq!(taken.problem(), "not_found");
+    assert_eq!(locked.get("/v1/keys", &acme).await.body["data"].as_array().unwrap().len(), 1);
+    assert_eq!(locked.get("/v1/runs", &bolt).await.status, 200, "the key still holds");
+}
+
+#[tokio::test]
+async fn a_key_that_has_expired_or_was_taken_back_lets_nobody_in() {
+    let locked = locked().await;
+    let past = Timestamp::now() - SignedDuration::from_secs(1);
+    let (expired, _) = locked.key(NewKey { expires_at: Some(past), ..new_key("default", Scopes::all()) }).await;
+    let (revoked, key) = locked.key(new_key("default", Scopes::all())).await;
+    let by_somebody = Revoked { at: Timestamp::now(), by: "bob".to_owned() };
+    locked.store.revoke_key(&key.id, &by_somebody).await.unwrap();
+    for secret in [expired, revoked] {
+        assert_eq!(locked.get("/v1/runs", &secret).await.problem(), "unauthorized");
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_is_taken_back_here_is_refused_at_once_and_elsewhere_within_seconds() {
+    let locked = locked().await;
+    let (admin, _) = locked.key(new_key("default", Scopes::all())).await;
+    let (here, of_here) = locked.key(new_key("default", Scopes::all())).await;
+    let (elsewhere, of_elsewhere) = locked.key(new_key("default", Scopes::all())).await;
+    for secret in [&here, &elsewhere] {
+        assert_eq!(locked.get("/v1/runs", secret).await.status, 200);
+    }
+
+    let path = format!("/v1/keys/{}", of_here.id);
+    let taken = locked.ask(Method::DELETE, &path, &admin, None).await;
+    let by_another_process = Revoked { at: Timestamp::now(), by: "bob".to_owned() };
+    locked.store.revoke_key(&of_elsewhere.id, &by_another_process).await.unwrap();
+
+    assert_eq!((taken.status.as_u16(), taken.body["holds"].as_bool()), (200, Some(false)));
+    assert_eq!(taken.text("revoked_by"), "key:ci");
+    assert_eq!(locked.get("/v1/runs", &here).await.problem(), "unauthorized");
+    assert_eq!(locked.ask(Method::DELETE, &path, &admin, None).await.body, taken.body, "twice is once");
+    let heard = async {
+        while locked.get("/v1/runs", &elsewhere).await.status == 200 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), heard).await.expect("the revocation is heard of");
+}
+
+#[tokio::test]
+async fn a_key_is_made_over_http_shown_once_and_never_wider_than_whoever_makes_it() {
+    let locked = locked().await;
+    let scopes = [Scope::Admin, Scope::RunsRead].into_iter().collect();
+    let (admin, _) = locked.key(NewKey { principal: Some("shop".into()), ..new_key("acme", scopes) }).await;
+    let until = Timestamp::now() + SignedDuration::from_hours(1);
+    let wanted = json!({"name": "reader", "scopes": ["runs:read"], "expires_at": until});
+
+    let made = locked.post("/v1/keys", &admin, wanted.clone()).await;
+
+    assert_eq!((made.status.as_u16(), made.header("cache-control")), (201, "no-store"), "{made:?}");
+    assert_eq!((made.text("created_by"), made.text("principal")), ("key:ci", "shop"));
+    let secret = made.text("secret").to_owned();
+    assert_eq!(locked.get("/v1/runs", &secret).await.status, 200);
+    let listed = locked.get("/v1/keys", &admin).await;
+    assert_eq!(listed.body["data"][0]["id"], made.body["id"]);
+    assert!(!listed.body.to_string().contains(&secret), "{listed:?}");
+    let change = |field: &str, value: Value| {
+        let mut wanted = wanted.clone();
+        wanted[field] = value;
+        wanted
+    };
+    for (wrong, status, code) in [
+        (change("scopes", json!(["runs:write"])), 403, "forbidden"),
+        (change("scopes", json!([])), 400, "invalid_request"),
+        (change("scopes", json!(["everything"])), 400, "invalid_request"),
+        (change("principal", json!("another")), 403, "forbidden"),
+        (change("name", json!("a\nb")), 400, "invalid_request"),
+        (change("expires_at", json!("2020-01-01T00:00:00Z")), 400, "invalid_request"),
+        (change("tenant", json!("bolt")), 400, "invalid_request"),
+    ] {
+        let refused = locked.post("/v1/keys", &admin, wrong.clone()).await;
+        assert_eq!((refused.status.as_u16(), refused.problem()), (status, code), "{wrong}");
+    }
+    assert_eq!(locked.store.keys(None).await.unwrap().len(), 2, "nothing was made of what was refused");
+}
+
+#[tokio::test]
+async fn when_a_key_was_used_is_noted_beside_the_request() {
+    let locked = locked().await;
+    let (secret, key) = locked.key(new_key("default", Scopes::all())).await;
+    let before = Timestamp::now();
+    locked.get("/v1/runs", &secret).await;
+    let noted = async {
+        loop {
+            let known = locked.store.keys(None).await.unwrap().into_iter().find(|known| known.id == key.id).unwrap();
+            match known.used_at {
+                Some(at) => break at,
+                None => tokio::task::yield_now().await,
+            }
+        }
+    };
+    let used_at = tokio::time::timeout(Duration::from_secs(10), noted).await.expect("it is noted");
+    assert!(used_at >= before);
+}
+
+#[tokio::test]
+async fn keys_are_listed_in_pages() {
+    let locked = locked().await;
+    let (admin, _) = locked.key(new_key("default", Scopes::all())).await;
+    for _ in 0..4 {
+        locked.key(new_key("default", Scopes::default())).await;
+    }
+    let first = locked.get("/v1/keys?limit=3", &admin).await;
+    assert_eq!((first.body["data"].as_array().unwrap().len(), first.body["has_more"].as_bool()), (3, Some(true)));
+    let rest = locked.get(&format!("/v1/keys?limit=3&after={}", first.text("last_id")), &admin).await;
+    assert_eq!((rest.body["data"].as_array().unwrap().len(), rest.body["has_more"].as_bool()), (2, Some(false)));
+    assert_eq!(locked.get("/v1/keys?after=key_of_nobody", &admin).await.problem(), "invalid_request");
+}

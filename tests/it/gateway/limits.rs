@@ -1,0 +1,115 @@
+//! Nobody asks for more than they may: in a minute, at once, in one body, or in one address's guesses.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use reqwest::Method;
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use toolgate::gateway::{Caller, GatewaySettings, Limits, Rate};
+use toolgate::stores::MemoryStore;
+
+use super::served::{Answer, Served};
+use crate::runner::world::{Kept, given_an_agent, say};
+
+fn rate(per_minute: u32, burst: u32) -> Option<Rate> {
+    Some(Rate { per_minute: NonZeroU32::new(per_minute)?, burst: NonZeroU32::new(burst)? })
+}
+
+async fn limited(settings: GatewaySettings) -> Served {
+    let world = given_an_agent()
+        .with_tools("files", &["read"])
+        .where_servers(|servers| servers.hang_in("read"))
+        .whose_model_says(json!([{"calls": [{"name": "mcp_files_read"}]}, say("Done.")]))
+        .kept(Kept::InMemory)
+        .await;
+    Served::with(world, |builder| builder.settings(settings).anonymous(Caller::local())).await
+}
+
+#[tokio::test]
+async fn whoever_asks_too_often_is_told_how_long_to_wait() {
+    let limits = Limits { requests: rate(6, 2), ..Limits::default() };
+    let served = limited(GatewaySettings { limits, ..GatewaySettings::default() }).await;
+
+    let first = served.get("/v1/runs").await;
+    let second = served.get("/v1/runs/run_nobody").await;
+    let third = served.get("/v1/runs").await;
+
+    assert_eq!(first.header("ratelimit-policy"), r#""requests";q=2;w=20"#);
+    assert_eq!(first.header("ratelimit"), r#""requests";r=1;t=10"#);
+    assert_eq!((second.problem(), second.header("ratelimit")), ("not_found", r#""requests";r=0;t=20"#));
+    assert_eq!((third.status.as_u16(), third.problem()), (429, "rate_limited"));
+    assert_eq!((third.header("retry-after"), third.body["retryable"].as_bool()), ("10", Some(true)));
+    assert_eq!(third.header("ratelimit"), r#""requests";r=0;t=20"#);
+    assert_eq!(served.get("/openapi.json").await.status, 200, "what needs no caller counts for none");
+}
+
+#[tokio::test]
+async fn whoever_has_too_much_under_way_is_refused_until_some_of_it_is_done() {
+    let limits = Limits { requests_at_once: Some(1), ..Limits::default() };
+    let served = limited(GatewaySettings { limits, ..GatewaySettings::default() }).await;
+    let waiting = served.request(Method::POST, "/v1/runs").json(&json!({"input": "Read"})).send();
+    let meanwhile = async {
+        loop {
+            let answer = served.get("/v1/runs").await;
+            if answer.status == 429 {
+                break answer;
+            }
+        }
+    };
+    tokio::select! {
+        done = waiting => panic!("a call that hangs came back: {done:?}"),
+        refused = tokio::time::timeout(Duration::from_secs(10), meanwhile) => {
+            let refused = refused.expect("the seat is taken");
+            assert_eq!((refused.problem(), refused.header("retry-after")), ("rate_limited", "1"));
+        }
+    }
+    // The client that waited is gone, and its seat is free.
+    let free = async { while served.get("/v1/runs").await.status != 200 {} };
+    tokio::time::timeout(Duration::from_secs(10), free).await.expect("the seat is free again");
+}
+
+#[tokio::test]
+async fn an_address_that_guesses_is_told_to_wait_and_true_credentials_are_heard_all_the_same() {
+    let limits = Limits { failures: rate(1, 3), ..Limits::default() };
+    let world = given_an_agent().kept(Kept::InMemory).await;
+    let settings = GatewaySettings { limits, ..GatewaySettings::default() };
+    let keys = Arc::new(MemoryStore::new());
+    let served = Served::with(world, |builder| builder.settings(settings).keys(keys).anonymous(Caller::local())).await;
+    let guess = async |number: usize| {
+        let request = served.request(Method::GET, "/v1/runs").bearer_auth(format!("tg_{number}"));
+        Answer::of(request.send().await.unwrap()).await.status.as_u16()
+    };
+
+    let guesses = join_all((0..5).map(guess)).await;
+
+    assert_eq!(guesses.iter().filter(|status| **status == 401).count(), 3, "{guesses:?}");
+    assert_eq!(guesses.iter().filter(|status| **status == 429).count(), 2, "{guesses:?}");
+    assert_eq!(served.get("/v1/runs").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_large_too_slow_or_too_deep_is_refused() {
+    let settings =
+        GatewaySettings { body_bytes: 2000, body_timeout: Duration::from_millis(200), ..GatewaySettings::default() };
+    let served = limited(settings).await;
+
+    let large = served.post("/v1/runs", json!({"input": "x".repeat(2000)})).await;
+    assert_eq!((large.status.as_u16(), large.problem()), (413, "payload_too_large"));
+    let deep = format!("{{\"input\": \"x\", \"metadata\": {{\"a\": {}1{}}}}}", "[".repeat(500), "]".repeat(500));
+    let request = served.request(Method::POST, "/v1/runs").header("content-type", "application/json").body(deep);
+    let deep = Answer::of(request.send().await.unwrap()).await;
+    assert_eq!((deep.status.as_u16(), deep.problem()), (400, "invalid_request"), "{deep:?}");
+
+    let mut slow = TcpStream::connect(served.address).await.unwrap();
+    let head =
+        "POST /v1/runs HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 20\r\n\r\n{";
+    slow.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = vec![0; 4096];
+    let read = tokio::time::timeout(Duration::from_secs(10), slow.read(&mut answer)).await.expect("it is answered");
+    let answer = String::from_utf8_lossy(&answer[..read.unwrap()]).into_owned();
+    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+}

@@ -1,0 +1,90 @@
+//! Pages in browsers get in where they are let in, and by no name that only looks local.
+
+use reqwest::Method;
+use serde_json::json;
+use toolgate::gateway::{Caller, Origins};
+
+use super::served::{Answer, Served};
+use crate::runner::world::{Kept, given_an_agent};
+
+async fn fenced(hosts: Option<&[&str]>) -> Served {
+    let world = given_an_agent().kept(Kept::InMemory).await;
+    let hosts = hosts.map(|hosts| hosts.iter().map(|&host| host.to_owned()).collect());
+    let origins = Origins { allowed: vec!["https://app.example.com".to_owned()], hosts };
+    Served::with(world, |builder| builder.origins(origins).anonymous(Caller::local())).await
+}
+
+async fn asked(served: &Served, method: Method, headers: &[(&str, &str)]) -> Answer {
+    let request = served.request(method, "/v1/runs");
+    let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+    Answer::of(request.send().await.unwrap()).await
+}
+
+#[tokio::test]
+async fn a_name_that_is_not_this_machines_is_refused_by_an_anonymous_listener() {
+    let served = fenced(Some(&["gate.internal"])).await;
+    for own in ["localhost", "127.0.0.1:8484", "[::1]:8484", "gate.internal:80", "GATE.internal"] {
+        let answer = asked(&served, Method::GET, &[("host", own)]).await;
+        assert_eq!(answer.status, 200, "{own}: {answer:?}");
+    }
+    for foreign in ["evil.example", "localhost.evil.example:8484", "127.0.0.1.evil.example", "10.0.0.1", ""] {
+        let answer = asked(&served, Method::GET, &[("host", foreign)]).await;
+        assert_eq!((answer.status.as_u16(), answer.problem()), (403, "forbidden"), "{foreign}");
+    }
+    let with_credentials = fenced(None).await;
+    assert_eq!(asked(&with_credentials, Method::GET, &[("host", "any.example")]).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_page_may_ask_if_its_origin_is_configured() {
+    let served = fenced(None).await;
+
+    let allowed = asked(&served, Method::GET, &[("origin", "https://app.example.com")]).await;
+
+    assert_eq!(allowed.status, 200);
+    assert_eq!(allowed.header("access-control-allow-origin"), "https://app.example.com");
+    let exposed = allowed.header("access-control-expose-headers");
+    for name in ["location", "etag", "x-request-id", "ratelimit", "retry-after", "idempotent-replayed"] {
+        assert!(exposed.split(',').any(|exposed| exposed.trim() == name), "{name} in {exposed}");
+    }
+    assert!(!allowed.headers.contains_key("access-control-allow-credentials"));
+    for foreign in ["https://evil.example", "null", "http://app.example.com", "https://app.example.com.evil.example"] {
+        let refused = asked(&served, Method::GET, &[("origin", foreign)]).await;
+        assert_eq!((refused.status.as_u16(), refused.problem()), (403, "forbidden"), "{foreign}");
+        assert!(!refused.headers.contains_key("access-control-allow-origin"), "{refused:?}");
+    }
+    let posted = served.request(Method::POST, "/v1/runs").header("origin", "https://evil.example");
+    let posted = Answer::of(posted.json(&json!({"input": "Hello"})).send().await.unwrap()).await;
+    assert_eq!(posted.problem(), "forbidden");
+    assert_eq!(served.get("/v1/runs").await.body["data"], json!([]), "nothing was started");
+}
+
+#[tokio::test]
+async fn a_browser_that_asks_beforehand_is_answered_without_credentials() {
+    let served = fenced(None).await;
+    let preflight = |origin: &'static str| {
+        [
+            ("origin", origin),
+            ("access-control-request-method", "POST"),
+            ("access-control-request-headers", "authorization,content-type,idempotency-key"),
+        ]
+    };
+
+    let allowed = asked(&served, Method::OPTIONS, &preflight("https://app.example.com")).await;
+
+    assert_eq!(allowed.status, 200, "{allowed:?}");
+    assert_eq!(allowed.header("access-control-allow-origin"), "https://app.example.com");
+    assert!(allowed.header("access-control-allow-methods").contains("POST"));
+    assert!(allowed.header("access-control-allow-headers").contains("idempotency-key"));
+    let refused = asked(&served, Method::OPTIONS, &preflight("https://evil.example")).await;
+    assert_eq!(refused.status, 403, "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_problem_can_be_read_by_the_page_that_asked() {
+    let served = fenced(None).await;
+    let request = served.request(Method::GET, "/v1/runs/run_nobody").header("origin", "https://app.example.com");
+    let problem = Answer::of(request.send().await.unwrap()).await;
+    assert_eq!(problem.problem(), "not_found");
+    assert_eq!(problem.header("access-control-allow-origin"), "https://app.example.com");
+}

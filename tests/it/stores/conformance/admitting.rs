@@ -1,0 +1,73 @@
+//! Keys that let applications in.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use toolgate::ports::{AccessKey, AccessKeys, KeyHash, Revoked};
+
+use super::Store;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn key(id: &str, tenant: &str, created: i64) -> AccessKey {
+    AccessKey {
+        id: id.into(),
+        name: "ci".to_owned(),
+        tenant: tenant.into(),
+        principal: Some("shop".into()),
+        scopes: vec!["runs:read".to_owned(), "of tomorrow".to_owned()],
+        created_at: at(created),
+        created_by: "ann".to_owned(),
+        expires_at: Some(at(900)),
+        used_at: None,
+        revoked: None,
+    }
+}
+
+async fn put(store: &dyn AccessKeys, key: &AccessKey) -> KeyHash {
+    let hash = KeyHash::of(&format!("secret of {}", key.id));
+    store.put_key(&hash, key).await.unwrap();
+    hash
+}
+
+pub(crate) async fn a_key_is_found_by_the_hash_of_its_secret_alone<S: Store>(store: Arc<S>) {
+    let made = key("key_a", "default", 100);
+    let hash = put(&*store, &made).await;
+    assert_eq!(store.by_hash(&hash).await.unwrap(), Some(made.clone()));
+    assert_eq!(store.by_hash(&KeyHash::of("key_a")).await.unwrap(), None);
+    assert_eq!((made.holds(at(899)), made.holds(at(900))), (true, false));
+}
+
+pub(crate) async fn a_key_is_taken_back_once_and_stays_listed<S: Store>(store: Arc<S>) {
+    let hash = put(&*store, &key("key_a", "default", 100)).await;
+    let first = Revoked { at: at(160), by: "bob".to_owned() };
+    let later = Revoked { at: at(170), by: "eve".to_owned() };
+    let revoked = store.revoke_key(&"key_a".into(), &first).await.unwrap().unwrap();
+    assert_eq!(store.revoke_key(&"key_a".into(), &later).await.unwrap(), Some(revoked.clone()));
+    assert_eq!(store.revoke_key(&"key_b".into(), &first).await.unwrap(), None);
+    assert_eq!((revoked.revoked.as_ref(), revoked.holds(at(161))), (Some(&first), false));
+    assert_eq!(store.by_hash(&hash).await.unwrap(), Some(revoked.clone()));
+    assert_eq!(store.keys(None).await.unwrap(), [revoked]);
+}
+
+pub(crate) async fn the_last_use_of_a_key_never_goes_back<S: Store>(store: Arc<S>) {
+    let hash = put(&*store, &key("key_a", "default", 100)).await;
+    for (used, known) in [(150, 150), (140, 150), (1_000_000_000, 1_000_000_000)] {
+        store.touch(&"key_a".into(), at(used)).await.unwrap();
+        assert_eq!(store.by_hash(&hash).await.unwrap().unwrap().used_at, Some(at(known)));
+    }
+    store.touch(&"key_of_nobody".into(), at(1)).await.unwrap();
+    assert_eq!(store.keys(None).await.unwrap().len(), 1);
+}
+
+pub(crate) async fn keys_are_listed_newest_first_and_by_tenant<S: Store>(store: Arc<S>) {
+    for (id, tenant, created) in [("old", "acme", 1), ("new", "acme", 300), ("other", "bolt", 20)] {
+        put(&*store, &key(id, tenant, created)).await;
+    }
+    let ids = |keys: Vec<AccessKey>| keys.into_iter().map(|key| key.id.to_string()).collect::<Vec<_>>();
+    assert_eq!(ids(store.keys(None).await.unwrap()), ["new", "other", "old"]);
+    assert_eq!(ids(store.keys(Some(&"acme".into())).await.unwrap()), ["new", "old"]);
+    assert_eq!(ids(store.keys(Some(&"nobody".into())).await.unwrap()), [""; 0]);
+}

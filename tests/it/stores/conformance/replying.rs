@@ -1,0 +1,91 @@
+//! Answers to requests with an idempotency key.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use jiff::Timestamp;
+use toolgate::ports::{Asked, Begun, Fate, Replies, Reply};
+
+use super::Store;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn asked(caller: &str, key: &str) -> Asked {
+    Asked {
+        tenant: "acme".into(),
+        caller: caller.to_owned(),
+        key: key.to_owned(),
+        fingerprint: "a hash".to_owned(),
+        run: Some("run_1".into()),
+        held_until: at(115),
+        expires_at: at(1000),
+    }
+}
+
+fn begun(fate: Fate) -> Option<Begun> {
+    Some(Begun { fingerprint: "a hash".to_owned(), run: Some("run_1".into()), fate })
+}
+
+fn reply() -> Reply {
+    Reply { status: 201, headers: vec![("location".to_owned(), "/v1/runs/1".to_owned())], body: vec![0, 255, b'"'] }
+}
+
+pub(crate) async fn a_request_is_noted_once_and_its_answer_kept<S: Store>(store: Arc<S>) {
+    let first = asked("ann", "k");
+    assert_eq!(store.begin(&first, at(100)).await.unwrap(), None);
+    let again = Asked { run: Some("run_2".into()), fingerprint: "another".to_owned(), ..first.clone() };
+    assert_eq!(store.begin(&again, at(101)).await.unwrap(), begun(Fate::UnderWay { held_until: at(115) }));
+    for fate in [Fate::Answered(reply()), Fate::Unkept, Fate::UnderWay { held_until: at(0) }] {
+        store.settle(&first, &fate).await.unwrap();
+        assert_eq!(store.begin(&again, at(102)).await.unwrap(), begun(fate));
+    }
+}
+
+pub(crate) async fn of_many_who_begin_one_request_one_does<S: Store>(store: Arc<S>) {
+    let request = asked("ann", "k");
+    let all = join_all((0..20).map(|_| store.begin(&request, at(100)))).await;
+    assert_eq!(all.into_iter().filter(|begun| begun.as_ref().unwrap().is_none()).count(), 1);
+}
+
+pub(crate) async fn a_request_is_one_of_its_caller<S: Store>(store: Arc<S>) {
+    let other_tenant = Asked { tenant: "bolt".into(), ..asked("ann", "k") };
+    for request in [asked("ann", "k"), asked("bob", "k"), asked("ann", "l"), other_tenant] {
+        assert_eq!(store.begin(&request, at(100)).await.unwrap(), None, "{request:?}");
+    }
+}
+
+pub(crate) async fn a_request_that_was_forgotten_or_has_expired_begins_anew<S: Store>(store: Arc<S>) {
+    let request = asked("ann", "k");
+    store.begin(&request, at(100)).await.unwrap();
+    Replies::forget(&*store, &request).await.unwrap();
+    assert_eq!(store.begin(&request, at(101)).await.unwrap(), None);
+    store.settle(&request, &Fate::Answered(reply())).await.unwrap();
+    assert!(store.begin(&request, at(999)).await.unwrap().is_some());
+    let later = Asked { fingerprint: "later".to_owned(), held_until: at(1015), expires_at: at(2000), ..request };
+    assert_eq!(store.begin(&later, at(1000)).await.unwrap(), None);
+    let known = store.begin(&later, at(1001)).await.unwrap().unwrap();
+    assert_eq!((known.fingerprint.as_str(), known.fate), ("later", Fate::UnderWay { held_until: at(1015) }));
+    // More than are swept at once: those that are asked for are gone all the same.
+    for number in 0..200 {
+        store.begin(&Asked { expires_at: at(1010), ..asked("ann", &number.to_string()) }, at(1002)).await.unwrap();
+    }
+    for number in (0..200).rev() {
+        let request = Asked { expires_at: at(3000), ..asked("ann", &number.to_string()) };
+        assert_eq!(store.begin(&request, at(1010)).await.unwrap(), None, "{number}");
+    }
+}
+
+pub(crate) async fn a_request_that_is_held_says_until_when<S: Store>(store: Arc<S>) {
+    let request = asked("ann", "k");
+    store.begin(&request, at(100)).await.unwrap();
+    for (until, known) in [(130, 130), (120, 130)] {
+        store.prolong(&request, at(until)).await.unwrap();
+        let begun = store.begin(&request, at(101)).await.unwrap().unwrap();
+        assert_eq!(begun.fate, Fate::UnderWay { held_until: at(known) });
+    }
+    store.settle(&request, &Fate::Answered(reply())).await.unwrap();
+    store.prolong(&request, at(500)).await.unwrap();
+    assert_eq!(store.begin(&request, at(102)).await.unwrap().unwrap().fate, Fate::Answered(reply()));
+}
