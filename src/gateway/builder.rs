@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::access::{Access, Caller, Door};
 use super::state::Gateway;
 use super::surroundings::{Alone, Surroundings};
+use super::webhooks::Outbound;
 use crate::runner::AgentRunner;
 
 /// What is the same for every request.
@@ -49,6 +50,7 @@ pub struct Builder {
     doors: Vec<Arc<dyn Door>>,
     anonymous: Option<Caller>,
     surroundings: Arc<dyn Surroundings>,
+    webhooks: Option<Outbound>,
 }
 
 impl Builder {
@@ -59,6 +61,7 @@ impl Builder {
             doors: Vec::new(),
             anonymous: None,
             surroundings: Arc::new(Alone),
+            webhooks: None,
         }
     }
 
@@ -90,9 +93,16 @@ impl Builder {
         self
     }
 
+    /// What webhooks are sent with; without it there are none.
+    #[must_use]
+    pub fn webhooks(mut self, webhooks: Outbound) -> Self {
+        self.webhooks = Some(webhooks);
+        self
+    }
+
     /// The gateway.
     pub fn build(self) -> Gateway {
         let access = Access { doors: self.doors, anonymous: self.anonymous };
-        Gateway::new(self.runner, access, self.settings, self.surroundings)
+        Gateway::new(self.runner, access, self.settings, self.surroundings, self.webhooks)
     }
 }

@@ -19,6 +19,7 @@ mod runs;
 mod state;
 mod surroundings;
 mod tenant;
+mod webhooks;
 
 pub use access::{Caller, Door, Scope, Scopes};
 pub use builder::{Builder, GatewaySettings};
@@ -26,6 +27,7 @@ pub use contract::description;
 pub use problem::{FieldProblem, Problem};
 pub use state::Gateway;
 pub use surroundings::{Alone, Surroundings};
+pub use webhooks::{ConfiguredWebhook, Dispatcher, Outbound, Wake, WebhookEgress};
 
 use crate::runner::AgentRunner;
 

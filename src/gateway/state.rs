@@ -10,7 +10,8 @@ use super::access::{self, Access, Caller};
 use super::builder::{Builder, GatewaySettings};
 use super::surroundings::Surroundings;
 use super::tenant::TenantRunner;
-use super::{answer, contract, runs};
+use super::webhooks::{Dispatcher, Outbound};
+use super::{answer, contract, runs, webhooks};
 use crate::runner::AgentRunner;
 
 /// An HTTP gateway over a runner. Cheap to clone; clones share everything.
@@ -25,6 +26,7 @@ struct Inner {
     access: Access,
     settings: GatewaySettings,
     surroundings: Arc<dyn Surroundings>,
+    webhooks: Option<Outbound>,
 }
 
 impl Gateway {
@@ -38,9 +40,10 @@ impl Gateway {
         access: Access,
         settings: GatewaySettings,
         surroundings: Arc<dyn Surroundings>,
+        webhooks: Option<Outbound>,
     ) -> Self {
         let runner = ArcSwap::from_pointee(runner);
-        Self { inner: Arc::new(Inner { runner, access, settings, surroundings }) }
+        Self { inner: Arc::new(Inner { runner, access, settings, surroundings, webhooks }) }
     }
 
     /// Everything under `/v1`, and the description of it.
@@ -72,6 +75,19 @@ impl Gateway {
         &*self.inner.surroundings
     }
 
+    /// What webhooks are sent with.
+    pub(super) fn webhooks(&self) -> Option<&Outbound> {
+        self.inner.webhooks.as_ref()
+    }
+
+    /// The task that tells webhooks of runs, to be run beside the server; `None` without webhooks.
+    ///
+    /// # Errors
+    /// In words, why nothing can be sent.
+    pub fn dispatcher(&self) -> Result<Option<Dispatcher>, String> {
+        self.webhooks().map(|outbound| Dispatcher::new(self.clone(), outbound.clone())).transpose()
+    }
+
     /// The runner as whoever asks may use it.
     pub(super) fn runner_of(&self, caller: &Caller) -> TenantRunner {
         TenantRunner::new(self.runner(), caller.clone())
@@ -85,5 +101,5 @@ impl Gateway {
 
 /// The routes of every folder.
 pub(super) fn api() -> OpenApiRouter<Gateway> {
-    OpenApiRouter::with_openapi(contract::head()).merge(runs::routes())
+    OpenApiRouter::with_openapi(contract::head()).merge(runs::routes()).merge(webhooks::routes())
 }

@@ -10,6 +10,7 @@ mod mcp_servers;
 mod model;
 mod run_store;
 mod validators;
+mod webhooks;
 
 pub use approval_cache::{ApprovalCache, Asker, Grant, GrantFilter, Guarded, Revoked};
 pub use blob_store::{Blob, BlobError, BlobInfo, BlobStore, MAX_BLOB_BYTES};
@@ -20,3 +21,8 @@ pub use mcp_servers::{McpCall, McpServers, McpTask, Progress, TaskWish};
 pub use model::{Conversation, DeltaSink, Fit, Model, ModelFailure, ModelIdentity, ModelRequest};
 pub use run_store::{Append, AppendError, Claim, Owing, RunFilter, RunRow, RunStore, StoreError};
 pub use validators::{InputFindings, OutputValidator, ToolInputValidator};
+pub use webhooks::{
+    Attempt, DeliveryFilter, DeliveryState, Disabled, EndpointFilter, EndpointSecrets, Settled, Standing, Told, Untold,
+    WebhookDeliveries, WebhookDelivery, WebhookEndpoint, WebhookEndpoints, WebhookKind, WebhookOutbox, WebhookSecret,
+    Webhooks,
+};

@@ -1,5 +1,7 @@
 //! The store that forgets: for tests, and for runs that need not survive the process.
 
+mod webhooks;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -28,6 +30,7 @@ struct Kept {
     runs: BTreeMap<RunId, Run>,
     grants: BTreeMap<GrantId, Grant>,
     blobs: BTreeMap<BlobHandle, KeptBlob>,
+    webhooks: webhooks::Kept,
 }
 
 #[derive(Debug)]

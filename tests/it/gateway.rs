@@ -2,3 +2,4 @@
 
 mod runs;
 mod served;
+mod webhooks;

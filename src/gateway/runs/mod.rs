@@ -11,6 +11,7 @@ mod tools;
 mod view;
 mod wait;
 
+pub(in crate::gateway) use pending::approval_id;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

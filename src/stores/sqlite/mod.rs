@@ -11,6 +11,7 @@ mod fault;
 mod grant;
 mod open;
 mod read;
+mod webhook;
 mod writer;
 
 #[cfg(test)]

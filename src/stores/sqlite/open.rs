@@ -113,6 +113,7 @@ async fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrateError> 
         migration(3, "grant", include_str!("schema/0003_grant.sql")),
         migration(4, "owes", include_str!("schema/0004_owes.sql")),
         migration(5, "tenant", include_str!("schema/0005_tenant.sql")),
+        migration(9, "webhook", include_str!("schema/0009_webhook.sql")),
     ]);
     // One process migrates, the others wait and find it done.
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;

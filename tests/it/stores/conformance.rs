@@ -5,13 +5,14 @@ mod granting;
 mod keeping;
 mod listing;
 mod owning;
+mod telling;
 
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use toolgate::ports::{ApprovalCache, BlobStore, RunStore};
+use toolgate::ports::{ApprovalCache, BlobStore, RunStore, Webhooks};
 
-pub(crate) use self::{appending::*, granting::*, keeping::*, listing::*, owning::*};
+pub(crate) use self::{appending::*, granting::*, keeping::*, listing::*, owning::*, telling::*};
 
 /// A fresh store, and what must live as long as it does.
 pub(crate) struct Opened<S> {
@@ -20,9 +21,9 @@ pub(crate) struct Opened<S> {
 }
 
 /// What the suite asks of a store.
-pub(crate) trait Store: RunStore + ApprovalCache + BlobStore + 'static {}
+pub(crate) trait Store: RunStore + ApprovalCache + BlobStore + Webhooks + 'static {}
 
-impl<S: RunStore + ApprovalCache + BlobStore + 'static> Store for S {}
+impl<S: RunStore + ApprovalCache + BlobStore + Webhooks + 'static> Store for S {}
 
 /// `conforms!(name, factory)`: the whole suite in a module of that name. The factory is an async function without
 /// arguments that returns an `Opened`.
@@ -64,6 +65,17 @@ macro_rules! conforms {
             a_blob_of_the_largest_size_is_kept_and_a_larger_one_refused
             of_many_who_put_the_same_bytes_all_succeed
             a_store_offers_itself_for_blobs
+            an_endpoint_is_changed_only_by_whoever_knows_how_it_is
+            endpoints_are_found_by_id_and_by_tenant_oldest_first
+            what_is_configured_takes_the_place_of_what_was
+            a_run_at_rest_is_untold_until_it_is_told
+            what_happens_while_nobody_of_the_tenant_listens_counts_as_told
+            telling_twice_makes_one_delivery
+            what_is_taken_is_nobody_elses_until_it_is_due_again
+            what_was_taken_by_somebody_else_since_is_not_settled
+            an_endpoint_that_is_switched_off_is_sent_nothing
+            deliveries_are_listed_newest_first_in_pages
+            old_deliveries_are_forgotten_and_those_of_a_removed_endpoint_go_with_it
         }
     };
     ($name:ident, $open:expr => $($case:ident)*) => {
