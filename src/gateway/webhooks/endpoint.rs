@@ -66,7 +66,7 @@ impl<'a> Endpoints<'a> {
     pub(super) fn of(gateway: &'a Gateway, caller: Caller) -> Result<Self, Problem> {
         match gateway.webhooks() {
             Some(outbound) => Ok(Self { outbound, caller }),
-            None => Err(Problem::new(ErrorCode::NotFound, "this gateway sends no webhooks: its store keeps none")),
+            None => Err(Problem::new(ErrorCode::Unavailable, "this gateway was put together without webhooks")),
         }
     }
 

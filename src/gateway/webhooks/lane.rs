@@ -37,7 +37,9 @@ impl Lane {
                         sending.extend(taken.into_iter().map(|(endpoint, delivery)| self.send(endpoint, delivery)));
                     }
                     Err(error) => {
-                        tracing::warn!(endpoint = %self.endpoint, %error, "webhooks that are due cannot be read")
+                        tracing::warn!(endpoint = %self.endpoint, %error, "webhooks that are due cannot be taken");
+                        // Whoever opened this lane would open it again at once.
+                        self.outbound.clock.sleep(self.outbound.look_every).await;
                     }
                 }
             }

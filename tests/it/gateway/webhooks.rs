@@ -3,6 +3,7 @@
 mod endpoints;
 mod lost;
 mod peers;
+mod process;
 mod receiver;
 mod telling;
 mod unwilling;

@@ -5,7 +5,7 @@ use serde_json::json;
 use toolgate::gateway::{Caller, ConfiguredWebhook, Scope, WebhookEgress};
 
 use super::receiver::{Manner, Receiver};
-use super::{HERE, Hooked};
+use super::{HERE, Hooked, until};
 use crate::gateway::served::{Answer, Served};
 use crate::runner::world::{World, given_an_agent, say};
 
@@ -138,6 +138,8 @@ async fn an_endpoint_that_is_switched_off_is_sent_what_waited_when_it_is_on_agai
     );
     hooked.clock.by(60);
     hooked.served.run(json!({"input": "While it is off"})).await;
+    let store = hooked.served.world.webhooks();
+    until(async || store.untold(1).await.unwrap().is_empty().then_some(())).await;
     assert_eq!(hooked.test(&id).await.problem(), "conflict");
     let on = hooked.patch(&id, json!({"enabled": true, "events": [], "description": "new"})).await;
     assert_eq!((&on.body["enabled"], &on.body["description"]), (&json!(true), &json!("new")));
@@ -204,7 +206,7 @@ async fn without_the_scope_and_without_a_store_there_are_no_webhooks() {
     let served = Served::with(a_world().await, |builder| builder.anonymous(caller)).await;
     assert_eq!(served.get("/v1/webhook-endpoints").await.problem(), "forbidden");
     let served = Served::to_all(a_world().await).await;
-    assert_eq!(served.get("/v1/webhook-endpoints").await.problem(), "not_found");
+    assert_eq!(served.get("/v1/webhook-endpoints").await.problem(), "unavailable");
 }
 
 #[tokio::test]

@@ -4,22 +4,20 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use toolgate::gateway::{Caller, Gateway, Outbound};
-use toolgate::ports::{EndpointSecrets, RunFilter, RunStore, WebhookEndpoint, WebhookEndpoints, WebhookSecret};
-use toolgate::runner::{AgentRunner, Request};
-use toolgate::stores::{Durability, SqliteStore};
+use toolgate::core::run::Status;
+use toolgate::ports::{EndpointFilter, RunFilter, RunStore, WebhookEndpoint, WebhookEndpoints};
+use toolgate::runner::Request;
 
-use super::receiver::{Manner, Receiver};
+use super::process::{Process, SECRET, endpoint};
+use super::receiver::{Manner, Received, Receiver};
 use super::{HERE, Hooked, until};
 use crate::runner::world::{Kept, given_an_agent, say};
 
-const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
-const FILE: &str = "TOOLGATE_TEST_WEBHOOK_FILE";
+/// Where the child, which is this test once more, finds its files.
+const DIRECTORY: &str = "TOOLGATE_TEST_WEBHOOK_DIRECTORY";
 const ENOUGH: usize = 40;
 
 #[tokio::test]
@@ -57,18 +55,17 @@ async fn a_dispatcher_that_is_told_to_stop_finishes_what_is_on_its_way() {
 /// `kill -9` while runs complete and nobody tells, or somebody was about to: the next process tells of each.
 #[test]
 fn a_killed_process_takes_no_webhook_with_it() {
-    if let Some(file) = std::env::var_os(FILE) {
-        return run_until_killed(Path::new(&file));
+    if let Some(directory) = std::env::var_os(DIRECTORY) {
+        return run_until_killed(Path::new(&directory));
     }
     let directory = tempfile::TempDir::new().unwrap();
-    let file = directory.path().join("runs.db");
-    tell_the_rest(&file, &kill_in_the_middle(&file));
+    tell_the_rest(directory.path(), &kill_in_the_middle(directory.path()));
 }
 
-fn kill_in_the_middle(file: &Path) -> BTreeSet<String> {
+fn kill_in_the_middle(directory: &Path) -> BTreeSet<String> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "--nocapture", "gateway::webhooks::lost::a_killed_process_takes_no_webhook_with_it"])
-        .env(FILE, file)
+        .env(DIRECTORY, directory)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -86,62 +83,39 @@ fn kill_in_the_middle(file: &Path) -> BTreeSet<String> {
     completed
 }
 
-fn gateway(store: &Arc<SqliteStore>) -> Gateway {
-    let agent = given_an_agent().whose_model_says(json!([say("Done.")])).agent();
-    let runner = AgentRunner::builder().store(store.clone()).agent(agent).build().unwrap();
-    let outbound = Outbound::new(store.clone()).egress(HERE).look_every(Duration::from_millis(5));
-    Gateway::builder(runner).anonymous(Caller::local()).webhooks(outbound).build()
-}
-
 #[tokio::main]
-async fn run_until_killed(file: &Path) {
-    let store = Arc::new(SqliteStore::open(file, Durability::ProcessCrash).await.unwrap());
-    let endpoint = WebhookEndpoint {
-        id: "we_1".into(),
-        tenant: Default::default(),
-        // Nobody is there: every message still waits when the next process comes.
-        url: "http://127.0.0.1:9/hooks".into(),
-        events: [].into(),
-        description: None,
-        secrets: EndpointSecrets { current: WebhookSecret::new(SECRET), previous: None },
-        created_at: jiff::Timestamp::UNIX_EPOCH,
-        configured: false,
-        revision: 0,
-        failing_since: None,
-        disabled: None,
-    };
-    assert!(store.save(&endpoint).await.unwrap());
-    let gateway = gateway(&store);
-    tokio::spawn(gateway.dispatcher().unwrap().unwrap().run(CancellationToken::new()));
-    let agent = given_an_agent().whose_model_says(json!([say("Done.")])).agent();
-    let runner = AgentRunner::builder().store(store.clone()).agent(agent).build().unwrap();
+async fn run_until_killed(directory: &Path) {
+    let process = Process::on(directory).await;
+    // Nobody is there: every message still waits when the next process comes.
+    assert!(process.store.save(&endpoint("http://127.0.0.1:9/hooks".into())).await.unwrap());
+    tokio::spawn(process.dispatcher().run(CancellationToken::new()));
     loop {
-        let report = runner.execute(Request::new("clerk", "Hello")).await.unwrap();
+        let report = process.runner.execute(Request::new("clerk", "Hello")).await.unwrap();
         writeln!(std::io::stdout().lock(), "ack {}.", report.run_id).unwrap();
     }
 }
 
 #[tokio::main]
-async fn tell_the_rest(file: &Path, acknowledged: &BTreeSet<String>) {
-    let store = Arc::new(SqliteStore::open(file, Durability::ProcessCrash).await.unwrap());
+async fn tell_the_rest(directory: &Path, acknowledged: &BTreeSet<String>) {
+    let process = Process::on(directory).await;
     let receiver = Receiver::open().await;
     receiver.learn(SECRET);
-    let endpoint = store.endpoints(&Default::default()).await.unwrap().remove(0);
-    assert!(store.save(&WebhookEndpoint { url: receiver.url(), ..endpoint }).await.unwrap());
-    let completed =
-        RunFilter { status: Some(toolgate::core::run::Status::Completed), limit: usize::MAX, ..RunFilter::default() };
-    let completed: BTreeSet<String> =
-        store.list(&completed).await.unwrap().into_iter().map(|row| row.id.to_string()).collect();
+    let endpoint = process.store.endpoints(&EndpointFilter::default()).await.unwrap().remove(0);
+    assert!(process.store.save(&WebhookEndpoint { url: receiver.url(), ..endpoint }).await.unwrap());
+    let completed = RunFilter { status: Some(Status::Completed), limit: usize::MAX, ..RunFilter::default() };
+    let completed = process.store.list(&completed).await.unwrap().into_iter().map(|row| row.id.to_string());
+    let completed: BTreeSet<String> = completed.collect();
     assert!(completed.is_superset(acknowledged));
+
     let stop = CancellationToken::new();
-    let gateway = gateway(&store);
-    let dispatching = tokio::spawn(gateway.dispatcher().unwrap().unwrap().run(stop.clone()));
+    let dispatching = tokio::spawn(process.dispatcher().run(stop.clone()));
     let told = until(async || {
-        let of = |received: &super::receiver::Received| received.body["data"]["run_id"].as_str().unwrap().to_owned();
+        let of = |received: &Received| received.body["data"]["run_id"].as_str().unwrap().to_owned();
         let told: BTreeSet<String> = receiver.received().iter().map(of).collect();
         (told.len() >= completed.len()).then_some(told)
     })
     .await;
+
     assert_eq!(told, completed);
     stop.cancel();
     dispatching.await.unwrap();

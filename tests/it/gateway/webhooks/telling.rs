@@ -3,9 +3,12 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 use toolgate::core::policy::Verdict;
+use toolgate::ports::WebhookEndpoints;
 use toolgate::runner::Request;
 
+use super::process::{Process, SECRET, endpoint};
 use super::receiver::Receiver;
 use super::{Hooked, until};
 use crate::runner::world::{Kept, World, given_an_agent, say};
@@ -42,7 +45,7 @@ async fn who_waits_and_who_is_over_is_told_once_with_nothing_that_was_said(kept:
     assert_eq!(asked, owed.iter().map(|debt| debt["approval_id"].as_str().unwrap().to_owned()).collect());
 
     let decisions: Vec<Value> =
-        owed.iter().map(|debt| json!({"approval_id": debt["approval_id"], "decision": "approve"})).collect();
+        owed.iter().map(|debt| json!({"call_id": debt["call_id"], "decision": "approve"})).collect();
     let resumed = hooked.served.post(&format!("/v1/runs/{run}/resume"), json!({"decisions": decisions})).await;
     assert_eq!(resumed.text("status"), "completed", "{resumed:?}");
     receiver.receives(4).await;
@@ -77,7 +80,7 @@ async fn each_ending_has_its_own_name_and_a_failure_its_code() {
     hooked.served.post(&format!("/v1/runs/{cancelled}/cancel"), json!({})).await;
     // The script has nothing to say after the call, and that is a failure.
     let failed = hooked.served.post("/v1/runs", json!({"input": "Delete it"})).await;
-    let decisions = json!([{"approval_id": failed.body["pending"][0]["approval_id"], "decision": "approve"}]);
+    let decisions = json!([{"call_id": failed.body["pending"][0]["call_id"], "decision": "approve"}]);
     let failed =
         hooked.served.post(&format!("/v1/runs/{}/resume", failed.text("id")), json!({"decisions": decisions})).await;
 
@@ -118,7 +121,7 @@ async fn a_run_that_was_answered_before_anybody_looked_is_told_with_every_rest_i
     let created = hooked.served.post("/v1/runs", json!({"input": "Delete it"})).await;
     let owed = created.body["pending"].as_array().unwrap();
     let decisions: Vec<Value> =
-        owed.iter().map(|debt| json!({"approval_id": debt["approval_id"], "decision": "deny"})).collect();
+        owed.iter().map(|debt| json!({"call_id": debt["call_id"], "decision": "deny"})).collect();
     let path = format!("/v1/runs/{}/resume", created.text("id"));
     assert_eq!(hooked.served.post(&path, json!({"decisions": decisions})).await.text("status"), "completed");
 
@@ -130,22 +133,26 @@ async fn a_run_that_was_answered_before_anybody_looked_is_told_with_every_rest_i
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_runs_at_once_are_all_told_by_two_processes_once_each() {
-    let world = given_an_agent().whose_model_says(json!([say("Done.")])).kept(Kept::InAFile).await;
-    let mut hooked = Hooked::with(world).await;
-    hooked.dispatch();
+    let directory = tempfile::TempDir::new().unwrap();
+    let (one, other) = (Process::on(directory.path()).await, Process::on(directory.path()).await);
     let receiver = Receiver::open().await;
-    hooked.add(&receiver, &["run.completed"]).await;
-    let runs: Vec<_> = (0..1_000).map(|_| hooked.served.world.start()).collect();
-    let started = futures::future::join_all(runs).await;
-    let mut runs = BTreeSet::new();
-    for execution in started {
-        runs.insert(execution.rest().await.unwrap().run_id.to_string());
-    }
+    receiver.learn(SECRET);
+    one.store.save(&endpoint(receiver.url())).await.unwrap();
+    let stop = CancellationToken::new();
+    let dispatching = [&one, &other].map(|process| tokio::spawn(process.dispatcher().run(stop.clone())));
 
+    let starts = (0..1_000).map(|_| one.runner.start(Request::new("clerk", "Hello")));
+    let mut runs = BTreeSet::new();
+    for started in futures::future::join_all(starts).await {
+        runs.insert(started.unwrap().rest().await.unwrap().run_id.to_string());
+    }
     let told = receiver.receives(1_000).await;
 
     let of = told.iter().map(|received| received.body["data"]["run_id"].as_str().unwrap().to_owned());
     assert_eq!(of.collect::<BTreeSet<_>>(), runs);
-    until(async || hooked.has_nothing_to_send().await.then_some(())).await;
+    stop.cancel();
+    for dispatching in dispatching {
+        dispatching.await.unwrap();
+    }
     assert_eq!(receiver.received().len(), 1_000, "none twice");
 }
