@@ -93,6 +93,12 @@ impl Problem {
         Self::new(ErrorCode::InvalidRequest, error.detail.clone()).and(error)
     }
 
+    /// The body can be read, and what it says at one place cannot be meant.
+    pub(super) fn invalid(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
+        let error = FieldProblem { pointer: pointer.into(), detail: detail.into() };
+        Self::new(ErrorCode::Validation, error.detail.clone()).and(error)
+    }
+
     /// The same with what is wrong at one more place.
     #[must_use]
     pub fn and(mut self, error: FieldProblem) -> Self {
@@ -174,6 +180,10 @@ impl From<RunnerError> for Problem {
                     refusals.iter().map(|refusal| FieldProblem { pointer: String::new(), detail: said_of(refusal) });
                 each.fold(Self::new(code, error.to_string()), Self::and)
             }
+            RunnerError::NoSuchAgent { .. } => Self::invalid("/agent", error.to_string()),
+            RunnerError::NoSuchServer { .. } => Self::invalid("/servers", error.to_string()),
+            RunnerError::DuplicateTool(_) => Self::invalid("/external_tools", error.to_string()),
+            RunnerError::EmptyMessage => Self::invalid("/input", error.to_string()),
             RunnerError::Closed => {
                 Self::new(ErrorCode::Unavailable, "this server is being stopped and takes up no more runs")
                     .after(Duration::from_secs(1))

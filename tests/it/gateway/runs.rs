@@ -84,6 +84,9 @@ async fn what_cannot_be_meant_is_refused_with_its_place() {
     assert_eq!(refused(json!({"input": 5})).await.0, "/input");
     let (pointer, _) = refused(json!({"input": "x", "external_tools": [{"name": "a"}, {"name": 5}]})).await;
     assert_eq!(pointer, "/external_tools/1/name");
+    let nobody = served.post("/v1/runs", json!({"agent": "nobody", "input": "x"})).await;
+    assert_eq!((nobody.status.as_u16(), nobody.problem()), (422, "validation"));
+    assert_eq!(nobody.body["errors"][0]["pointer"], "/agent");
     let form = served
         .request(Method::POST, "/v1/runs")
         .header("content-type", "application/x-www-form-urlencoded")

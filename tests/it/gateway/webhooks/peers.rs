@@ -11,7 +11,7 @@ use crate::runner::world::{given_an_agent, say};
 
 #[tokio::test]
 async fn the_published_verifiers_take_what_is_sent_and_nothing_else() {
-    let Some(peers) = std::env::var_os("TOOLGATE_PEERS") else { return };
+    let Some(peers) = std::env::var_os("TOOLGATE_PEERS") else { return println!("skipped: TOOLGATE_PEERS is not set") };
     let world = given_an_agent().whose_model_says(json!([say("Done. 🦀")])).ready().await;
     let hooked = Hooked::with(world).await;
     let receiver = Receiver::open().await;

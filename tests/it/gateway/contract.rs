@@ -1,0 +1,98 @@
+//! What the gateway promises is what is committed, and what it points to is there.
+
+use std::path::Path;
+
+use serde_json::Value;
+use toolgate::core::error::ErrorCode;
+
+use super::served::Served;
+use crate::runner::world::{Kept, given_an_agent};
+
+fn described() -> Value {
+    serde_json::to_value(toolgate::gateway::description()).unwrap()
+}
+
+/// Every operation with its method and path.
+fn operations(description: &Value) -> Vec<(String, &Value)> {
+    let paths = description["paths"].as_object().unwrap();
+    let each = paths.iter().flat_map(|(path, item)| {
+        let methods = item.as_object().unwrap();
+        methods.iter().map(move |(method, operation)| (format!("{method} {path}"), operation))
+    });
+    each.collect()
+}
+
+#[test]
+fn the_committed_description_is_the_one_that_is_served() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/openapi.json");
+    let text = format!("{:#}\n", described());
+    if std::env::var_os("TOOLGATE_BLESS").is_some() {
+        std::fs::write(&file, &text).unwrap();
+    }
+    let committed = std::fs::read_to_string(&file).unwrap_or_default();
+    let help =
+        "the API has changed: look whether its users can live with that, then run this test with TOOLGATE_BLESS=1";
+    assert!(committed == text, "{help}\n{}", first_difference(&committed, &text));
+}
+
+fn first_difference(committed: &str, now: &str) -> String {
+    let differs = committed.lines().zip(now.lines()).enumerate().find(|(_, (a, b))| a != b);
+    differs.map_or_else(String::new, |(line, (a, b))| format!("line {}:\n- {a}\n+ {b}", line + 1))
+}
+
+#[test]
+fn every_operation_says_what_it_does_and_how_it_refuses() {
+    let description = described();
+    for (name, operation) in operations(&description) {
+        assert!(operation["operationId"].is_string() && operation["summary"].is_string(), "{name}");
+        for status in ["400", "401", "403", "429", "503"] {
+            let refused = &operation["responses"][status]["content"]["application/problem+json"];
+            assert!(refused.is_object(), "{name} does not say how it refuses with {status}");
+        }
+        assert!(operation["responses"]["default"].is_null(), "{name}: whatever comes is expected");
+        let tag = operation["tags"][0].as_str().unwrap_or_else(|| panic!("{name} has no tag"));
+        let tags = description["tags"].as_array().unwrap();
+        assert!(tags.iter().any(|known| known["name"] == tag), "{name}: the tag `{tag}` has no description");
+    }
+}
+
+#[test]
+fn whatever_a_request_may_say_is_explained_and_nothing_else_is_taken() {
+    let description = described();
+    for (name, operation) in operations(&description) {
+        let Some(body) = operation.pointer("/requestBody/content/application~1json/schema/$ref") else { continue };
+        let schema = description.pointer(body.as_str().unwrap().trim_start_matches('#')).unwrap();
+        assert_eq!(schema["additionalProperties"], false, "{name} says that it takes unknown fields");
+        for (field, property) in schema["properties"].as_object().into_iter().flatten() {
+            let explained = property["description"].is_string() || property.get("$ref").is_some();
+            assert!(explained, "{name}: `{field}` is not explained");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_problem_leads_to_a_page_about_it() {
+    let served = Served::to_all(given_an_agent().kept(Kept::InMemory).await).await;
+    let refused = served.get("/v1/runs/run_nobody").await;
+    let page = served.get(refused.text("type")).await;
+    let text = page.body.as_str().unwrap();
+    assert!(text.contains("There is no such run, call, agent or server."), "{text}");
+    for code in ErrorCode::ALL {
+        assert_eq!(served.get(&format!("/errors/{code}")).await.status, 200, "{code}");
+    }
+    let index = served.get("/errors").await;
+    assert!(index.body.as_str().unwrap().contains("href=\"errors/not_found\""));
+    assert_eq!(served.get("/errors/no_such_code").await.problem(), "not_found");
+}
+
+#[tokio::test]
+async fn the_page_about_the_api_fetches_nothing_from_elsewhere() {
+    let served = Served::to_all(given_an_agent().kept(Kept::InMemory).await).await;
+    let page = served.get("/docs").await;
+    assert!(page.header("content-security-policy").contains("default-src 'none'"));
+    let text = page.body.as_str().unwrap();
+    assert!(!text.contains("http://") && !text.contains("https://"), "{text}");
+    let script = served.get("/docs/reader.js").await;
+    assert!(script.body.as_str().unwrap().contains("customElements"), "the script is served");
+    assert_eq!(served.get("/openapi.json").await.body, described());
+}

@@ -1,0 +1,39 @@
+"""schemathesis makes requests from the API's own description, good and bad ones: no 5xx, and no answer that is not described."""
+
+import os
+import subprocess
+import sys
+
+from served import Served
+
+CONFIG = """
+store: { sqlite: { path: runs.db } }
+gateway: { listen: "127.0.0.1:0", limits: { requests_per_minute: 1000000, at_once: 100 } }
+models: { played: { scripted: { file: conversation.yaml } } }
+servers:
+  shop: { stdio: { command: toolgate, args: [demo-server] } }
+agents:
+  support: { model: played, servers: [shop] }
+"""
+
+CONVERSATION = """
+turns:
+  - calls: [{ name: mcp_shop_find_customer, arguments: { name: Ada } }, { name: ext_lookup_order, arguments: {} }]
+  - say: Done.
+"""
+
+
+def run(binary, folder):
+    with Served(binary, folder, CONFIG, CONVERSATION) as server:
+        base = f"http://127.0.0.1:{server.port}"
+        program = os.path.join(os.path.dirname(sys.executable), "schemathesis")
+        asked = [program, "run", f"{base}/openapi.json", "--checks", "all", "--max-examples", EXAMPLES,
+                 "--request-timeout", "20", "--seed", "7", "--no-color", "-H", f"Authorization: Bearer {server.key}"]
+        done = subprocess.run(asked, cwd=folder, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stdout[-12000:] + done.stderr[-2000:]
+        assert server.process.poll() is None, "the server died"
+        counted = [line.strip() for line in done.stdout.splitlines() if "generated" in line]
+        return counted[0] if counted else done.stdout[-300:]
+
+
+EXAMPLES = "25"

@@ -1,0 +1,122 @@
+"""2,000 streams at once, clients that send or read too slowly, and a server that goes on serving the others."""
+
+import json
+import resource
+import socket
+import threading
+import time
+
+from served import Served, until
+
+STREAMS = 2000
+
+CONFIG = """
+store: { sqlite: { path: runs.db } }
+gateway: { listen: "127.0.0.1:0" }
+models: { played: { scripted: { file: conversation.yaml } } }
+agents:
+  worker: { model: played }
+"""
+
+CONVERSATION = """
+turns:
+  - calls: [{ name: ext_wait }]
+  - say: Done.
+"""
+
+
+def run(binary, folder):
+    files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * STREAMS + 200
+    if files < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, most), most))
+    with Served(binary, folder, CONFIG, CONVERSATION) as server:
+        told = [many(server), slow_heads(server), slow_body(server), deaf(server)]
+        return "; ".join(told)
+
+
+def waiting(server):
+    made = server.must("POST", "/v1/runs", {"input": "wait", "external_tools": [{"name": "wait"}]})
+    assert made["status"] == "pending", made
+    return made
+
+
+def finish(server, made):
+    body = {"results": [{"call_id": made["pending"][0]["call_id"], "output": "x"}]}
+    return server.must("POST", f"/v1/runs/{made['id']}/resume", body)
+
+
+def opened(server, path, extra=""):
+    stream = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+    head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\nAuthorization: Bearer {server.key}\r\n{extra}\r\n"
+    stream.sendall(head.encode())
+    return stream
+
+
+def many(server):
+    made, before = waiting(server), server.memory_mib()
+    streams = [opened(server, f"/v1/runs/{made['id']}/events") for _ in range(STREAMS)]
+    for stream in streams:
+        read_until(stream, b"execution.pending")
+    held = server.memory_mib()
+    began = time.monotonic()
+    finish(server, made)
+    for stream in streams:
+        read_until(stream, b"execution.completed")
+    took = time.monotonic() - began
+    [stream.close() for stream in streams]
+    return f"{STREAMS} streams: all told of the ending {took:.1f} s after the resume, {(held - before) * 1024 / STREAMS:.0f} KiB each"
+
+
+def read_until(stream, word):
+    read = b""
+    while word not in read:
+        piece = stream.recv(65536)
+        assert piece, f"the stream ended before {word}: {read[-300:]}"
+        read += piece
+
+
+def slow_heads(server):
+    """Connections that never finish their head are closed, and keep nobody out."""
+    idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(100)]
+    [one.sendall(b"GET /healthz HTTP/1.1\r\nHo") for one in idle]
+    began = time.monotonic()
+    assert server.ask("GET", "/healthz")[0] == 200
+    answered = time.monotonic() - began
+    for one in idle:
+        one.settimeout(40)
+        while one.recv(4096):
+            pass
+    closed = time.monotonic() - began
+    return f"100 half heads: another is answered after {answered * 1000:.0f} ms, they are closed after {closed:.0f} s"
+
+
+def slow_body(server):
+    """A body that never comes is given up."""
+    one = socket.create_connection(("127.0.0.1", server.port), timeout=90)
+    one.sendall((
+        f"POST /v1/runs HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {server.key}\r\n"
+        'Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"in').encode())
+    began, answer = time.monotonic(), one.recv(4096)
+    assert b" 408 " in answer.split(b"\r\n")[0], answer
+    return f"half a body: 408 after {time.monotonic() - began:.0f} s"
+
+
+def deaf(server):
+    """Clients that never read cost the server no memory, and are let go."""
+    before = server.memory_mib()
+    streams = []
+    for _ in range(100):
+        made = waiting(server)
+        stream = socket.socket()
+        stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        stream.connect(("127.0.0.1", server.port))
+        head = f"GET /v1/runs/{made['id']}/export HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.key}\r\n\r\n"
+        stream.sendall(head.encode() * 50)
+        streams.append(stream)
+    time.sleep(2)
+    held = server.memory_mib() - before
+    assert server.ask("GET", "/healthz")[0] == 200
+    [stream.close() for stream in streams]
+    assert held < 100, f"{held:.0f} MiB for clients that do not read"
+    return f"100 clients that never read hold {held:.0f} MiB"
