@@ -54,7 +54,9 @@ impl News {
         match run.status() {
             Status::Running => {}
             Status::Pending => story.rests(&run, 0),
-            ended => story.ends(&run, ended),
+            ended @ (Status::Completed | Status::Failed | Status::Cancelled | Status::TurnLimit | Status::Expired) => {
+                story.ends(&run, ended)
+            }
         }
         Ok(story.news)
     }
