@@ -91,6 +91,14 @@ text_id! {
     KeyId
 }
 text_id! {
+    /// Where a tenant's webhooks go: `we_` and hex digits.
+    EndpointId
+}
+text_id! {
+    /// One message to one webhook endpoint, however often it is sent: `msg_` and hex digits.
+    MessageId
+}
+text_id! {
     /// The process that drives a run; holds leases in the store.
     NodeId
 }

@@ -3,6 +3,7 @@
 //! Nothing here is async, reads a clock, draws a random number, looks at the environment or logs. Whatever the world
 //! says arrives as an event; whatever is to be done to the world leaves as a step.
 
+pub mod address;
 pub mod blob;
 pub mod chat;
 pub mod error;

@@ -7,6 +7,7 @@ use super::access::{Access, Caller, Door, KeyDoor, Limits, Origins};
 use super::serve::Accounts;
 use super::state::Gateway;
 use super::surroundings::{Alone, Surroundings};
+use super::webhooks::Outbound;
 use crate::ports::{AccessKeys, Replies};
 use crate::runner::AgentRunner;
 use crate::telemetry::metrics::HttpMeter;
@@ -62,6 +63,7 @@ pub struct Builder {
     surroundings: Arc<dyn Surroundings>,
     accounts: Accounts,
     replies: Option<Arc<dyn Replies>>,
+    webhooks: Option<Outbound>,
 }
 
 impl Builder {
@@ -76,6 +78,7 @@ impl Builder {
             surroundings: Arc::new(Alone),
             accounts: Accounts::default(),
             replies: None,
+            webhooks: None,
         }
     }
 
@@ -136,10 +139,18 @@ impl Builder {
         self
     }
 
+    /// What webhooks are sent with; without it there are none.
+    #[must_use]
+    pub fn webhooks(mut self, webhooks: Outbound) -> Self {
+        self.webhooks = Some(webhooks);
+        self
+    }
+
     /// The gateway.
     pub fn build(self) -> Gateway {
-        let Self { runner, settings, doors, keys, anonymous, origins, surroundings, accounts, replies } = self;
+        let Self { runner, settings, doors, keys, anonymous, origins, surroundings, accounts, replies, webhooks } =
+            self;
         let access = Access { anonymous, origins, ..Access::new(doors, keys, &settings.limits) };
-        Gateway::new(runner, access, settings, surroundings, accounts, replies)
+        Gateway::new(runner, access, settings, surroundings, accounts, replies, webhooks)
     }
 }

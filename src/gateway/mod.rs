@@ -30,6 +30,7 @@ mod surroundings;
 mod tag;
 mod tenant;
 mod tools;
+mod webhooks;
 
 pub use access::{
     Caller, Claims, Door, KeyDoor, Limits, NewKey, OidcDoor, OidcError, OidcSettings, Origins, Rate, Scope, Scopes,
@@ -42,6 +43,7 @@ pub use rest::Rest;
 pub use serve::{ServeSettings, serve};
 pub use state::Gateway;
 pub use surroundings::{Alone, ModelCard, ServerFailure, ServerHealth, ServerLatency, ServerState, Surroundings};
+pub use webhooks::{ConfiguredWebhook, Dispatcher, Outbound, Wake, WebhookEgress};
 
 use crate::runner::AgentRunner;
 

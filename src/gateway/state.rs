@@ -13,7 +13,8 @@ use super::builder::{Builder, GatewaySettings};
 use super::serve::{self, Accounts};
 use super::surroundings::Surroundings;
 use super::tenant::TenantRunner;
-use super::{agents, answer, approvals, contract, grants, health, idempotency, models, runs, servers, tools};
+use super::webhooks::{Dispatcher, Outbound};
+use super::{agents, answer, approvals, contract, grants, health, idempotency, models, runs, servers, tools, webhooks};
 use crate::ports::Replies;
 use crate::runner::{Activity, AgentRunner};
 
@@ -31,6 +32,7 @@ struct Inner {
     surroundings: ArcSwap<Arc<dyn Surroundings>>,
     accounts: Accounts,
     replies: Option<Arc<dyn Replies>>,
+    webhooks: Option<Outbound>,
     /// Cancelled when the gateway is to stop.
     stopping: CancellationToken,
 }
@@ -48,10 +50,12 @@ impl Gateway {
         surroundings: Arc<dyn Surroundings>,
         accounts: Accounts,
         replies: Option<Arc<dyn Replies>>,
+        webhooks: Option<Outbound>,
     ) -> Self {
         let (runner, surroundings) = (ArcSwap::from_pointee(runner), ArcSwap::from_pointee(surroundings));
         let stopping = CancellationToken::new();
-        Self { inner: Arc::new(Inner { runner, access, settings, surroundings, accounts, replies, stopping }) }
+        let inner = Inner { runner, access, settings, surroundings, accounts, replies, webhooks, stopping };
+        Self { inner: Arc::new(inner) }
     }
 
     /// Everything under `/v1`, and the description of it.
@@ -120,6 +124,19 @@ impl Gateway {
         Arc::clone(&self.inner.surroundings.load())
     }
 
+    /// What webhooks are sent with.
+    pub(super) fn webhooks(&self) -> Option<&Outbound> {
+        self.inner.webhooks.as_ref()
+    }
+
+    /// The task that tells webhooks of runs, to be run beside the server; `None` without webhooks.
+    ///
+    /// # Errors
+    /// In words, why nothing can be sent.
+    pub fn dispatcher(&self) -> Result<Option<Dispatcher>, String> {
+        self.webhooks().map(|outbound| Dispatcher::new(self.clone(), outbound.clone())).transpose()
+    }
+
     /// The runner as whoever asks may use it.
     pub(super) fn runner_of(&self, caller: &Caller) -> TenantRunner {
         TenantRunner::new(self.runner(), caller.clone(), self.settings().four_eyes)
@@ -141,5 +158,6 @@ pub(super) fn api() -> OpenApiRouter<Gateway> {
         .merge(servers::routes())
         .merge(agents::routes())
         .merge(models::routes())
+        .merge(webhooks::routes())
         .merge(keys::routes())
 }

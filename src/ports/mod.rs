@@ -12,6 +12,7 @@ mod model;
 mod replies;
 mod run_store;
 mod validators;
+mod webhooks;
 
 pub use access_keys::{AccessKey, AccessKeys, KeyHash};
 pub use approval_cache::{ApprovalCache, Asker, GivenWith, Grant, GrantFilter, Guarded, Revoked};
@@ -24,3 +25,8 @@ pub use model::{Conversation, DeltaSink, Fit, Model, ModelFailure, ModelIdentity
 pub use replies::{Asked, Begun, Fate, MAX_REPLY_BYTES, Replies, Reply};
 pub use run_store::{Append, AppendError, Claim, Owing, Purged, RunFilter, RunRow, RunStore, StoreError};
 pub use validators::{InputFindings, OutputValidator, ToolInputValidator};
+pub use webhooks::{
+    Attempt, DeliveryFilter, DeliveryState, Disabled, EndpointFilter, EndpointSecrets, Settled, Standing, Told, Untold,
+    WebhookDeliveries, WebhookDelivery, WebhookEndpoint, WebhookEndpoints, WebhookKind, WebhookOutbox, WebhookSecret,
+    Webhooks,
+};

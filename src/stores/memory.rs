@@ -2,6 +2,7 @@
 
 mod access_key;
 mod reply;
+mod webhooks;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,6 +35,7 @@ struct Kept {
     blobs: BTreeMap<BlobHandle, KeptBlob>,
     keys: BTreeMap<KeyHash, AccessKey>,
     replies: BTreeMap<Place, Noted>,
+    webhooks: webhooks::Kept,
 }
 
 #[derive(Debug)]

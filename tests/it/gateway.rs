@@ -29,3 +29,4 @@ mod site;
 mod streamed;
 mod streaming;
 mod tools;
+mod webhooks;

@@ -258,11 +258,6 @@ impl RunView {
     pub(in crate::gateway) fn version(&self) -> u64 {
         self.version
     }
-
-    /// Its id.
-    pub(in crate::gateway) fn id(&self) -> &RunId {
-        &self.id
-    }
 }
 
 impl From<Status> for StatusView {

@@ -14,6 +14,7 @@ mod open;
 mod purge;
 mod read;
 mod reply;
+mod webhook;
 mod writer;
 
 #[cfg(test)]

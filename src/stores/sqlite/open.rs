@@ -116,6 +116,7 @@ async fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrateError> 
         migration(6, "purged", include_str!("schema/0006_purged.sql")),
         migration(7, "access_key", include_str!("schema/0007_access_key.sql")),
         migration(8, "reply", include_str!("schema/0008_reply.sql")),
+        migration(9, "webhook", include_str!("schema/0009_webhook.sql")),
     ]);
     // One process migrates, the others wait and find it done.
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;

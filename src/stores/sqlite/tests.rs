@@ -180,6 +180,15 @@ async fn whatever_is_looked_up_has_an_index() {
         (blob::DESCRIBE.to_owned(), "SEARCH blob USING INDEX sqlite_autoindex_blob_1 (sha256=?)"),
         (grant::COVERING.to_owned(), "SEARCH given USING INDEX standing_grant_definition (definition=?)"),
         (grant::NAMED.to_owned(), "SEARCH given USING PRIMARY KEY (id=?)"),
+        (webhook::outbox::UNTOLD.to_owned(), "SCAN run USING INDEX run_by_untold"),
+        (
+            webhook::delivery::TAKE.to_owned(),
+            "SEARCH webhook_delivery USING INDEX webhook_delivery_by_due (endpoint=? AND due_at<?)",
+        ),
+        (
+            webhook::delivery::DUE.to_owned(),
+            "SEARCH webhook_delivery USING COVERING INDEX webhook_delivery_by_due (endpoint=? AND due_at<?)",
+        ),
     ] {
         let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"));
         let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).fetch_all(&mut db).await.unwrap();

@@ -11,7 +11,7 @@ use serde_json::Value;
 use toolgate::core::id::{NodeId, RunId};
 use toolgate::core::run::{Answer, Decision, Input, Scope};
 use toolgate::core::tool::{Arguments, ExternalTool};
-use toolgate::ports::RunStore;
+use toolgate::ports::{RunStore, Webhooks};
 use toolgate::runner::{Agent, AgentRunner, Execution, Report, Request, ResultFor, Resume, RunnerError};
 
 pub(crate) use given::{Given, given_an_agent};
@@ -71,6 +71,11 @@ impl World {
         let mut agent = self.agent.clone();
         change(&mut agent);
         self.process(self.kept.open_again().await, agent)
+    }
+
+    /// The webhooks kept beside the journals.
+    pub(crate) fn webhooks(&self) -> Arc<dyn Webhooks> {
+        self.kept.webhooks()
     }
 
     fn process(&self, store: Arc<dyn RunStore>, agent: Agent) -> AgentRunner {

@@ -8,14 +8,15 @@ mod listing;
 mod owning;
 mod purging;
 mod replying;
+mod telling;
 
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use toolgate::ports::{AccessKeys, ApprovalCache, BlobStore, Replies, RunStore};
+use toolgate::ports::{AccessKeys, ApprovalCache, BlobStore, Replies, RunStore, Webhooks};
 
 pub(crate) use self::{
-    admitting::*, appending::*, granting::*, keeping::*, listing::*, owning::*, purging::*, replying::*,
+    admitting::*, appending::*, granting::*, keeping::*, listing::*, owning::*, purging::*, replying::*, telling::*,
 };
 
 /// A fresh store, and what must live as long as it does.
@@ -25,9 +26,12 @@ pub(crate) struct Opened<S> {
 }
 
 /// What the suite asks of a store.
-pub(crate) trait Store: RunStore + ApprovalCache + BlobStore + AccessKeys + Replies + 'static {}
+pub(crate) trait Store:
+    RunStore + ApprovalCache + BlobStore + AccessKeys + Replies + Webhooks + 'static
+{
+}
 
-impl<S: RunStore + ApprovalCache + BlobStore + AccessKeys + Replies + 'static> Store for S {}
+impl<S: RunStore + ApprovalCache + BlobStore + AccessKeys + Replies + Webhooks + 'static> Store for S {}
 
 /// `conforms!(name, factory)`: the whole suite in a module of that name. The factory is an async function without
 /// arguments that returns an `Opened`.
@@ -82,6 +86,17 @@ macro_rules! conforms {
             a_request_is_one_of_its_caller
             a_request_that_was_forgotten_or_has_expired_begins_anew
             a_request_that_is_held_says_until_when
+            an_endpoint_is_changed_only_by_whoever_knows_how_it_is
+            endpoints_are_found_by_id_and_by_tenant_oldest_first
+            what_is_configured_takes_the_place_of_what_was
+            a_run_at_rest_is_untold_until_it_is_told
+            what_happens_while_nobody_of_the_tenant_listens_counts_as_told
+            telling_twice_makes_one_delivery
+            what_is_taken_is_nobody_elses_until_it_is_due_again
+            what_was_taken_by_somebody_else_since_is_not_settled
+            an_endpoint_that_is_switched_off_is_sent_nothing
+            deliveries_are_listed_newest_first_in_pages
+            old_deliveries_are_forgotten_and_those_of_a_removed_endpoint_go_with_it
         }
     };
     ($name:ident, $open:expr => $($case:ident)*) => {

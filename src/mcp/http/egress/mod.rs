@@ -6,8 +6,6 @@
 //! changes its mind in between gains nothing. Behind a proxy that the environment names it is the proxy that resolves;
 //! only addresses in figures are checked then.
 
-mod address;
-
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -15,7 +13,7 @@ use std::sync::Arc;
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use address::{Place, is_public, place};
+use crate::core::address::{Place, is_public, place};
 
 /// Who stands behind the address of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

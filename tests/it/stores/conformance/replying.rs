@@ -38,7 +38,7 @@ pub(crate) async fn a_request_is_noted_once_and_its_answer_kept<S: Store>(store:
     let again = Asked { run: Some("run_2".into()), fingerprint: "another".to_owned(), ..first.clone() };
     assert_eq!(store.begin(&again, at(101)).await.unwrap(), begun(Fate::UnderWay { held_until: at(115) }));
     for fate in [Fate::Answered(reply()), Fate::Unkept, Fate::UnderWay { held_until: at(0) }] {
-        store.settle(&first, &fate).await.unwrap();
+        Replies::settle(&*store, &first, &fate).await.unwrap();
         assert_eq!(store.begin(&again, at(102)).await.unwrap(), begun(fate));
     }
 }
@@ -61,7 +61,7 @@ pub(crate) async fn a_request_that_was_forgotten_or_has_expired_begins_anew<S: S
     store.begin(&request, at(100)).await.unwrap();
     Replies::forget(&*store, &request).await.unwrap();
     assert_eq!(store.begin(&request, at(101)).await.unwrap(), None);
-    store.settle(&request, &Fate::Answered(reply())).await.unwrap();
+    Replies::settle(&*store, &request, &Fate::Answered(reply())).await.unwrap();
     assert!(store.begin(&request, at(999)).await.unwrap().is_some());
     let later = Asked { fingerprint: "later".to_owned(), held_until: at(1015), expires_at: at(2000), ..request };
     assert_eq!(store.begin(&later, at(1000)).await.unwrap(), None);
@@ -85,7 +85,7 @@ pub(crate) async fn a_request_that_is_held_says_until_when<S: Store>(store: Arc<
         let begun = store.begin(&request, at(101)).await.unwrap().unwrap();
         assert_eq!(begun.fate, Fate::UnderWay { held_until: at(known) });
     }
-    store.settle(&request, &Fate::Answered(reply())).await.unwrap();
+    Replies::settle(&*store, &request, &Fate::Answered(reply())).await.unwrap();
     store.prolong(&request, at(500)).await.unwrap();
     assert_eq!(store.begin(&request, at(102)).await.unwrap().unwrap().fate, Fate::Answered(reply()));
 }

@@ -1,27 +1,28 @@
-//! What kind of place an IP address is. Pure: no names are looked up here.
+//! What kind of place an IP address is: what requests to addresses from strangers are let through by. No names are looked up
+//! here.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use ::core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The kinds of places that requests are let through to, or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub enum Place {
     /// A host of the internet.
     Public,
     /// A host of a private network: RFC 1918, shared address space, unique local addresses.
     Private,
     /// This machine.
     Loopback,
-    /// Nothing that serves MCP: link-local, cloud metadata, multicast, unspecified, documentation, reserved.
+    /// Nothing that serves strangers: link-local, cloud metadata, multicast, unspecified, documentation, reserved.
     Forbidden,
 }
 
 /// Whether the address is a host of the internet, whatever form it is written in.
-pub(super) fn is_public(address: IpAddr) -> bool {
+pub fn is_public(address: IpAddr) -> bool {
     place(address) == Place::Public
 }
 
 /// The kind of place. An IPv6 address that stands for an IPv4 address is that address.
-pub(super) fn place(address: IpAddr) -> Place {
+pub fn place(address: IpAddr) -> Place {
     if METADATA.contains(&address) {
         return Place::Forbidden;
     }

@@ -1,0 +1,174 @@
+//! The task that tells: it looks for runs that rest and were not told of, makes deliveries of what there is to tell, and opens
+//! a lane to each endpoint for which something is due.
+//!
+//! Looking is the truth, being woken is a hint. Several processes may do this on one store: messages have ids that follow
+//! from what they tell, and whoever takes one has it for a while.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::stream::{self, StreamExt as _};
+use jiff::Timestamp;
+use tokio::task::{Id, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use super::lane::Lane;
+use super::news::News;
+use super::outbound::Outbound;
+use super::post::Post;
+use crate::core::error::ErrorCode;
+use crate::core::id::{EndpointId, RunId, Tenant};
+use crate::gateway::state::Gateway;
+use crate::ports::{EndpointFilter, StoreError, Told, Untold, WebhookDelivery, WebhookEndpoint};
+
+/// How many runs are read at a time.
+const TOGETHER: usize = 128;
+const AT_ONCE: usize = 8;
+/// How many endpoints are sent to at a time.
+const LANES: usize = 256;
+/// How long the log of deliveries goes back.
+const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const SWEEP: Duration = Duration::from_secs(60 * 60);
+
+/// Tells endpoints of runs. One for each process that serves.
+pub struct Dispatcher {
+    gateway: Gateway,
+    outbound: Outbound,
+    post: Arc<Post>,
+}
+
+/// The lanes that are open.
+#[derive(Default)]
+struct Lanes {
+    tasks: JoinSet<()>,
+    open: HashMap<Id, EndpointId>,
+}
+
+impl Dispatcher {
+    /// # Errors
+    /// In words, why no HTTP client can be made.
+    pub(in crate::gateway) fn new(gateway: Gateway, outbound: Outbound) -> Result<Self, String> {
+        let post = Arc::new(Post::new(outbound.egress, outbound.patience)?);
+        Ok(Self { gateway, outbound, post })
+    }
+
+    /// Tells and sends until it is to stop; attempts under way are waited for.
+    pub async fn run(self, stop: CancellationToken) {
+        let mut lanes = Lanes::default();
+        let mut swept: Option<Timestamp> = None;
+        while !stop.is_cancelled() {
+            let now = self.outbound.clock.now();
+            if swept.is_none_or(|swept| now.duration_since(swept).unsigned_abs() >= SWEEP) {
+                swept = Some(now);
+                self.forget(now).await;
+            }
+            if let Err(error) = self.tell_all().await {
+                tracing::warn!(%error, "what webhooks are to tell cannot be read; it is looked for again");
+            }
+            if let Err(error) = self.open_lanes(&mut lanes, &stop).await {
+                tracing::warn!(%error, "webhooks that are due cannot be read; they are looked for again");
+            }
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = self.outbound.wake.woken() => {}
+                // Something may have become due in the moment it was closed.
+                () = lanes.close_one(), if !lanes.open.is_empty() => {}
+                () = self.outbound.clock.sleep(self.outbound.look_every) => {}
+            }
+        }
+        while !lanes.open.is_empty() {
+            lanes.close_one().await;
+        }
+    }
+
+    /// Tells of every run that rests.
+    async fn tell_all(&self) -> Result<(), StoreError> {
+        loop {
+            let untold = self.outbound.store.untold(TOGETHER).await?;
+            if untold.is_empty() {
+                return Ok(());
+            }
+            let endpoints = self.outbound.store.endpoints(&EndpointFilter::default()).await?;
+            let (found, endpoints) = (untold.len(), &endpoints);
+            let told = stream::iter(untold).map(|untold| self.tell(untold, endpoints)).buffer_unordered(AT_ONCE);
+            let told: Vec<Result<bool, StoreError>> = told.collect().await;
+            let moved = told.into_iter().collect::<Result<Vec<bool>, _>>()?;
+            // What went on in the meantime is told when it rests again.
+            if found < TOGETHER || !moved.contains(&true) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Tells of one run; whether there was anything to tell.
+    async fn tell(&self, untold: Untold, endpoints: &[WebhookEndpoint]) -> Result<bool, StoreError> {
+        let Untold { row, told } = untold;
+        let run = row.id.clone();
+        let news = match self.gateway.runner().journal(&run).await {
+            Ok(journal) => News::of(&run, &journal, told).map_err(|error| error.to_string()),
+            Err(error) if error.code() == ErrorCode::StoreUnavailable => {
+                return Err(StoreError::Unavailable(error.to_string()));
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        let news = news.unwrap_or_else(|error| {
+            tracing::error!(%run, error, "webhooks cannot tell of a run whose journal cannot be read");
+            News { items: Vec::new(), up_to: row.version }
+        });
+        if news.up_to <= told {
+            return Ok(false);
+        }
+        let deliveries = self.deliveries(&row.tenant, &news, &run, endpoints);
+        self.outbound.store.tell(Told { run, up_to: news.up_to, deliveries }).await?;
+        Ok(true)
+    }
+
+    fn deliveries(
+        &self,
+        tenant: &Tenant,
+        news: &News,
+        run: &RunId,
+        endpoints: &[WebhookEndpoint],
+    ) -> Vec<WebhookDelivery> {
+        let now = self.outbound.clock.now();
+        let listening = endpoints.iter().filter(|endpoint| endpoint.tenant == *tenant);
+        listening.flat_map(|endpoint| news.items.iter().filter_map(move |item| item.to(endpoint, run, now))).collect()
+    }
+
+    async fn open_lanes(&self, lanes: &mut Lanes, stop: &CancellationToken) -> Result<(), StoreError> {
+        for endpoint in self.outbound.store.due(self.outbound.clock.now()).await? {
+            if lanes.open.len() >= LANES {
+                return Ok(());
+            }
+            if !lanes.open.values().any(|open| *open == endpoint) {
+                let (outbound, post, stop) = (self.outbound.clone(), self.post.clone(), stop.clone());
+                let lane = Lane { outbound, post, endpoint: endpoint.clone(), stop };
+                let task = lanes.tasks.spawn(lane.run());
+                lanes.open.insert(task.id(), endpoint);
+            }
+        }
+        Ok(())
+    }
+
+    async fn forget(&self, now: Timestamp) {
+        let before = now.saturating_sub(KEPT).unwrap_or(now);
+        if let Err(error) = self.outbound.store.forget(before).await {
+            tracing::warn!(%error, "old webhook deliveries cannot be forgotten");
+        }
+    }
+}
+
+impl Lanes {
+    async fn close_one(&mut self) {
+        let closed = match self.tasks.join_next_with_id().await {
+            Some(Ok((task, ()))) => task,
+            Some(Err(error)) => {
+                tracing::error!(%error, "the way to a webhook endpoint did not end well");
+                error.id()
+            }
+            None => return self.open.clear(),
+        };
+        self.open.remove(&closed);
+    }
+}

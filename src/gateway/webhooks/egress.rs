@@ -1,0 +1,210 @@
+//! Where webhooks may go. An address that a tenant writes down must not lead into the operator's own network.
+//!
+//! Names are judged where they are resolved, whenever a connection is made, and the connection goes to what was judged: a
+//! name that changes its mind in between gains nothing. An endpoint of the configuration is the operator's word and may be
+//! anywhere. No proxy is used: behind one, it would be the proxy that resolves.
+
+use std::error::Error;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use reqwest::Url;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+use crate::core::address::{Place, place};
+
+/// What is let through besides HTTPS to the public internet. Metadata services and their like never are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WebhookEgress {
+    /// HTTP without TLS.
+    pub http: bool,
+    /// This machine, also without TLS.
+    pub loopback: bool,
+    /// Private networks.
+    pub private: bool,
+}
+
+/// An address that is not let through.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Refused(String);
+
+impl WebhookEgress {
+    /// The URL, if messages may be posted there as far as can be told without asking for its name.
+    pub(super) fn check(&self, url: &str) -> Result<Url, Refused> {
+        let url = Url::parse(url).map_err(|error| Refused(format!("this is no URL: {error}")))?;
+        let host = url.host_str().map(plain).ok_or_else(|| Refused("the URL names no host".to_owned()))?;
+        let literal: Option<IpAddr> = host.parse().ok();
+        let is_here = host == "localhost"
+            || host.ends_with(".localhost")
+            || literal.is_some_and(|address| place(address) == Place::Loopback);
+        match url.scheme() {
+            "https" => {}
+            "http" if self.http || (self.loopback && is_here) => {}
+            _ => return Err(Refused("webhooks go to `https://` addresses".to_owned())),
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(Refused("leave name and password out of the URL; messages are signed instead".to_owned()));
+        }
+        match literal {
+            Some(address) => self.admit(&host, vec![address]).map(|_| url),
+            None => Ok(url),
+        }
+    }
+
+    /// The addresses of a host that are let through; at least one.
+    fn admit(&self, host: &str, mut addresses: Vec<IpAddr>) -> Result<Vec<IpAddr>, Refused> {
+        let first = addresses.first().copied();
+        addresses.retain(|address| match place(*address) {
+            Place::Public => true,
+            Place::Private => self.private,
+            Place::Loopback => self.loopback,
+            Place::Forbidden => false,
+        });
+        match (addresses.is_empty(), first) {
+            (false, _) | (true, None) => Ok(addresses),
+            // To whom is not said: a tenant is not to learn the addresses of the operator's network.
+            (true, Some(_)) => {
+                Err(Refused(format!("`{host}` is not on the public internet; webhooks are not sent there")))
+            }
+        }
+    }
+}
+
+/// A resolver that hands out only addresses that are let through.
+pub(super) struct Guard {
+    egress: WebhookEgress,
+    names: Arc<dyn Resolve>,
+}
+
+impl Guard {
+    /// Over the names as the operating system resolves them.
+    pub(super) fn new(egress: WebhookEgress) -> Self {
+        Self { egress, names: Arc::new(System) }
+    }
+}
+
+impl Resolve for Guard {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (egress, host) = (self.egress, plain(name.as_str()));
+        let resolving = self.names.resolve(name);
+        Box::pin(async move {
+            let found = resolving.await?.map(|address| address.ip()).collect();
+            let admitted = egress.admit(&host, found)?;
+            Ok(Box::new(admitted.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs)
+        })
+    }
+}
+
+/// The names as the operating system resolves them.
+struct System;
+
+impl Resolve for System {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// The refusal behind an error of the HTTP client, if it is one.
+pub(super) fn refusal<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Refused> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(refused) = error.downcast_ref::<Refused>() {
+            return Some(refused);
+        }
+        cause = error.source();
+    }
+    None
+}
+
+/// A host as it is compared: no brackets, no root dot, small letters.
+fn plain(host: &str) -> String {
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    host.trim_end_matches('.').to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// One name, whose answer changes with each question, the last one staying.
+    struct Names(Mutex<Vec<IpAddr>>);
+
+    impl Resolve for Names {
+        fn resolve(&self, _name: Name) -> Resolving {
+            let mut answers = self.0.lock().expect("no panic");
+            let answer = if answers.len() > 1 { answers.remove(0) } else { answers[0] };
+            Box::pin(async move { Ok(Box::new([SocketAddr::new(answer, 0)].into_iter()) as Addrs) })
+        }
+    }
+
+    fn guard(egress: WebhookEgress, answers: &[&str]) -> Guard {
+        let answers = answers.iter().map(|answer| answer.parse().expect("an address")).collect();
+        Guard { egress, names: Arc::new(Names(Mutex::new(answers))) }
+    }
+
+    async fn is_dialled(guard: &Guard) -> bool {
+        guard.resolve("hooks.test".parse().expect("a name")).await.is_ok()
+    }
+
+    #[tokio::test]
+    async fn a_name_is_judged_by_each_of_its_answers_when_it_is_dialled() {
+        for address in ["127.0.0.1", "10.1.2.3", "100.64.0.1", "169.254.169.254", "fd00::1", "::1", "::ffff:10.0.0.1"] {
+            assert!(!is_dialled(&guard(WebhookEgress::default(), &[address])).await, "{address}");
+        }
+        let rebinding = guard(WebhookEgress::default(), &["93.184.216.34", "127.0.0.1"]);
+        assert!(is_dialled(&rebinding).await);
+        assert!(!is_dialled(&rebinding).await, "the second answer is not dialled on the strength of the first");
+        let inside = WebhookEgress { private: true, ..WebhookEgress::default() };
+        assert!(is_dialled(&guard(inside, &["10.1.2.3"])).await);
+        assert!(!is_dialled(&guard(inside, &["127.0.0.1"])).await);
+        let all = WebhookEgress { http: true, loopback: true, private: true };
+        assert!(!is_dialled(&guard(all, &["169.254.169.254"])).await, "metadata is for nobody");
+    }
+
+    #[tokio::test]
+    async fn nothing_is_connected_to_where_a_name_leads_inside() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let client = reqwest::Client::builder().no_proxy();
+        let client = client.dns_resolver(guard(WebhookEgress::default(), &["127.0.0.1"])).build().expect("a client");
+        let error = client.post(format!("http://hooks.test:{port}/")).send().await.expect_err("it is refused");
+        let refused = refusal(&error).expect("by the guard").to_string();
+        assert_eq!(refused, "`hooks.test` is not on the public internet; webhooks are not sent there");
+        let knock = tokio::time::timeout(std::time::Duration::from_millis(50), listener.accept()).await;
+        assert!(knock.is_err(), "somebody knocked");
+    }
+
+    #[test]
+    fn a_url_is_judged_when_it_is_written_down() {
+        let strict = WebhookEgress::default();
+        assert!(strict.check("https://example.com/hooks?tenant=7").is_ok());
+        assert!(strict.check("https://93.184.216.34/").is_ok());
+        for refused in [
+            "http://example.com/",
+            "ftp://example.com/",
+            "https://ann:secret@example.com/",
+            "https://127.0.0.1/",
+            "https://[::1]/",
+            "https://2130706433/",
+            "https://0x7f.1/",
+            "https://[::ffff:a00:1]/",
+            "https://169.254.169.254/latest",
+            "http://localhost/",
+            "/hooks",
+            "",
+        ] {
+            assert!(strict.check(refused).is_err(), "{refused}");
+        }
+        let here = WebhookEgress { loopback: true, ..strict };
+        assert!(here.check("http://localhost:9000/").is_ok() && here.check("http://127.0.0.1:9000/").is_ok());
+        assert!(here.check("http://example.com/").is_err() && here.check("https://10.0.0.1/").is_err());
+        let plain = WebhookEgress { http: true, ..strict };
+        assert!(plain.check("http://example.com/").is_ok() && plain.check("http://127.0.0.1/").is_err());
+    }
+}

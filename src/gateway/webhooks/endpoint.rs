@@ -1,0 +1,114 @@
+//! `GET` and `DELETE /v1/webhook-endpoints/{endpoint}`, and how every handler finds an endpoint of its caller's tenant.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+
+use super::outbound::Outbound;
+use super::view::EndpointView;
+use crate::core::error::ErrorCode;
+use crate::gateway::access::{Caller, Scope};
+use crate::gateway::body::Path;
+use crate::gateway::problem::{Problem, ProblemView};
+use crate::gateway::state::Gateway;
+use crate::ports::{EndpointFilter, StoreError, WebhookEndpoint};
+
+/// The endpoints of one tenant. What belongs to another one is not there.
+pub(super) struct Endpoints<'a> {
+    pub(super) outbound: &'a Outbound,
+    pub(super) caller: Caller,
+}
+
+/// Read a webhook endpoint
+#[utoipa::path(
+    get, path = "/v1/webhook-endpoints/{endpoint}", tag = "webhooks", operation_id = "readWebhookEndpoint",
+    params(("endpoint" = String, Path, description = "The endpoint")),
+    responses(
+        (status = 200, description = "The endpoint, without its secret", body = EndpointView),
+        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn read(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Path(endpoint): Path<String>,
+) -> Result<Json<EndpointView>, Problem> {
+    caller.require(Scope::Webhooks)?;
+    let found = Endpoints::of(&gateway, caller)?.find(&endpoint).await?;
+    Ok(Json(EndpointView::of(found)))
+}
+
+/// Remove a webhook endpoint
+///
+/// With the log of its deliveries; nothing more is sent there.
+#[utoipa::path(
+    delete, path = "/v1/webhook-endpoints/{endpoint}", tag = "webhooks", operation_id = "removeWebhookEndpoint",
+    params(("endpoint" = String, Path, description = "The endpoint")),
+    responses(
+        (status = 204, description = "It is gone"),
+        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn remove(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Path(endpoint): Path<String>,
+) -> Result<StatusCode, Problem> {
+    caller.require(Scope::Webhooks)?;
+    let endpoints = Endpoints::of(&gateway, caller)?;
+    let found = endpoints.find_own(&endpoint).await?;
+    endpoints.outbound.store.remove(&found.id).await.map_err(store_problem)?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+impl<'a> Endpoints<'a> {
+    /// Those of the caller's tenant.
+    pub(super) fn of(gateway: &'a Gateway, caller: Caller) -> Result<Self, Problem> {
+        match gateway.webhooks() {
+            Some(outbound) => Ok(Self { outbound, caller }),
+            None => Err(Problem::new(ErrorCode::Unavailable, "this gateway was put together without webhooks")),
+        }
+    }
+
+    /// All of them.
+    pub(super) async fn all(&self) -> Result<Vec<WebhookEndpoint>, Problem> {
+        let filter = EndpointFilter { id: None, tenant: Some(self.caller.tenant.clone()) };
+        self.outbound.store.endpoints(&filter).await.map_err(store_problem)
+    }
+
+    /// One of them.
+    pub(super) async fn find(&self, id: &str) -> Result<WebhookEndpoint, Problem> {
+        let filter = EndpointFilter { id: Some(id.into()), tenant: Some(self.caller.tenant.clone()) };
+        let found = self.outbound.store.endpoints(&filter).await.map_err(store_problem)?.pop();
+        found.ok_or_else(|| Problem::not_found("webhook endpoint", id))
+    }
+
+    /// One of them that the tenant may change.
+    pub(super) async fn find_own(&self, id: &str) -> Result<WebhookEndpoint, Problem> {
+        let found = self.find(id).await?;
+        if found.configured {
+            let detail = format!("`{id}` stands in the operator's configuration (`gateway.webhooks`): change it there");
+            return Err(Problem::new(ErrorCode::Conflict, detail));
+        }
+        Ok(found)
+    }
+
+    /// Writes a change down, unless somebody else was quicker.
+    pub(super) async fn save(&self, endpoint: &WebhookEndpoint) -> Result<(), Problem> {
+        match self.outbound.store.save(endpoint).await.map_err(store_problem)? {
+            true => Ok(()),
+            false => {
+                let detail = format!("`{}` was changed in this very moment; read it and try again", endpoint.id);
+                Err(Problem::new(ErrorCode::Conflict, detail))
+            }
+        }
+    }
+}
+
+pub(super) fn store_problem(error: StoreError) -> Problem {
+    let code = match &error {
+        StoreError::Unavailable(_) => ErrorCode::StoreUnavailable,
+        StoreError::Corrupt(_) => ErrorCode::JournalCorrupt,
+    };
+    Problem::new(code, error.to_string())
+}

@@ -1,0 +1,82 @@
+//! The way to one endpoint. Each has its own, so that a slow one holds nobody up but itself; what is in memory is what is on
+//! its way.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::stream::{FuturesUnordered, StreamExt as _};
+use tokio_util::sync::CancellationToken;
+
+use super::outbound::Outbound;
+use super::post::Post;
+use super::schedule;
+use crate::core::id::EndpointId;
+use crate::ports::{EndpointFilter, StoreError, WebhookDelivery, WebhookEndpoint};
+
+/// How many messages are on their way to one endpoint.
+const AT_ONCE: usize = 8;
+
+/// How long a message is nobody else's: longer than any attempt takes.
+const TAKEN: Duration = Duration::from_secs(60);
+
+/// Sends to one endpoint what is due, until nothing is.
+pub(super) struct Lane {
+    pub(super) outbound: Outbound,
+    pub(super) post: Arc<Post>,
+    pub(super) endpoint: EndpointId,
+    pub(super) stop: CancellationToken,
+}
+
+impl Lane {
+    pub(super) async fn run(self) {
+        let mut sending = FuturesUnordered::new();
+        loop {
+            if !self.stop.is_cancelled() {
+                match self.take(AT_ONCE.saturating_sub(sending.len())).await {
+                    Ok(taken) => {
+                        sending.extend(taken.into_iter().map(|(endpoint, delivery)| self.send(endpoint, delivery)));
+                    }
+                    Err(error) => {
+                        tracing::warn!(endpoint = %self.endpoint, %error, "webhooks that are due cannot be taken");
+                        // Whoever opened this lane would open it again at once.
+                        self.outbound.clock.sleep(self.outbound.look_every).await;
+                    }
+                }
+            }
+            if sending.next().await.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// What is due, with the endpoint as it is now.
+    async fn take(&self, room: usize) -> Result<Vec<(Arc<WebhookEndpoint>, WebhookDelivery)>, StoreError> {
+        if room == 0 {
+            return Ok(Vec::new());
+        }
+        let Outbound { store, clock, .. } = &self.outbound;
+        let now = clock.now();
+        let until = now.saturating_add(TAKEN).unwrap_or(now);
+        let taken = store.take(&self.endpoint, now, until, room).await?;
+        if taken.is_empty() {
+            return Ok(Vec::new());
+        }
+        let filter = EndpointFilter { id: Some(self.endpoint.clone()), tenant: None };
+        let Some(endpoint) = store.endpoints(&filter).await?.pop().map(Arc::new) else { return Ok(Vec::new()) };
+        Ok(taken.into_iter().map(|delivery| (endpoint.clone(), delivery)).collect())
+    }
+
+    async fn send(&self, endpoint: Arc<WebhookEndpoint>, delivery: WebhookDelivery) {
+        let Outbound { store, clock, .. } = &self.outbound;
+        let (began, watch, message) = (clock.now(), Instant::now(), delivery.id.clone());
+        let answered = self.post.send(&endpoint, &delivery, began).await;
+        let settled = schedule::settled(&endpoint, delivery, began, watch.elapsed(), answered);
+        if let Some(error) = settled.delivery.attempts.last().and_then(|attempt| attempt.error.as_ref()) {
+            tracing::info!(endpoint = %endpoint.id, %message, error, "a webhook did not arrive");
+        }
+        // It is due again when nobody's turn is over, so that it may arrive twice and is never lost.
+        if let Err(error) = store.settle(&settled).await {
+            tracing::warn!(endpoint = %endpoint.id, %message, %error, "what came of a webhook cannot be written down");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What a journal has to tell that was not told before. Pure, and the same whoever asks: a message about the same thing has
+//! the same id in every process.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::core::id::{MessageId, RunId};
+use crate::core::json::hex;
+use crate::core::run::{Debt, Event, Impossible, Recorded, Run, Status, Trigger};
+use crate::gateway::runs::approval_id;
+use crate::ports::{DeliveryState, WebhookDelivery, WebhookEndpoint, WebhookKind};
+
+/// What is to be told of a run.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    /// One thing after the other.
+    pub(super) items: Vec<Item>,
+    /// Up to which length of the journal this is all.
+    pub(super) up_to: u64,
+}
+
+/// One thing to tell.
+#[derive(Debug)]
+pub(super) struct Item {
+    kind: WebhookKind,
+    /// The place in the journal that it stands at.
+    position: u64,
+    /// When it became so.
+    pub(super) at: Timestamp,
+    data: Map<String, Value>,
+}
+
+impl News {
+    /// What the journal tells beyond `told`. A run rests where it ends, and wherever it waits and something else than waiting
+    /// comes next; one that is under way tells nothing of the turn it is in.
+    pub(super) fn of(id: &RunId, journal: &[Recorded], told: u64) -> Result<Self, Impossible> {
+        let Some(first) = journal.first() else { return Ok(Self::default()) };
+        let Some(mut run) = Run::replay_recorded([first])? else { return Ok(Self::default()) };
+        let mut story = Story { id, news: Self { items: Vec::new(), up_to: told }, told, asked: told, waits: None };
+        // What a fork copied happened to the other run.
+        let copied = match &run.started().trigger {
+            Trigger::Manual => 0,
+            Trigger::Fork { at, .. } => *at,
+        };
+        for recorded in journal.iter().skip(1) {
+            let goes_on = matches!(recorded.event, Event::Resumed { .. } | Event::Ended { .. });
+            if goes_on && story.waits.is_some() && run.length() > copied {
+                story.rests(&run, copied);
+            }
+            run.apply_at(&recorded.event, recorded.at)?;
+            story.waits = (run.status() == Status::Pending).then(|| story.waits.unwrap_or(run.length()));
+        }
+        match run.status() {
+            Status::Running => {}
+            Status::Pending => story.rests(&run, 0),
+            ended @ (Status::Completed | Status::Failed | Status::Cancelled | Status::TurnLimit | Status::Expired) => {
+                story.ends(&run, ended)
+            }
+        }
+        Ok(story.news)
+    }
+}
+
+/// A journal while it is read.
+struct Story<'a> {
+    id: &'a RunId,
+    news: News,
+    /// Up to where rests were told.
+    told: u64,
+    /// Up to where approvals were told.
+    asked: u64,
+    /// Since which length of the journal the run waits, if it does.
+    waits: Option<u64>,
+}
+
+impl Story<'_> {
+    /// The run waits here, for things asked from `since` on.
+    fn rests(&mut self, run: &Run, since: u64) {
+        let at = run.clock().unwrap_or(Timestamp::UNIX_EPOCH);
+        if let Some(waits) = self.waits.filter(|waits| *waits > self.told.max(since)) {
+            self.tell(WebhookKind::RunPending, waits, at, data(self.id, run));
+            self.told = waits;
+        }
+        for debt in run.pending() {
+            let Debt::Approval { event, .. } = debt else { continue };
+            if event >= self.asked.max(since) {
+                let mut data = data(self.id, run);
+                data.insert("approval_id".to_owned(), approval_id(self.id, event).into());
+                self.tell(WebhookKind::ApprovalRequested, event, at, data);
+            }
+        }
+        self.asked = self.asked.max(run.length());
+        self.news.up_to = self.news.up_to.max(run.length());
+    }
+
+    /// The run is over.
+    fn ends(&mut self, run: &Run, status: Status) {
+        let length = run.length();
+        if let Some(kind) = WebhookKind::of_rest(status).filter(|_| length > self.told) {
+            let mut data = data(self.id, run);
+            if let Some(failure) = run.ending().and_then(|ending| ending.failure()) {
+                data.insert("code".to_owned(), failure.code.as_str().into());
+            }
+            self.tell(kind, length, run.clock().unwrap_or(Timestamp::UNIX_EPOCH), data);
+        }
+        self.news.up_to = self.news.up_to.max(length);
+    }
+
+    fn tell(&mut self, kind: WebhookKind, position: u64, at: Timestamp, data: Map<String, Value>) {
+        self.news.items.push(Item { kind, position, at, data });
+    }
+}
+
+/// What to look at, and nothing that was said.
+fn data(id: &RunId, run: &Run) -> Map<String, Value> {
+    let started = run.started();
+    let members = [
+        ("run_id", json!(id)),
+        ("status", json!(run.status().as_str())),
+        ("session_id", json!(started.session)),
+        ("agent", json!(started.spec.agent)),
+        ("version", json!(run.length())),
+    ];
+    members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+impl Item {
+    /// The message that tells an endpoint of it, due at once; `None` if it did not exist yet or does not want to hear of it.
+    pub(super) fn to(&self, endpoint: &WebhookEndpoint, run: &RunId, now: Timestamp) -> Option<WebhookDelivery> {
+        if !endpoint.hears(self.kind) || self.at < endpoint.created_at {
+            return None;
+        }
+        let name = format!("{}\n{run}\n{}\n{}", endpoint.id, self.position, self.kind.as_str());
+        let id: String = hex(&Sha256::digest(name)).chars().take(32).collect();
+        Some(WebhookDelivery {
+            id: MessageId::from(format!("msg_{id}")),
+            endpoint: endpoint.id.clone(),
+            kind: self.kind,
+            run: Some(run.clone()),
+            body: body(self.kind, self.at, &self.data),
+            created_at: now,
+            state: DeliveryState::Waiting { due_at: now },
+            tries: 0,
+            attempts: Vec::new(),
+        })
+    }
+}
+
+/// A message as it is sent.
+pub(super) fn body(kind: WebhookKind, at: Timestamp, data: &Map<String, Value>) -> String {
+    json!({"type": kind.as_str(), "timestamp": at, "data": data}).to_string()
+}

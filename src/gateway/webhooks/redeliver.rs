@@ -1,0 +1,60 @@
+//! `POST /v1/webhook-endpoints/{endpoint}/deliveries/{delivery}/redeliver`
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+
+use super::endpoint::{Endpoints, store_problem};
+use super::view::DeliveryView;
+use crate::core::error::ErrorCode;
+use crate::gateway::access::{Caller, Scope};
+use crate::gateway::body::Path;
+use crate::gateway::problem::{Problem, ProblemView};
+use crate::gateway::state::Gateway;
+use crate::ports::{DeliveryFilter, DeliveryState, WebhookDelivery, WebhookEndpoint};
+
+/// Send a webhook once more
+///
+/// At once, under the id and with the body it had; as often as if it were new.
+#[utoipa::path(
+    post, path = "/v1/webhook-endpoints/{endpoint}/deliveries/{delivery}/redeliver", tag = "webhooks",
+    operation_id = "redeliverWebhook",
+    params(("endpoint" = String, Path, description = "The endpoint"), ("delivery" = String, Path, description = "The delivery")),
+    responses(
+        (status = 202, description = "It is on its way", body = DeliveryView),
+        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn redeliver(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Path((endpoint, delivery)): Path<(String, String)>,
+) -> Result<(StatusCode, Json<DeliveryView>), Problem> {
+    caller.require(Scope::Webhooks)?;
+    let endpoints = Endpoints::of(&gateway, caller)?;
+    let endpoint = endpoints.find(&endpoint).await?;
+    let (endpoint_id, id) = (endpoint.id.clone(), Some(delivery.as_str().into()));
+    let filter = DeliveryFilter { endpoint: endpoint_id, id, after: None, limit: 1 };
+    let found = endpoints.outbound.store.deliveries(&filter).await.map_err(store_problem)?.pop();
+    let found = found.ok_or_else(|| Problem::not_found("delivery", &delivery))?;
+    Ok((StatusCode::ACCEPTED, Json(endpoints.send_at_once(&endpoint, found).await?)))
+}
+
+impl Endpoints<'_> {
+    /// Makes a delivery due now, as if it had never been tried.
+    pub(super) async fn send_at_once(
+        &self,
+        endpoint: &WebhookEndpoint,
+        delivery: WebhookDelivery,
+    ) -> Result<DeliveryView, Problem> {
+        if endpoint.disabled.is_some() {
+            let detail = format!("nothing is sent to `{}`: switch it on first (`enabled: true`)", endpoint.id);
+            return Err(Problem::new(ErrorCode::Conflict, detail));
+        }
+        let due_at = self.outbound.clock.now();
+        let delivery = WebhookDelivery { state: DeliveryState::Waiting { due_at }, tries: 0, ..delivery };
+        self.outbound.store.enqueue(&delivery).await.map_err(store_problem)?;
+        self.outbound.wake.wake();
+        Ok(DeliveryView::of(delivery))
+    }
+}

@@ -1,0 +1,64 @@
+//! `POST /v1/webhook-endpoints/{endpoint}/rotate`
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header::CACHE_CONTROL;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::endpoint::Endpoints;
+use super::signature;
+use super::view::EndpointView;
+use crate::core::error::ErrorCode;
+use crate::gateway::access::{Caller, Scope};
+use crate::gateway::body::{Body, Path};
+use crate::gateway::problem::{Problem, ProblemView};
+use crate::gateway::state::Gateway;
+use crate::ports::EndpointSecrets;
+
+/// How long the secret before signs, too.
+const OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The secret to come.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = WebhookRotation)]
+pub(super) struct Rotation {
+    /// `whsec_` and the Base64 of 24 to 64 random bytes, if you want to bring your own.
+    secret: Option<String>,
+}
+
+/// Give a webhook endpoint another secret
+///
+/// For 24 hours messages are signed with the secret before as well. The new one is in this answer and in no other.
+#[utoipa::path(
+    post, path = "/v1/webhook-endpoints/{endpoint}/rotate", tag = "webhooks", operation_id = "rotateWebhookSecret",
+    request_body = Rotation, params(("endpoint" = String, Path, description = "The endpoint")),
+    responses(
+        (status = 200, description = "The endpoint, with its new secret", body = EndpointView),
+        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn rotate(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    Path(endpoint): Path<String>,
+    Body(rotation): Body<Rotation>,
+) -> Result<Response, Problem> {
+    caller.require(Scope::Webhooks)?;
+    let endpoints = Endpoints::of(&gateway, caller)?;
+    let mut endpoint = endpoints.find_own(&endpoint).await?;
+    let secret = match &rotation.secret {
+        Some(text) => signature::brought(text).map_err(|why| Problem::field("/secret", why))?,
+        None => signature::fresh().map_err(|why| Problem::new(ErrorCode::Internal, why))?,
+    };
+    let now = endpoints.outbound.clock.now();
+    let until = now.saturating_add(OVERLAP).unwrap_or(now);
+    endpoint.secrets = EndpointSecrets { current: secret.clone(), previous: Some((endpoint.secrets.current, until)) };
+    endpoints.save(&endpoint).await?;
+    let view = EndpointView::of(endpoint).showing(&secret);
+    Ok(([(CACHE_CONTROL, "no-store")], Json(view)).into_response())
+}

@@ -1,0 +1,187 @@
+//! Webhooks in memory: endpoints, deliveries, and how far each run was told of.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use super::MemoryStore;
+use crate::core::id::{EndpointId, MessageId, RunId, Tenant};
+use crate::core::run::Status;
+use crate::ports::{
+    DeliveryFilter, DeliveryState, EndpointFilter, Settled, Standing, StoreError, Told, Untold, WebhookDeliveries,
+    WebhookDelivery, WebhookEndpoint, WebhookEndpoints, WebhookOutbox,
+};
+
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    endpoints: BTreeMap<EndpointId, WebhookEndpoint>,
+    deliveries: BTreeMap<MessageId, WebhookDelivery>,
+    told: BTreeMap<RunId, u64>,
+}
+
+#[async_trait]
+impl WebhookEndpoints for MemoryStore {
+    async fn save(&self, endpoint: &WebhookEndpoint) -> Result<bool, StoreError> {
+        let mut kept = self.kept();
+        let revision = kept.webhooks.endpoints.get(&endpoint.id).map_or(0, |known| known.revision);
+        if revision != endpoint.revision {
+            return Ok(false);
+        }
+        let saved = WebhookEndpoint { revision: revision + 1, ..endpoint.clone() };
+        kept.webhooks.endpoints.insert(endpoint.id.clone(), saved);
+        Ok(true)
+    }
+
+    async fn endpoints(&self, filter: &EndpointFilter) -> Result<Vec<WebhookEndpoint>, StoreError> {
+        let kept = self.kept();
+        let found = kept.webhooks.endpoints.values().filter(|endpoint| filter.admits(endpoint));
+        let mut found: Vec<_> = found.cloned().collect();
+        found.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        Ok(found)
+    }
+
+    async fn remove(&self, endpoint: &EndpointId) -> Result<bool, StoreError> {
+        Ok(self.kept().webhooks.remove(endpoint))
+    }
+
+    async fn configure(&self, endpoints: &[WebhookEndpoint]) -> Result<(), StoreError> {
+        let kept = &mut self.kept().webhooks;
+        let named: BTreeSet<&EndpointId> = endpoints.iter().map(|endpoint| &endpoint.id).collect();
+        let configured = kept.endpoints.values().filter(|known| known.configured && !named.contains(&known.id));
+        for gone in configured.map(|known| known.id.clone()).collect::<Vec<_>>() {
+            kept.remove(&gone);
+        }
+        for endpoint in endpoints {
+            let known = kept.endpoints.get(&endpoint.id);
+            let created_at = known.map_or(endpoint.created_at, |known| known.created_at);
+            let revision = known.map_or(0, |known| known.revision) + 1;
+            let saved = WebhookEndpoint { created_at, revision, ..endpoint.clone() };
+            kept.endpoints.insert(endpoint.id.clone(), saved);
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl WebhookOutbox for MemoryStore {
+    async fn untold(&self, limit: usize) -> Result<Vec<Untold>, StoreError> {
+        let mut kept = self.kept();
+        let super::Kept { runs, webhooks, .. } = &mut *kept;
+        let listening: BTreeSet<&Tenant> = webhooks.endpoints.values().map(|endpoint| &endpoint.tenant).collect();
+        let mut untold = Vec::new();
+        for row in runs.values().map(|run| &run.row).filter(|row| row.status != Status::Running) {
+            let told = webhooks.told.entry(row.id.clone()).or_default();
+            match *told < row.version {
+                true if !listening.contains(&row.tenant) => *told = row.version,
+                true if untold.len() < limit => untold.push(Untold { row: row.clone(), told: *told }),
+                true | false => {}
+            }
+        }
+        Ok(untold)
+    }
+
+    async fn tell(&self, told: Told) -> Result<(), StoreError> {
+        let kept = &mut self.kept().webhooks;
+        for delivery in told.deliveries {
+            if kept.endpoints.contains_key(&delivery.endpoint) {
+                kept.deliveries.entry(delivery.id.clone()).or_insert(delivery);
+            }
+        }
+        let mark = kept.told.entry(told.run).or_default();
+        *mark = told.up_to.max(*mark);
+        Ok(())
+    }
+
+    async fn forget(&self, before: Timestamp) -> Result<u64, StoreError> {
+        let kept = &mut self.kept().webhooks;
+        let there = kept.deliveries.len();
+        kept.deliveries.retain(|_, delivery| delivery.created_at >= before);
+        Ok(there.saturating_sub(kept.deliveries.len()) as u64)
+    }
+}
+
+#[async_trait]
+impl WebhookDeliveries for MemoryStore {
+    async fn enqueue(&self, delivery: &WebhookDelivery) -> Result<(), StoreError> {
+        self.kept().webhooks.deliveries.insert(delivery.id.clone(), delivery.clone());
+        Ok(())
+    }
+
+    async fn due(&self, now: Timestamp) -> Result<Vec<EndpointId>, StoreError> {
+        let kept = &self.kept().webhooks;
+        let due = kept.deliveries.values().filter(|delivery| delivery.due_at().is_some_and(|due| due <= now));
+        let due: BTreeSet<&EndpointId> = due.map(|delivery| &delivery.endpoint).collect();
+        let enabled = |id: &&&EndpointId| kept.endpoints.get(**id).is_some_and(|known| known.disabled.is_none());
+        Ok(due.iter().filter(enabled).map(|id| (*id).clone()).collect())
+    }
+
+    async fn take(
+        &self,
+        endpoint: &EndpointId,
+        now: Timestamp,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<WebhookDelivery>, StoreError> {
+        let kept = &mut self.kept().webhooks;
+        if kept.endpoints.get(endpoint).is_none_or(|known| known.disabled.is_some()) {
+            return Ok(Vec::new());
+        }
+        let of_it = kept.deliveries.values_mut().filter(|delivery| delivery.endpoint == *endpoint);
+        let mut due: Vec<_> = of_it.filter(|delivery| delivery.due_at().is_some_and(|due| due <= now)).collect();
+        due.sort_by_key(|delivery| delivery.due_at());
+        let taken = due.into_iter().take(limit).map(|delivery| {
+            delivery.state = DeliveryState::Waiting { due_at: until };
+            delivery.clone()
+        });
+        Ok(taken.collect())
+    }
+
+    async fn settle(&self, settled: &Settled) -> Result<(), StoreError> {
+        let kept = &mut self.kept().webhooks;
+        let Settled { delivery, taken_until, standing } = settled;
+        match kept.deliveries.get_mut(&delivery.id) {
+            Some(known) if known.due_at() == Some(*taken_until) => *known = delivery.clone(),
+            Some(_) | None => return Ok(()),
+        }
+        if let Some(endpoint) = kept.endpoints.get_mut(&delivery.endpoint) {
+            match standing {
+                Standing::Well => endpoint.failing_since = None,
+                Standing::Failing(at) => drop(endpoint.failing_since.get_or_insert(*at)),
+                Standing::Disabled(disabled) => {
+                    endpoint.disabled.get_or_insert_with(|| disabled.clone());
+                    endpoint.revision += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn deliveries(&self, filter: &DeliveryFilter) -> Result<Vec<WebhookDelivery>, StoreError> {
+        let kept = &self.kept().webhooks;
+        let place = |delivery: &WebhookDelivery| (delivery.created_at, delivery.id.clone());
+        let after = match &filter.after {
+            None => None,
+            Some(after) => match kept.deliveries.get(after) {
+                Some(after) => Some(place(after)),
+                None => return Ok(Vec::new()),
+            },
+        };
+        let admitted = kept.deliveries.values().filter(|delivery| {
+            delivery.endpoint == filter.endpoint
+                && filter.id.as_ref().is_none_or(|id| *id == delivery.id)
+                && after.as_ref().is_none_or(|after| place(delivery) < *after)
+        });
+        let mut found: Vec<_> = admitted.cloned().collect();
+        found.sort_by_key(|delivery| std::cmp::Reverse(place(delivery)));
+        found.truncate(filter.limit);
+        Ok(found)
+    }
+}
+
+impl Kept {
+    fn remove(&mut self, endpoint: &EndpointId) -> bool {
+        self.deliveries.retain(|_, delivery| delivery.endpoint != *endpoint);
+        self.endpoints.remove(endpoint).is_some()
+    }
+}

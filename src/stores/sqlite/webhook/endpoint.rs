@@ -1,0 +1,128 @@
+//! Where webhooks go.
+
+use async_trait::async_trait;
+use sqlx::sqlite::SqliteConnection;
+
+use super::super::SqliteStore;
+use super::super::append::{integer, nanos};
+use super::super::writer::Write;
+use super::{json, moment, parsed};
+use crate::core::id::{EndpointId, Tenant};
+use crate::ports::{EndpointFilter, StoreError, WebhookEndpoint, WebhookEndpoints};
+
+const ADD: &str =
+    "INSERT INTO webhook_endpoint (id, tenant, configured, revision, created_at, failing_since, disabled, body)
+    VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING";
+const CHANGE: &str = "UPDATE webhook_endpoint SET failing_since = ?3, disabled = ?4, body = ?5, revision = revision + 1
+    WHERE id = ?1 AND revision = ?2";
+const FIND: &str = "SELECT revision, created_at, failing_since, disabled, body FROM webhook_endpoint
+    WHERE (?1 IS NULL OR id = ?1) AND (?2 IS NULL OR tenant = ?2) ORDER BY created_at, id";
+/// What is configured anew is as old as it was, and is switched on again.
+const CONFIGURE: &str =
+    "INSERT INTO webhook_endpoint (id, tenant, configured, revision, created_at, failing_since, disabled, body)
+    VALUES (?1, ?2, 1, 1, ?3, NULL, NULL, ?4)
+    ON CONFLICT (id) DO UPDATE SET tenant = ?2, configured = 1, revision = revision + 1, failing_since = NULL,
+        disabled = NULL, body = ?4";
+const UNNAMED: &str =
+    "SELECT id FROM webhook_endpoint WHERE configured = 1 AND id NOT IN (SELECT value FROM json_each(?1))";
+const REMOVE: &str = "DELETE FROM webhook_endpoint WHERE id = ?1";
+const REMOVE_DELIVERIES: &str = "DELETE FROM webhook_delivery WHERE endpoint = ?1";
+
+/// Revision, creation, failing since, disabled, body.
+type Row = (i64, i64, Option<i64>, Option<String>, String);
+
+#[async_trait]
+impl WebhookEndpoints for SqliteStore {
+    async fn save(&self, endpoint: &WebhookEndpoint) -> Result<bool, StoreError> {
+        self.writer.make(Saving(endpoint.clone())).await
+    }
+
+    async fn endpoints(&self, filter: &EndpointFilter) -> Result<Vec<WebhookEndpoint>, StoreError> {
+        let rows: Vec<Row> = sqlx::query_as(FIND)
+            .bind(filter.id.as_ref().map(EndpointId::as_str))
+            .bind(filter.tenant.as_ref().map(Tenant::as_str))
+            .fetch_all(&self.readers)
+            .await
+            .map_err(|error| self.fault(error))?;
+        rows.into_iter().map(read).collect()
+    }
+
+    async fn remove(&self, endpoint: &EndpointId) -> Result<bool, StoreError> {
+        self.writer.make(Removing(endpoint.clone())).await
+    }
+
+    async fn configure(&self, endpoints: &[WebhookEndpoint]) -> Result<(), StoreError> {
+        self.writer.make(Configuring(endpoints.to_vec())).await
+    }
+}
+
+fn read((revision, created_at, failing_since, disabled, body): Row) -> Result<WebhookEndpoint, StoreError> {
+    let endpoint: WebhookEndpoint = parsed(&body)?;
+    Ok(WebhookEndpoint {
+        // The row knows better: what is configured anew keeps the age it had.
+        created_at: moment(created_at).unwrap_or(endpoint.created_at),
+        revision: u64::try_from(revision).unwrap_or_default(),
+        failing_since: failing_since.and_then(moment),
+        disabled: disabled.as_deref().map(parsed).transpose()?,
+        ..endpoint
+    })
+}
+
+struct Saving(WebhookEndpoint);
+
+#[async_trait]
+impl Write for Saving {
+    type Answer = bool;
+
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+        let Self(endpoint) = self;
+        let disabled = endpoint.disabled.as_ref().map(json).transpose()?;
+        let failing_since = endpoint.failing_since.map(nanos);
+        let query = match endpoint.revision {
+            0 => sqlx::query(ADD)
+                .bind(endpoint.id.as_str())
+                .bind(endpoint.tenant.as_str())
+                .bind(endpoint.configured)
+                .bind(nanos(endpoint.created_at)),
+            revision => sqlx::query(CHANGE).bind(endpoint.id.as_str()).bind(integer(revision)),
+        };
+        let done = query.bind(failing_since).bind(disabled).bind(json(endpoint)?).execute(db).await?;
+        Ok(done.rows_affected() == 1)
+    }
+}
+
+struct Removing(EndpointId);
+
+#[async_trait]
+impl Write for Removing {
+    type Answer = bool;
+
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+        remove(db, self.0.as_str()).await
+    }
+}
+
+struct Configuring(Vec<WebhookEndpoint>);
+
+#[async_trait]
+impl Write for Configuring {
+    type Answer = ();
+
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+        let named: Vec<&EndpointId> = self.0.iter().map(|endpoint| &endpoint.id).collect();
+        let unnamed: Vec<String> = sqlx::query_scalar(UNNAMED).bind(json(&named)?).fetch_all(&mut *db).await?;
+        for gone in unnamed {
+            remove(db, &gone).await?;
+        }
+        for endpoint in &self.0 {
+            let query = sqlx::query(CONFIGURE).bind(endpoint.id.as_str()).bind(endpoint.tenant.as_str());
+            query.bind(nanos(endpoint.created_at)).bind(json(endpoint)?).execute(&mut *db).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn remove(db: &mut SqliteConnection, endpoint: &str) -> Result<bool, sqlx::Error> {
+    sqlx::query(REMOVE_DELIVERIES).bind(endpoint).execute(&mut *db).await?;
+    Ok(sqlx::query(REMOVE).bind(endpoint).execute(db).await?.rows_affected() == 1)
+}

@@ -1,0 +1,142 @@
+//! Webhooks as their receivers meet them: real HTTP, signatures checked by code of their own, endpoints that behave badly.
+
+mod endpoints;
+mod lost;
+mod peers;
+mod process;
+mod receiver;
+mod telling;
+mod unwilling;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use toolgate::gateway::{Caller, Gateway, Outbound, Scopes, WebhookEgress};
+use toolgate::ports::Clock;
+
+use self::receiver::Receiver;
+use super::served::{Answer, Served};
+use crate::fakes::FakeClock;
+use crate::runner::world::World;
+
+/// The runner's clock, which can be put forward: waiting takes next to no time, however long it is meant to be.
+struct Ahead {
+    clock: Arc<FakeClock>,
+    seconds: AtomicI64,
+}
+
+impl Ahead {
+    fn by(&self, seconds: i64) {
+        self.seconds.fetch_add(seconds, Ordering::SeqCst);
+    }
+}
+
+#[async_trait]
+impl Clock for Ahead {
+    fn now(&self) -> Timestamp {
+        self.clock.now() + Duration::from_secs(self.seconds.load(Ordering::SeqCst).unsigned_abs())
+    }
+
+    async fn sleep(&self, _duration: Duration) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// A gateway that sends webhooks.
+struct Hooked {
+    served: Served,
+    clock: Arc<Ahead>,
+    outbound: Outbound,
+    stop: CancellationToken,
+    dispatching: JoinSet<()>,
+}
+
+/// Webhooks may go to this machine, where the receivers are.
+const HERE: WebhookEgress = WebhookEgress { http: false, loopback: true, private: false };
+
+impl Hooked {
+    async fn with(world: World) -> Self {
+        Self::within(world, HERE).await
+    }
+
+    async fn within(world: World, egress: WebhookEgress) -> Self {
+        let mut hooked = Self::quiet(world, egress).await;
+        hooked.dispatch();
+        hooked
+    }
+
+    /// Nothing is told yet.
+    async fn quiet(world: World, egress: WebhookEgress) -> Self {
+        let clock = Arc::new(Ahead { clock: world.clock.clone(), seconds: AtomicI64::new(0) });
+        let outbound =
+            Outbound::new(world.webhooks()).clock(clock.clone()).egress(egress).patience(Duration::from_millis(400));
+        let webhooks = outbound.clone();
+        let served = Served::with(world, |builder| builder.anonymous(Caller::local()).webhooks(webhooks)).await;
+        Self { served, clock, outbound, stop: CancellationToken::new(), dispatching: JoinSet::new() }
+    }
+
+    /// One more process that tells.
+    fn dispatch(&mut self) {
+        let gateway = self.served.gateway.clone();
+        self.dispatch_of(&gateway);
+    }
+
+    fn dispatch_of(&mut self, gateway: &Gateway) {
+        let dispatcher = gateway.dispatcher().unwrap().expect("it sends webhooks");
+        self.dispatching.spawn(dispatcher.run(self.stop.clone()));
+    }
+
+    /// The same API for somebody of another tenant.
+    fn of_tenant(&self, tenant: &str) -> Gateway {
+        let caller = Caller { tenant: tenant.into(), name: tenant.into(), principal: None, scopes: Scopes::all() };
+        Gateway::builder(self.served.world.runner.clone()).anonymous(caller).webhooks(self.outbound.clone()).build()
+    }
+
+    /// Adds the receiver as an endpoint and says its id.
+    async fn add(&self, receiver: &Receiver, events: &[&str]) -> String {
+        let created = self.served.post("/v1/webhook-endpoints", json!({"url": receiver.url(), "events": events})).await;
+        assert_eq!(created.status, 201, "{created:?}");
+        receiver.learn(created.text("secret"));
+        created.text("id").to_owned()
+    }
+
+    async fn deliveries(&self, endpoint: &str) -> Vec<Value> {
+        let listed = self.served.get(&format!("/v1/webhook-endpoints/{endpoint}/deliveries?limit=100")).await;
+        listed.body["data"].as_array().unwrap_or_else(|| panic!("{listed:?}")).clone()
+    }
+
+    /// The newest delivery, once it is as it should be.
+    async fn delivery(&self, endpoint: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+        until(async || self.deliveries(endpoint).await.into_iter().next().filter(&is_so)).await
+    }
+
+    /// Whether everything was told and has arrived, or was given up.
+    async fn has_nothing_to_send(&self) -> bool {
+        let store = self.served.world.webhooks();
+        let ever = self.clock.now() + Duration::from_secs(100 * 24 * 60 * 60);
+        store.untold(1).await.unwrap().is_empty() && store.due(ever).await.unwrap().is_empty()
+    }
+
+    async fn endpoint(&self, endpoint: &str) -> Answer {
+        self.served.get(&format!("/v1/webhook-endpoints/{endpoint}")).await
+    }
+}
+
+/// Asks until there is an answer.
+async fn until<T>(ask: impl AsyncFn() -> Option<T>) -> T {
+    let asking = async {
+        loop {
+            if let Some(answer) = ask().await {
+                return answer;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), asking).await.expect("it becomes so")
+}

@@ -1,0 +1,55 @@
+//! A process without fakes: a runner and a gateway over a file, as real as one that can be killed has to be.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use toolgate::gateway::{Caller, Dispatcher, Gateway, Outbound};
+use toolgate::ports::{EndpointSecrets, WebhookEndpoint, WebhookSecret};
+use toolgate::runner::AgentRunner;
+use toolgate::stores::{Durability, SqliteStore};
+
+use super::HERE;
+use crate::runner::world::{given_an_agent, say};
+
+pub(super) const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+pub(super) struct Process {
+    pub(super) store: Arc<SqliteStore>,
+    pub(super) runner: AgentRunner,
+    gateway: Gateway,
+}
+
+impl Process {
+    pub(super) async fn on(directory: &Path) -> Self {
+        let store = SqliteStore::open(&directory.join("runs.db"), Durability::ProcessCrash).await.unwrap();
+        let store = Arc::new(store);
+        let agent = given_an_agent().whose_model_says(json!([say("Done.")])).agent();
+        let runner = AgentRunner::builder().store(store.clone()).agent(agent).build().unwrap();
+        let outbound = Outbound::new(store.clone()).egress(HERE).look_every(Duration::from_millis(5));
+        let gateway = Gateway::builder(runner.clone()).anonymous(Caller::local()).webhooks(outbound).build();
+        Self { store, runner, gateway }
+    }
+
+    pub(super) fn dispatcher(&self) -> Dispatcher {
+        self.gateway.dispatcher().unwrap().expect("it sends webhooks")
+    }
+}
+
+/// An endpoint that hears of everything, as the store keeps it.
+pub(super) fn endpoint(url: String) -> WebhookEndpoint {
+    WebhookEndpoint {
+        id: "we_1".into(),
+        tenant: Default::default(),
+        url,
+        events: [].into(),
+        description: None,
+        secrets: EndpointSecrets { current: WebhookSecret::new(SECRET), previous: None },
+        created_at: jiff::Timestamp::UNIX_EPOCH,
+        configured: false,
+        revision: 0,
+        failing_since: None,
+        disabled: None,
+    }
+}

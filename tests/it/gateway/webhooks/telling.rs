@@ -1,0 +1,158 @@
+//! What is told, of whom, and to whom.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use toolgate::core::policy::Verdict;
+use toolgate::ports::WebhookEndpoints;
+use toolgate::runner::Request;
+
+use super::process::{Process, SECRET, endpoint};
+use super::receiver::Receiver;
+use super::{Hooked, until};
+use crate::runner::world::{Kept, World, given_an_agent, say};
+
+async fn a_world_that_asks(kept: Kept) -> World {
+    let turns = json!([{"calls": [{"name": "mcp_files_delete"}, {"name": "mcp_files_burn"}]}, say("Done.")]);
+    given_an_agent()
+        .with_tools("files", &["delete", "burn"])
+        .whose_policy_says(Verdict::Ask, "mcp_files_*")
+        .whose_model_says(turns)
+        .kept(kept)
+        .await
+}
+
+async fn who_waits_and_who_is_over_is_told_once_with_nothing_that_was_said(kept: Kept) {
+    let hooked = Hooked::with(a_world_that_asks(kept).await).await;
+    let receiver = Receiver::open().await;
+    let endpoint = hooked.add(&receiver, &[]).await;
+
+    let created = hooked.served.post("/v1/runs", json!({"input": "The secret of the pyramids"})).await;
+
+    assert_eq!(receiver.types(3).await, ["approval.requested", "approval.requested", "run.pending"]);
+    let data = |kind: &str| {
+        let found = receiver.received().into_iter().filter(|received| received.kind() == kind);
+        found.map(|received| received.body["data"].clone()).collect::<Vec<Value>>()
+    };
+    let run = created.text("id");
+    let common = json!({"run_id": run, "status": "pending", "session_id": created.body["session_id"],
+                        "agent": "clerk", "version": created.body["version"]});
+    assert_eq!(data("run.pending"), [common]);
+    let asked: BTreeSet<String> =
+        data("approval.requested").iter().map(|data| data["approval_id"].as_str().unwrap().to_owned()).collect();
+    let owed = created.body["pending"].as_array().unwrap();
+    assert_eq!(asked, owed.iter().map(|debt| debt["approval_id"].as_str().unwrap().to_owned()).collect());
+
+    let decisions: Vec<Value> =
+        owed.iter().map(|debt| json!({"call_id": debt["call_id"], "decision": "approve"})).collect();
+    let resumed = hooked.served.post(&format!("/v1/runs/{run}/resume"), json!({"decisions": decisions})).await;
+    assert_eq!(resumed.text("status"), "completed", "{resumed:?}");
+    receiver.receives(4).await;
+    assert_eq!(data("run.completed")[0]["status"], "completed");
+    assert_eq!(data("run.completed")[0]["version"], resumed.body["version"]);
+    let told = receiver.received();
+    assert!(told.iter().all(|received| !received.text.contains("pyramids") && !received.text.contains("Done")));
+    assert_eq!(told.iter().map(|received| &received.id).collect::<BTreeSet<_>>().len(), 4, "each has an id of its own");
+    hooked.delivery(&endpoint, |newest| newest["status"] == "delivered").await;
+    assert_eq!(hooked.deliveries(&endpoint).await.len(), 4);
+}
+
+#[tokio::test]
+async fn who_waits_and_who_is_over_is_told_from_memory() {
+    who_waits_and_who_is_over_is_told_once_with_nothing_that_was_said(Kept::InMemory).await;
+}
+
+#[tokio::test]
+async fn who_waits_and_who_is_over_is_told_from_a_file() {
+    who_waits_and_who_is_over_is_told_once_with_nothing_that_was_said(Kept::InAFile).await;
+}
+
+#[tokio::test]
+async fn each_ending_has_its_own_name_and_a_failure_its_code() {
+    let turns = json!([{"calls": [{"name": "mcp_files_delete"}]}]);
+    let world = given_an_agent().with_tools("files", &["delete"]).whose_policy_says(Verdict::Ask, "mcp_files_delete");
+    let hooked = Hooked::with(world.whose_model_says(turns).ready().await).await;
+    let receiver = Receiver::open().await;
+    hooked.add(&receiver, &["run.cancelled", "run.failed"]).await;
+
+    let cancelled = hooked.served.run(json!({"input": "Delete it"})).await;
+    hooked.served.post(&format!("/v1/runs/{cancelled}/cancel"), json!({})).await;
+    // The script has nothing to say after the call, and that is a failure.
+    let failed = hooked.served.post("/v1/runs", json!({"input": "Delete it"})).await;
+    let decisions = json!([{"call_id": failed.body["pending"][0]["call_id"], "decision": "approve"}]);
+    let failed =
+        hooked.served.post(&format!("/v1/runs/{}/resume", failed.text("id")), json!({"decisions": decisions})).await;
+
+    assert_eq!(receiver.types(2).await, ["run.cancelled", "run.failed"]);
+    let told = receiver.received();
+    let of = |kind: &str| told.iter().find(|received| received.kind() == kind).unwrap().body["data"].clone();
+    assert_eq!(
+        (&of("run.cancelled")["run_id"], &of("run.cancelled")["code"]),
+        (&json!(cancelled), &json!("cancelled"))
+    );
+    assert_eq!(of("run.failed")["code"], failed.body["error"]["code"]);
+}
+
+#[tokio::test]
+async fn an_endpoint_hears_only_what_it_wants_of_its_own_tenant_and_from_now_on() {
+    let world = given_an_agent().whose_model_says(json!([say("Done.")])).ready().await;
+    let hooked = Hooked::with(world).await;
+    let before = hooked.served.run(json!({"input": "Before"})).await;
+    let (all, some) = (Receiver::open().await, Receiver::open().await);
+    hooked.add(&all, &[]).await;
+    hooked.add(&some, &["run.failed", "run.pending"]).await;
+    let foreign = Request { tenant: "brim".into(), ..Request::new("clerk", "Of somebody else") };
+    let foreign = hooked.served.world.runner.execute(foreign).await.unwrap();
+
+    let own = hooked.served.run(json!({"input": "Own"})).await;
+
+    let told = all.receives(1).await;
+    assert_eq!(told[0].body["data"]["run_id"], json!(own), "not {before} and not {}", foreign.run_id);
+    until(async || hooked.has_nothing_to_send().await.then_some(())).await;
+    assert_eq!((all.received().len(), some.received().len()), (1, 0));
+}
+
+#[tokio::test]
+async fn a_run_that_was_answered_before_anybody_looked_is_told_with_every_rest_it_had() {
+    let mut hooked = Hooked::quiet(a_world_that_asks(Kept::InMemory).await, super::HERE).await;
+    let receiver = Receiver::open().await;
+    hooked.add(&receiver, &[]).await;
+    let created = hooked.served.post("/v1/runs", json!({"input": "Delete it"})).await;
+    let owed = created.body["pending"].as_array().unwrap();
+    let decisions: Vec<Value> =
+        owed.iter().map(|debt| json!({"call_id": debt["call_id"], "decision": "deny"})).collect();
+    let path = format!("/v1/runs/{}/resume", created.text("id"));
+    assert_eq!(hooked.served.post(&path, json!({"decisions": decisions})).await.text("status"), "completed");
+
+    hooked.dispatch();
+
+    let types = receiver.types(4).await;
+    assert_eq!(types, ["approval.requested", "approval.requested", "run.completed", "run.pending"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_runs_at_once_are_all_told_by_two_processes_once_each() {
+    let directory = tempfile::TempDir::new().unwrap();
+    let (one, other) = (Process::on(directory.path()).await, Process::on(directory.path()).await);
+    let receiver = Receiver::open().await;
+    receiver.learn(SECRET);
+    one.store.save(&endpoint(receiver.url())).await.unwrap();
+    let stop = CancellationToken::new();
+    let dispatching = [&one, &other].map(|process| tokio::spawn(process.dispatcher().run(stop.clone())));
+
+    let starts = (0..1_000).map(|_| one.runner.start(Request::new("clerk", "Hello")));
+    let mut runs = BTreeSet::new();
+    for started in futures::future::join_all(starts).await {
+        runs.insert(started.unwrap().rest().await.unwrap().run_id.to_string());
+    }
+    let told = receiver.receives(1_000).await;
+
+    let of = told.iter().map(|received| received.body["data"]["run_id"].as_str().unwrap().to_owned());
+    assert_eq!(of.collect::<BTreeSet<_>>(), runs);
+    stop.cancel();
+    for dispatching in dispatching {
+        dispatching.await.unwrap();
+    }
+    assert_eq!(receiver.received().len(), 1_000, "none twice");
+}

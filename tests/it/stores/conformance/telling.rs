@@ -1,0 +1,258 @@
+//! Webhooks: endpoints, what they have not heard of, and messages on their way.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use toolgate::core::run::Status;
+use toolgate::ports::{
+    DeliveryFilter, DeliveryState, Disabled, EndpointFilter, EndpointSecrets, Settled, Standing, Told, WebhookDelivery,
+    WebhookEndpoint, WebhookKind, WebhookSecret, Webhooks,
+};
+
+use super::Store;
+use crate::stores::journals::{Appending, append, run};
+
+fn second(second: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + second).unwrap()
+}
+
+fn endpoint(id: &str, tenant: &str) -> WebhookEndpoint {
+    WebhookEndpoint {
+        id: id.into(),
+        tenant: tenant.into(),
+        url: "https://example.com/hooks".into(),
+        events: [WebhookKind::RunPending].into(),
+        description: Some("the ledger".into()),
+        secrets: EndpointSecrets {
+            current: WebhookSecret::new("whsec_current"),
+            previous: Some((WebhookSecret::new("whsec_previous"), second(5))),
+        },
+        created_at: second(0),
+        configured: false,
+        revision: 0,
+        failing_since: None,
+        disabled: None,
+    }
+}
+
+fn delivery(id: &str, endpoint: &str, made: i64) -> WebhookDelivery {
+    WebhookDelivery {
+        id: id.into(),
+        endpoint: endpoint.into(),
+        kind: WebhookKind::RunPending,
+        run: Some(run(1)),
+        body: r#"{"type":"run.pending"}"#.into(),
+        created_at: second(made),
+        state: DeliveryState::Waiting { due_at: second(made) },
+        tries: 0,
+        attempts: Vec::new(),
+    }
+}
+
+async fn all<S: Store>(store: &Arc<S>) -> Vec<WebhookEndpoint> {
+    store.endpoints(&EndpointFilter::default()).await.unwrap()
+}
+
+async fn listed<S: Store>(store: &Arc<S>, endpoint: &str) -> Vec<WebhookDelivery> {
+    let filter = DeliveryFilter { endpoint: endpoint.into(), id: None, after: None, limit: 100 };
+    store.deliveries(&filter).await.unwrap()
+}
+
+fn ids(deliveries: &[WebhookDelivery]) -> Vec<&str> {
+    deliveries.iter().map(|delivery| delivery.id.as_str()).collect()
+}
+
+pub(crate) async fn an_endpoint_is_changed_only_by_whoever_knows_how_it_is<S: Store>(store: Arc<S>) {
+    let new = endpoint("we_a", "acme");
+    assert!(store.save(&new).await.unwrap());
+    assert!(!store.save(&new).await.unwrap(), "there is one of that id");
+    let saved = all(&store).await.remove(0);
+    assert_eq!(saved, WebhookEndpoint { revision: 1, ..new.clone() });
+
+    let disabled = Some(Disabled { at: second(1), reason: "it is gone".into() });
+    let changed = WebhookEndpoint { url: "https://example.com/new".into(), disabled, ..saved.clone() };
+    assert!(store.save(&changed).await.unwrap());
+    assert!(!store.save(&saved).await.unwrap(), "it was changed since");
+    assert_eq!(all(&store).await, [WebhookEndpoint { revision: 2, ..changed.clone() }]);
+    assert!(store.remove(&"we_a".into()).await.unwrap());
+    assert!(!store.remove(&"we_a".into()).await.unwrap());
+    assert!(!store.save(&WebhookEndpoint { revision: 2, ..changed }).await.unwrap(), "what was removed stays away");
+    assert_eq!(all(&store).await, []);
+}
+
+pub(crate) async fn endpoints_are_found_by_id_and_by_tenant_oldest_first<S: Store>(store: Arc<S>) {
+    for (id, tenant, made) in [("we_a", "acme", 3), ("we_b", "brim", 2), ("we_c", "acme", 1)] {
+        let new = WebhookEndpoint { created_at: second(made), ..endpoint(id, tenant) };
+        assert!(store.save(&new).await.unwrap());
+    }
+    let found = async |id: Option<&str>, tenant: Option<&str>| {
+        let filter = EndpointFilter { id: id.map(Into::into), tenant: tenant.map(Into::into) };
+        let found = store.endpoints(&filter).await.unwrap();
+        found.iter().map(|endpoint| endpoint.id.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(found(None, None).await, ["we_c", "we_b", "we_a"]);
+    assert_eq!(found(None, Some("acme")).await, ["we_c", "we_a"]);
+    assert_eq!(found(Some("we_b"), None).await, ["we_b"]);
+    assert_eq!(found(Some("we_b"), Some("acme")).await, [""; 0]);
+}
+
+pub(crate) async fn what_is_configured_takes_the_place_of_what_was<S: Store>(store: Arc<S>) {
+    let configured = |id| WebhookEndpoint { configured: true, ..endpoint(id, "acme") };
+    assert!(store.save(&endpoint("we_own", "acme")).await.unwrap());
+    store.configure(&[configured("we_a"), configured("we_b")]).await.unwrap();
+    store.enqueue(&delivery("msg_a", "we_a", 1)).await.unwrap();
+    store.enqueue(&delivery("msg_b", "we_b", 1)).await.unwrap();
+
+    let later = WebhookEndpoint { created_at: second(9), url: "https://example.com/b".into(), ..configured("we_b") };
+    store.configure(&[later]).await.unwrap();
+
+    let kept = all(&store).await;
+    let shown: Vec<_> = kept.iter().map(|kept| (kept.id.as_str(), kept.url.as_str(), kept.created_at)).collect();
+    assert_eq!(
+        shown,
+        [("we_b", "https://example.com/b", second(0)), ("we_own", "https://example.com/hooks", second(0)),]
+    );
+    assert_eq!((listed(&store, "we_a").await.len(), listed(&store, "we_b").await.len()), (0, 1));
+}
+
+pub(crate) async fn a_run_at_rest_is_untold_until_it_is_told<S: Store>(store: Arc<S>) {
+    store.save(&endpoint("we_a", "default")).await.unwrap();
+    store.append(append(run(1), 0, 3)).await.unwrap();
+    assert_eq!(store.untold(10).await.unwrap(), [], "it is under way");
+    store.append(append(run(1), 3, 1).leaving(Status::Pending)).await.unwrap();
+    store.append(append(run(2), 0, 1).leaving(Status::Completed)).await.unwrap();
+    let untold = async || {
+        let untold = store.untold(10).await.unwrap();
+        untold.iter().map(|untold| (untold.row.id.clone(), untold.row.version, untold.told)).collect::<Vec<_>>()
+    };
+    assert_eq!(untold().await, [(run(1), 4, 0), (run(2), 1, 0)]);
+    assert_eq!(store.untold(1).await.unwrap().len(), 1);
+
+    store.tell(Told { run: run(1), up_to: 4, deliveries: Vec::new() }).await.unwrap();
+    assert_eq!(untold().await, [(run(2), 1, 0)]);
+    store.append(append(run(1), 4, 1).leaving(Status::Failed)).await.unwrap();
+    store.tell(Told { run: run(1), up_to: 2, deliveries: Vec::new() }).await.unwrap();
+    assert_eq!(untold().await, [(run(1), 5, 4), (run(2), 1, 0)], "the mark never moves back");
+}
+
+pub(crate) async fn what_happens_while_nobody_of_the_tenant_listens_counts_as_told<S: Store>(store: Arc<S>) {
+    store.save(&endpoint("we_a", "acme")).await.unwrap();
+    let of = |number, tenant: &str| {
+        let mut new = append(run(number), 0, 1).leaving(Status::Pending);
+        new.row.tenant = tenant.into();
+        new
+    };
+    store.append(of(1, "acme")).await.unwrap();
+    store.append(of(2, "brim")).await.unwrap();
+    let untold = async || store.untold(10).await.unwrap().into_iter().map(|untold| untold.row.id).collect::<Vec<_>>();
+    assert_eq!(untold().await, [run(1)]);
+    store.save(&endpoint("we_b", "brim")).await.unwrap();
+    assert_eq!(untold().await, [run(1)]);
+    store.append(of(3, "brim")).await.unwrap();
+    assert_eq!(untold().await, [run(1), run(3)]);
+}
+
+pub(crate) async fn telling_twice_makes_one_delivery<S: Store>(store: Arc<S>) {
+    store.save(&endpoint("we_a", "default")).await.unwrap();
+    store.append(append(run(1), 0, 1).leaving(Status::Pending)).await.unwrap();
+    let tell = |made| Told {
+        run: run(1),
+        up_to: 1,
+        deliveries: vec![delivery("msg_1", "we_a", made), delivery("msg_2", "we_nobody", made)],
+    };
+    store.tell(tell(1)).await.unwrap();
+    store.tell(tell(2)).await.unwrap();
+    assert_eq!(listed(&store, "we_a").await, [delivery("msg_1", "we_a", 1)]);
+    assert_eq!(listed(&store, "we_nobody").await, [], "nobody waits for it");
+}
+
+pub(crate) async fn what_is_taken_is_nobody_elses_until_it_is_due_again<S: Store>(store: Arc<S>) {
+    store.save(&endpoint("we_a", "default")).await.unwrap();
+    store.save(&endpoint("we_b", "default")).await.unwrap();
+    for (id, endpoint, made) in [("msg_2", "we_a", 2), ("msg_1", "we_a", 1), ("msg_3", "we_b", 1), ("msg_4", "we_a", 9)]
+    {
+        store.enqueue(&delivery(id, endpoint, made)).await.unwrap();
+    }
+    assert_eq!(store.due(second(0)).await.unwrap(), []);
+    assert_eq!(store.due(second(2)).await.unwrap(), ["we_a".into(), "we_b".into()]);
+    let take = async |now, limit| {
+        let taken = store.take(&"we_a".into(), second(now), second(60), limit).await.unwrap();
+        assert!(taken.iter().all(|taken| taken.due_at() == Some(second(60))), "{taken:?}");
+        taken.iter().map(|taken| taken.id.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(take(2, 1).await, ["msg_1"], "the longest due first");
+    assert_eq!(take(2, 10).await, ["msg_2"]);
+    assert_eq!(take(2, 10).await, [""; 0]);
+    assert_eq!(store.due(second(2)).await.unwrap(), ["we_b".into()]);
+    let again = take(60, 10).await;
+    assert_eq!(again.len(), 3, "whoever took them never came back: {again:?}");
+}
+
+pub(crate) async fn what_was_taken_by_somebody_else_since_is_not_settled<S: Store>(store: Arc<S>) {
+    store.save(&endpoint("we_a", "default")).await.unwrap();
+    store.enqueue(&delivery("msg_1", "we_a", 1)).await.unwrap();
+    let first = store.take(&"we_a".into(), second(1), second(60), 1).await.unwrap().remove(0);
+    store.take(&"we_a".into(), second(60), second(120), 1).await.unwrap();
+    let arrived = WebhookDelivery { state: DeliveryState::Delivered, tries: 1, ..first };
+    let settled = |until| Settled { delivery: arrived.clone(), taken_until: second(until), standing: Standing::Well };
+    Webhooks::settle(&*store, &settled(60)).await.unwrap();
+    assert_eq!(listed(&store, "we_a").await.remove(0).due_at(), Some(second(120)));
+    Webhooks::settle(&*store, &settled(120)).await.unwrap();
+    assert_eq!(listed(&store, "we_a").await, [arrived]);
+    assert_eq!(store.due(second(1_000)).await.unwrap(), []);
+}
+
+pub(crate) async fn an_endpoint_that_is_switched_off_is_sent_nothing<S: Store>(store: Arc<S>) {
+    store.save(&endpoint("we_a", "default")).await.unwrap();
+    for id in ["msg_1", "msg_2", "msg_3", "msg_4"] {
+        store.enqueue(&delivery(id, "we_a", 1)).await.unwrap();
+    }
+    let settle = async |standing| {
+        let taken = store.take(&"we_a".into(), second(1), second(60), 1).await.unwrap().remove(0);
+        Webhooks::settle(&*store, &Settled { delivery: taken, taken_until: second(60), standing }).await.unwrap();
+        all(&store).await.remove(0)
+    };
+    assert_eq!(settle(Standing::Failing(second(3))).await.failing_since, Some(second(3)));
+    assert_eq!(settle(Standing::Failing(second(4))).await.failing_since, Some(second(3)), "the first failure counts");
+    assert_eq!(settle(Standing::Well).await.failing_since, None);
+    let disabled = Disabled { at: second(5), reason: "it says it is gone".into() };
+    assert_eq!(settle(Standing::Disabled(disabled.clone())).await.disabled, Some(disabled));
+    assert_eq!(store.due(second(1_000)).await.unwrap(), []);
+    assert_eq!(store.take(&"we_a".into(), second(1_000), second(2_000), 9).await.unwrap(), []);
+    let off = all(&store).await.remove(0);
+    assert!(store.save(&WebhookEndpoint { disabled: None, ..off }).await.unwrap());
+    assert_eq!(store.take(&"we_a".into(), second(1_000), second(2_000), 9).await.unwrap().len(), 4);
+}
+
+pub(crate) async fn deliveries_are_listed_newest_first_in_pages<S: Store>(store: Arc<S>) {
+    store.save(&endpoint("we_a", "default")).await.unwrap();
+    for (id, made) in [("msg_b", 1), ("msg_a", 1), ("msg_d", 3), ("msg_c", 2)] {
+        store.enqueue(&delivery(id, "we_a", made)).await.unwrap();
+    }
+    store.enqueue(&delivery("msg_e", "we_b", 2)).await.unwrap();
+    assert_eq!(ids(&listed(&store, "we_a").await), ["msg_d", "msg_c", "msg_b", "msg_a"]);
+    let page = async |id: Option<&str>, after: Option<&str>, limit| {
+        let filter =
+            DeliveryFilter { endpoint: "we_a".into(), id: id.map(Into::into), after: after.map(Into::into), limit };
+        store.deliveries(&filter).await.unwrap()
+    };
+    assert_eq!(ids(&page(None, None, 2).await), ["msg_d", "msg_c"]);
+    assert_eq!(ids(&page(None, Some("msg_c"), 2).await), ["msg_b", "msg_a"]);
+    assert_eq!(ids(&page(Some("msg_b"), None, 2).await), ["msg_b"]);
+    assert_eq!(ids(&page(Some("msg_e"), None, 2).await), [""; 0]);
+    assert_eq!(ids(&page(None, Some("msg_nobody"), 2).await), [""; 0]);
+}
+
+pub(crate) async fn old_deliveries_are_forgotten_and_those_of_a_removed_endpoint_go_with_it<S: Store>(store: Arc<S>) {
+    for id in ["we_a", "we_b"] {
+        store.save(&endpoint(id, "default")).await.unwrap();
+    }
+    for (id, endpoint, made) in [("msg_1", "we_a", 1), ("msg_2", "we_a", 2), ("msg_3", "we_b", 2)] {
+        store.enqueue(&delivery(id, endpoint, made)).await.unwrap();
+    }
+    assert_eq!(Webhooks::forget(&*store, second(2)).await.unwrap(), 1);
+    assert_eq!(ids(&listed(&store, "we_a").await), ["msg_2"]);
+    store.remove(&"we_a".into()).await.unwrap();
+    assert_eq!(ids(&listed(&store, "we_a").await), [""; 0]);
+    assert_eq!(ids(&listed(&store, "we_b").await), ["msg_3"]);
+}
