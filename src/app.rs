@@ -27,10 +27,11 @@ use crate::core::id::{AgentName, ModelName, RunId, ServerId};
 use crate::core::run::{Candidate, Recorded};
 use crate::core::trace::Propagation;
 use crate::driver::{Agent, Fallback, ServerResults};
+use crate::gateway::Wake;
 pub use crate::gateway::{Gateway, Rest, ServeSettings, serve};
 use crate::mcp::{self, Servers};
 pub use crate::mcp::{ServerState, ServerStatus};
-use crate::ports::{AccessKeys, ApprovalCache, EventSink, Replies, RunStore};
+use crate::ports::{AccessKeys, ApprovalCache, EventSink, Replies, RunStore, Webhooks};
 use crate::runner::envelope::KeyError;
 use crate::runner::{self, AgentRunner, Capacity, RunnerError};
 use crate::stores::{Durability, MemoryStore, SqliteStore};
@@ -70,6 +71,8 @@ pub struct App {
     validator: Arc<SchemaValidator>,
     store: Store,
     telemetry: Telemetry,
+    /// Says to whoever sends webhooks that a run has come to rest.
+    wake: Wake,
 }
 
 /// Why the program cannot be put together.
@@ -187,15 +190,16 @@ impl App {
             .outputs(validator.clone())
             .sampler(telemetry.sampler())
             .lease(settings.lease);
+        let wake = Wake::default();
         if stay == Stay::AsServer {
-            builder = builder.capacity(capacity(&settings));
+            builder = builder.capacity(capacity(&settings)).sink(Arc::new(wake.clone()));
         }
         builder = builder.sink(Arc::new(LogSink::new()));
         for sink in telemetry.sinks().into_iter().chain(sinks) {
             builder = builder.sink(sink);
         }
         let (runner, retired) = (builder.build()?, Vec::new());
-        Ok(Self { runner, settings, models, servers, retired, identities, validator, store, telemetry })
+        Ok(Self { runner, settings, models, servers, retired, identities, validator, store, telemetry, wake })
     }
 
     /// Where runs are kept, for people.
@@ -277,6 +281,13 @@ impl Store {
     }
 
     fn keys(&self) -> Arc<dyn AccessKeys> {
+        match self {
+            Self::Sqlite(store) => store.clone(),
+            Self::Memory(store) => store.clone(),
+        }
+    }
+
+    fn webhooks(&self) -> Arc<dyn Webhooks> {
         match self {
             Self::Sqlite(store) => store.clone(),
             Self::Memory(store) => store.clone(),

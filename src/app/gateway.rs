@@ -4,12 +4,16 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use secrecy::ExposeSecret as _;
+
 use super::surroundings::Adapters;
 use super::{App, AppError};
-use crate::config::{self, GatewayLimits, Settings};
+use crate::config::{self, GatewayLimits, Settings, WebhookEgressSettings, WebhookSettings};
 use crate::gateway::{
-    Caller, Claims, Gateway, GatewaySettings, Limits, OidcDoor, OidcError, OidcSettings, Origins, Rate, Scope, Scopes,
+    Caller, Claims, ConfiguredWebhook, Gateway, GatewaySettings, Limits, OidcDoor, OidcError, OidcSettings, Origins,
+    Outbound, Rate, Scope, Scopes, WebhookEgress,
 };
+use crate::ports::WebhookKind;
 
 /// Why there can be no gateway.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +36,15 @@ pub enum GatewayError {
         /// What was written.
         name: String,
     },
+    /// A webhook wants to hear of something that is never told.
+    #[error("gateway.webhooks: there is no event `{name}`; there are: {}", events())]
+    NoSuchEvent {
+        /// What was written.
+        name: String,
+    },
+    /// A webhook cannot be sent as configured.
+    #[error("gateway.webhooks: {0}")]
+    Webhook(String),
     /// The issuer's keys cannot be fetched.
     #[error(transparent)]
     Oidc(#[from] OidcError),
@@ -39,7 +52,9 @@ pub enum GatewayError {
 
 /// Whether a gateway can be put together from the settings. Nothing is opened, and keys are not counted.
 pub fn check_gateway(settings: &Settings) -> Result<(), AppError> {
-    settings.gateway.oidc.as_ref().map_or(Ok(()), |oidc| claims(oidc).map(drop).map_err(AppError::from))
+    settings.gateway.oidc.as_ref().map_or(Ok(()), |oidc| claims(oidc).map(drop))?;
+    settings.gateway.webhooks.iter().try_for_each(|written| webhook(written).map(drop))?;
+    Ok(())
 }
 
 impl App {
@@ -67,7 +82,8 @@ impl App {
             .surroundings(Arc::new(Adapters::of(&self.settings, &self.models, &self.servers)))
             .origins(origins)
             .keys(self.store.keys())
-            .replies(self.store.replies());
+            .replies(self.store.replies())
+            .webhooks(self.outbound().await?);
         if let Some(meter) = self.telemetry.http() {
             builder = builder.measured(meter);
         }
@@ -86,6 +102,39 @@ impl App {
         self.telemetry.watch(&gateway);
         Ok(gateway)
     }
+}
+
+impl App {
+    /// What webhooks are sent with, those of the configuration included.
+    async fn outbound(&self) -> Result<Outbound, GatewayError> {
+        let written = &self.settings.gateway;
+        let WebhookEgressSettings { http, loopback, private } = written.webhook_egress;
+        let outbound = Outbound::new(self.store.webhooks()).woken_by(self.wake.clone()).egress(WebhookEgress {
+            http,
+            loopback,
+            private,
+        });
+        let configured = written.webhooks.iter().map(webhook).collect::<Result<Vec<_>, _>>()?;
+        outbound.configure(&configured).await.map_err(GatewayError::Webhook)?;
+        Ok(outbound)
+    }
+}
+
+fn webhook(written: &WebhookSettings) -> Result<ConfiguredWebhook, GatewayError> {
+    let kind = |name: &String| {
+        let known = WebhookKind::ALL.into_iter().find(|kind| kind.as_str() == name);
+        known.ok_or_else(|| GatewayError::NoSuchEvent { name: name.clone() })
+    };
+    Ok(ConfiguredWebhook {
+        tenant: written.tenant.as_str().into(),
+        url: written.url.clone(),
+        secret: written.secret.expose_secret().to_owned(),
+        events: written.events.iter().map(kind).collect::<Result<_, _>>()?,
+    })
+}
+
+fn events() -> String {
+    WebhookKind::ALL.map(WebhookKind::as_str).join(", ")
 }
 
 fn issuer(oidc: &config::OidcSettings) -> Result<OidcDoor, GatewayError> {

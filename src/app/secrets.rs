@@ -34,6 +34,7 @@ pub(super) fn known(settings: &Settings) -> Vec<SecretString> {
             KeyMaterial::Ed25519 { key, seal } => secrets.extend([key.clone(), seal.clone()]),
         }
     }
+    secrets.extend(settings.gateway.webhooks.iter().map(|webhook| webhook.secret.clone()));
     secrets
 }
 

@@ -98,7 +98,8 @@ impl Serve {
         let closing = CancellationToken::new();
         let mut serving = JoinSet::new();
         serving.spawn(serve(listener, gateway.router(), ServeSettings::default(), closing.clone()));
-        let rest = Rest::begin(&gateway);
+        let rest = Rest::begin(&gateway).map_err(|why| CliError::told(ErrorCode::Internal, why))?;
+        app.start_servers();
         let (pid, store) = (std::process::id(), app.store_name());
         out.note(format!("listening at http://{address}"));
         tracing::info!(%address, pid, store, "serving");

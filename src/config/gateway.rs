@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use secrecy::SecretString;
+
 /// The HTTP gateway.
 #[derive(Clone, Debug)]
 pub struct GatewaySettings {
@@ -24,10 +26,38 @@ pub struct GatewaySettings {
     pub origins: Vec<String>,
     /// The issuer whose tokens let people in, if there is one.
     pub oidc: Option<OidcSettings>,
+    /// The addresses that are told what happens to runs.
+    pub webhooks: Vec<WebhookSettings>,
+    /// Where webhooks of tenants may go.
+    pub webhook_egress: WebhookEgressSettings,
     /// How much one caller may ask for.
     pub limits: GatewayLimits,
     /// Whether whoever started a run must not be the one who approves its calls.
     pub four_eyes: bool,
+}
+
+/// An address that is told what happens to runs.
+#[derive(Clone, Debug)]
+pub struct WebhookSettings {
+    /// Where messages are posted.
+    pub url: String,
+    /// What they are signed with.
+    pub secret: SecretString,
+    /// The names of what is told; none means everything.
+    pub events: Vec<String>,
+    /// Whose runs it is told of.
+    pub tenant: String,
+}
+
+/// Where webhooks of tenants may go besides `https://` addresses of the public internet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WebhookEgressSettings {
+    /// `http://` addresses.
+    pub http: bool,
+    /// This machine.
+    pub loopback: bool,
+    /// Private networks.
+    pub private: bool,
 }
 
 /// How many runs the gateway takes on.

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::config::error::Fault;
-use crate::config::gateway::{GatewayLimits, GatewaySettings, OidcSettings};
+use crate::config::gateway::{GatewayLimits, GatewaySettings, OidcSettings, WebhookEgressSettings, WebhookSettings};
 use crate::config::placed::{Placed, Text};
 use crate::config::scope::Scope;
-use crate::config::written::{self, Gateway, Oidc};
+use crate::config::written::{self, Gateway, Oidc, Webhook};
 
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8484);
 const REQUESTS_PER_MINUTE: u32 = 60_000;
@@ -19,6 +19,7 @@ const BODY_BYTES: u64 = 4 * 1024 * 1024;
 const BODY_SECONDS: u64 = 30;
 
 const DRAIN_SECONDS: u64 = 30;
+const DEFAULT_TENANT: &str = "default";
 
 pub(super) fn resolve(written: Option<&Placed<Gateway>>, scope: &mut Scope<'_>) -> GatewaySettings {
     let unwritten = Gateway::default();
@@ -34,8 +35,23 @@ pub(super) fn resolve(written: Option<&Placed<Gateway>>, scope: &mut Scope<'_>) 
         hosts: written.hosts.iter().map(|host| scope.text(host)).collect(),
         origins: written.cors.iter().flat_map(|cors| &cors.origins).map(|text| origin(text, scope)).collect(),
         oidc: written.oidc.as_ref().map(|oidc| issuer(oidc, scope)),
+        webhooks: written.webhooks.iter().map(|webhook| told(webhook.value(), scope)).collect(),
+        webhook_egress: WebhookEgressSettings {
+            http: written.webhook_egress.http,
+            loopback: written.webhook_egress.loopback,
+            private: written.webhook_egress.private,
+        },
         limits: limits(&written.limits, scope),
         four_eyes: written.four_eyes.unwrap_or(false),
+    }
+}
+
+fn told(webhook: &Webhook, scope: &mut Scope<'_>) -> WebhookSettings {
+    WebhookSettings {
+        url: scope.url(&webhook.url),
+        secret: scope.secret(&webhook.secret),
+        events: webhook.events.iter().flatten().map(|event| scope.text(event)).collect(),
+        tenant: webhook.tenant.as_ref().map_or_else(|| DEFAULT_TENANT.to_owned(), |tenant| scope.text(tenant)),
     }
 }
 

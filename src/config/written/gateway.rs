@@ -33,10 +33,40 @@ pub(in crate::config) struct Gateway {
     pub(in crate::config) cors: Option<Cors>,
     /// Tokens of an OpenID Connect issuer that let people in. Default: none do.
     pub(in crate::config) oidc: Option<Placed<Oidc>>,
+    /// Where it is told what happens to runs (Standard Webhooks), besides what tenants ask for over the API.
+    pub(in crate::config) webhooks: Vec<Placed<Webhook>>,
+    /// Where webhooks of tenants may go besides `https://` addresses of the public internet. Default: nowhere.
+    pub(in crate::config) webhook_egress: WebhookEgress,
     /// How much one caller may ask for.
     pub(in crate::config) limits: GatewayLimits,
     /// Whether whoever started a run must not be the one who approves its calls. Default: false.
     pub(in crate::config) four_eyes: Option<bool>,
+}
+
+/// An address that is told what happens to runs.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::config) struct Webhook {
+    /// Where messages are posted. It may be anywhere.
+    pub(in crate::config) url: Text,
+    /// What messages are signed with: `whsec_` and the Base64 of 24 to 64 bytes.
+    pub(in crate::config) secret: Text,
+    /// What is told, such as `run.pending` or `approval.requested`. Default: everything.
+    pub(in crate::config) events: Option<Vec<Text>>,
+    /// Whose runs it is told of. Default: `default`.
+    pub(in crate::config) tenant: Option<Text>,
+}
+
+/// Where webhooks of tenants may go besides `https://` addresses of the public internet.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(in crate::config) struct WebhookEgress {
+    /// `http://` addresses. Default: false.
+    pub(in crate::config) http: bool,
+    /// This machine. Default: false.
+    pub(in crate::config) loopback: bool,
+    /// Private networks. Default: false.
+    pub(in crate::config) private: bool,
 }
 
 /// What pages in browsers may do.

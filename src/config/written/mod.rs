@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 pub(super) use agent::{Agent, AskHumanChoice, Fallback, Limits, Tools};
 pub(super) use auth::{Auth, ClientCredentials, OAuth};
 pub(super) use envelope::{Envelope, EnvelopeKey};
-pub(super) use gateway::{Gateway, GatewayLimits, Oidc};
+pub(super) use gateway::{Gateway, GatewayLimits, Oidc, Webhook};
 pub(super) use model::{HttpModel, Model};
 pub(super) use policy::{PolicyChoice, WrittenExample, WrittenMatch, WrittenPolicy, WrittenRule};
 pub(super) use price::Price;

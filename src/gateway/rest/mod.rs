@@ -25,12 +25,19 @@ pub struct Rest {
 
 impl Rest {
     /// Begins. To be called within an async runtime.
-    pub fn begin(gateway: &Gateway) -> Self {
+    ///
+    /// # Errors
+    /// In words, why no webhooks can be sent.
+    pub fn begin(gateway: &Gateway) -> Result<Self, String> {
         let mut tasks = JoinSet::new();
+        if let Some(dispatcher) = gateway.dispatcher()? {
+            // It ends by itself, when what is on its way has arrived.
+            tasks.spawn(dispatcher.run(gateway.stopping().clone()));
+        }
         tasks.spawn(until(gateway.stopping().clone(), left_behind::look_after(gateway.clone())));
         tasks.spawn(until(gateway.stopping().clone(), due::look_after(gateway.clone())));
         tasks.spawn(until(gateway.stopping().clone(), tasks::look_after(gateway.clone())));
-        Self { tasks }
+        Ok(Self { tasks })
     }
 
     /// Waits for them to end, which they do when the gateway stops.

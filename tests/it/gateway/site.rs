@@ -38,7 +38,7 @@ impl Site {
         let (address, closing) = (listener.local_addr().unwrap(), CancellationToken::new());
         let mut serving = JoinSet::new();
         serving.spawn(serve(listener, change(gateway.router()), settings, closing.clone()));
-        let rest = Some(Rest::begin(&gateway));
+        let rest = Some(Rest::begin(&gateway).unwrap());
         Self { runner, gateway, address, closing, serving, rest, client: Client::new() }
     }
 

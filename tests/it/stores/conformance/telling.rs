@@ -5,8 +5,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use toolgate::core::run::Status;
 use toolgate::ports::{
-    DeliveryFilter, DeliveryState, Disabled, EndpointFilter, EndpointSecrets, Settled, Standing, Told, WebhookDelivery,
-    WebhookEndpoint, WebhookKind, WebhookSecret, Webhooks,
+    DeliveryFilter, DeliveryState, Disabled, EndpointFilter, EndpointSecrets, Settled, Standing, Told,
+    WebhookDeliveries, WebhookDelivery, WebhookEndpoint, WebhookKind, WebhookOutbox, WebhookSecret,
 };
 
 use super::Store;
@@ -195,9 +195,9 @@ pub(crate) async fn what_was_taken_by_somebody_else_since_is_not_settled<S: Stor
     store.take(&"we_a".into(), second(60), second(120), 1).await.unwrap();
     let arrived = WebhookDelivery { state: DeliveryState::Delivered, tries: 1, ..first };
     let settled = |until| Settled { delivery: arrived.clone(), taken_until: second(until), standing: Standing::Well };
-    Webhooks::settle(&*store, &settled(60)).await.unwrap();
+    WebhookDeliveries::settle(&*store, &settled(60)).await.unwrap();
     assert_eq!(listed(&store, "we_a").await.remove(0).due_at(), Some(second(120)));
-    Webhooks::settle(&*store, &settled(120)).await.unwrap();
+    WebhookDeliveries::settle(&*store, &settled(120)).await.unwrap();
     assert_eq!(listed(&store, "we_a").await, [arrived]);
     assert_eq!(store.due(second(1_000)).await.unwrap(), []);
 }
@@ -209,7 +209,9 @@ pub(crate) async fn an_endpoint_that_is_switched_off_is_sent_nothing<S: Store>(s
     }
     let settle = async |standing| {
         let taken = store.take(&"we_a".into(), second(1), second(60), 1).await.unwrap().remove(0);
-        Webhooks::settle(&*store, &Settled { delivery: taken, taken_until: second(60), standing }).await.unwrap();
+        WebhookDeliveries::settle(&*store, &Settled { delivery: taken, taken_until: second(60), standing })
+            .await
+            .unwrap();
         all(&store).await.remove(0)
     };
     assert_eq!(settle(Standing::Failing(second(3))).await.failing_since, Some(second(3)));
@@ -250,7 +252,7 @@ pub(crate) async fn old_deliveries_are_forgotten_and_those_of_a_removed_endpoint
     for (id, endpoint, made) in [("msg_1", "we_a", 1), ("msg_2", "we_a", 2), ("msg_3", "we_b", 2)] {
         store.enqueue(&delivery(id, endpoint, made)).await.unwrap();
     }
-    assert_eq!(Webhooks::forget(&*store, second(2)).await.unwrap(), 1);
+    assert_eq!(WebhookOutbox::forget(&*store, second(2)).await.unwrap(), 1);
     assert_eq!(ids(&listed(&store, "we_a").await), ["msg_2"]);
     store.remove(&"we_a".into()).await.unwrap();
     assert_eq!(ids(&listed(&store, "we_a").await), [""; 0]);
