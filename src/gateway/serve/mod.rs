@@ -8,13 +8,11 @@ mod account;
 mod panic;
 mod steady;
 
-use std::convert::Infallible;
 use std::io;
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
-use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -119,7 +117,7 @@ async fn converse(stream: TcpStream, router: Router, settings: ServeSettings, wa
     let service = service_fn(move |request: Request<Incoming>| {
         begins.cancel();
         let mut router = router.clone();
-        async move { Ok::<Response, Infallible>(router.call(request).await?) }
+        async move { router.call(request).await }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(settings.idle);
