@@ -1,0 +1,4 @@
+//! What somebody tries who means no good: with a key of their own, and with more patience than is decent.
+
+mod consents;
+mod principals;
