@@ -1,4 +1,5 @@
 //! What somebody tries who means no good: with a key of their own, and with more patience than is decent.
 
 mod consents;
+mod leftovers;
 mod principals;
