@@ -4,3 +4,4 @@ mod consents;
 mod guesses;
 mod leftovers;
 mod principals;
+mod weights;
