@@ -4,4 +4,5 @@ mod consents;
 mod guesses;
 mod leftovers;
 mod principals;
+mod scopes;
 mod weights;
