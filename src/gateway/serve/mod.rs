@@ -8,14 +8,12 @@ mod account;
 mod panic;
 mod steady;
 
-use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{ConnectInfo, Request};
-use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -122,7 +120,7 @@ async fn converse(stream: TcpStream, address: SocketAddr, router: Router, settin
         // Whoever shows nothing that holds is counted by it.
         request.extensions_mut().insert(ConnectInfo(address));
         let mut router = router.clone();
-        async move { Ok::<Response, Infallible>(router.call(request).await?) }
+        async move { router.call(request).await }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(settings.idle);
