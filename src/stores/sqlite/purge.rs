@@ -14,7 +14,7 @@ const MARK: &str = "UPDATE run SET purged_at = ?3, title = '', approvals = 0, re
     WHERE id = ?1 AND version = ?2 AND purged_at IS NULL AND status NOT IN (?4, ?5)";
 const EMPTY: &str = "DELETE FROM journal WHERE run = ?1";
 /// Answers that quote the run: that they were given stays known.
-const UNQUOTE: &str = "UPDATE reply SET head = NULL, body = NULL WHERE head ->> 'run' = ?1";
+pub(super) const UNQUOTE: &str = "UPDATE reply SET head = NULL, body = NULL WHERE head ->> 'run' = ?1";
 const SINCE: &str = "SELECT purged_at FROM run WHERE id = ?1";
 
 /// A run whose content is to go, if it is over and exactly that long.
