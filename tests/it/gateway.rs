@@ -3,6 +3,7 @@
 mod agents;
 mod apart;
 mod approvals;
+mod at_once;
 mod contract;
 mod deleting;
 mod draining;
@@ -26,7 +27,9 @@ mod served;
 mod servers;
 mod serving;
 mod site;
-mod streamed;
+mod stalled;
+pub(crate) mod streamed;
 mod streaming;
 mod tools;
+mod turns;
 mod webhooks;
