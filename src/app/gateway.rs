@@ -83,7 +83,8 @@ impl App {
             .origins(origins)
             .keys(self.store.keys())
             .replies(self.store.replies())
-            .webhooks(self.outbound().await?);
+            .webhooks(self.outbound());
+        self.configure_webhooks(&self.settings).await?;
         if let Some(meter) = self.telemetry.http() {
             builder = builder.measured(meter);
         }
@@ -105,18 +106,17 @@ impl App {
 }
 
 impl App {
-    /// What webhooks are sent with, those of the configuration included.
-    async fn outbound(&self) -> Result<Outbound, GatewayError> {
-        let written = &self.settings.gateway;
-        let WebhookEgressSettings { http, loopback, private } = written.webhook_egress;
-        let outbound = Outbound::new(self.store.webhooks()).woken_by(self.wake.clone()).egress(WebhookEgress {
-            http,
-            loopback,
-            private,
-        });
-        let configured = written.webhooks.iter().map(webhook).collect::<Result<Vec<_>, _>>()?;
-        outbound.configure(&configured).await.map_err(GatewayError::Webhook)?;
-        Ok(outbound)
+    /// Puts the webhooks of a configuration in the place of those of the one before.
+    pub(super) async fn configure_webhooks(&self, settings: &Settings) -> Result<(), GatewayError> {
+        let configured = settings.gateway.webhooks.iter().map(webhook).collect::<Result<Vec<_>, _>>()?;
+        self.outbound().configure(&configured).await.map_err(GatewayError::Webhook)
+    }
+
+    /// What webhooks are sent with.
+    fn outbound(&self) -> Outbound {
+        let WebhookEgressSettings { http, loopback, private } = self.settings.gateway.webhook_egress;
+        let egress = WebhookEgress { http, loopback, private };
+        Outbound::new(self.store.webhooks()).woken_by(self.wake.clone()).egress(egress)
     }
 }
 

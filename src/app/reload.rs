@@ -1,6 +1,6 @@
 //! Another configuration for a program that goes on. What begins from now on is as the new one says; what is under way keeps
 //! what it began with. MCP servers whose settings did not change keep their connections and processes; of the others the
-//! old ones end with the last run that uses them.
+//! old ones end with the last run that uses them. Webhooks are told from then on as the new one says.
 
 use std::fmt::{Debug, Write as _};
 use std::sync::Arc;
@@ -20,14 +20,17 @@ impl App {
     ///
     /// # Errors
     /// As [`App::open`]; the old configuration holds then.
-    pub fn reload(&mut self, settings: Settings, gateway: &Gateway) -> Result<Vec<&'static str>, AppError> {
+    pub async fn reload(&mut self, settings: Settings, gateway: &Gateway) -> Result<Vec<&'static str>, AppError> {
         let models = models::open(&settings)?;
         let servers = Arc::new(self.renewed_servers(&settings)?);
         let builder = configured(&settings, &models, &servers, &self.validator)?.capacity(capacity(&settings));
+        // The last that can fail and the first that others see.
+        self.configure_webhooks(&settings).await?;
         let runner = self.runner.renewed(builder)?;
         let not_taken = not_taken(&self.settings, &settings);
         gateway.replace(runner.clone(), Arc::new(Adapters::of(&settings, &models, &servers)));
         self.identities.know(&models);
+        servers.start();
         let old = std::mem::replace(&mut self.servers, servers);
         self.retired.retain(|servers| servers.strong_count() > 0);
         self.retired.push(Arc::downgrade(&old));
@@ -35,7 +38,7 @@ impl App {
         // What is not taken is told again at the next time, for it still is as it was.
         let Settings { store, lease, gateway, telemetry, log, .. } = self.settings.clone();
         self.settings =
-            Settings { store, lease, telemetry, log, gateway: with_new_runs(gateway, &settings), ..settings };
+            Settings { store, lease, telemetry, log, gateway: with_new_parts(gateway, &settings), ..settings };
         Ok(not_taken)
     }
 
@@ -55,14 +58,15 @@ impl App {
     }
 }
 
-fn with_new_runs(old: config::GatewaySettings, new: &Settings) -> config::GatewaySettings {
-    config::GatewaySettings { runs: new.gateway.runs, drain: new.gateway.drain, ..old }
+fn with_new_parts(old: config::GatewaySettings, new: &Settings) -> config::GatewaySettings {
+    let config::GatewaySettings { runs, drain, webhooks, .. } = new.gateway.clone();
+    config::GatewaySettings { runs, drain, webhooks, ..old }
 }
 
 /// The parts that differ and need a new start. Secrets do not show, so that a changed one of telemetry is not noticed.
 fn not_taken(old: &Settings, new: &Settings) -> Vec<&'static str> {
     let differ = |old: &dyn Debug, new: &dyn Debug| format!("{old:?}") != format!("{new:?}");
-    let gateway = with_new_runs(old.gateway.clone(), new);
+    let gateway = with_new_parts(old.gateway.clone(), new);
     let parts = [
         ("store", differ(&old.store, &new.store)),
         ("lease_s", old.lease != new.lease),

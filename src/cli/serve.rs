@@ -104,7 +104,7 @@ impl Serve {
         out.note(format!("listening at http://{address}"));
         tracing::info!(%address, pid, store, "serving");
         while signals.next().await == Signal::Reload {
-            self.reload(app, &gateway);
+            self.reload(app, &gateway).await;
         }
         let drained = drain(app, &gateway, rest, signals).await;
         closing.cancel();
@@ -115,8 +115,11 @@ impl Serve {
     }
 
     /// What is wrong with the new configuration changes nothing.
-    fn reload(&self, app: &mut App, gateway: &Gateway) {
-        let taken = setup::settings(&self.config).and_then(|settings| Ok(app.reload(settings, gateway)?));
+    async fn reload(&self, app: &mut App, gateway: &Gateway) {
+        let taken = match setup::settings(&self.config) {
+            Ok(settings) => app.reload(settings, gateway).await.map_err(CliError::from),
+            Err(error) => Err(error),
+        };
         match taken {
             Ok(not_taken) if not_taken.is_empty() => tracing::info!("the configuration was read again"),
             Ok(not_taken) => tracing::warn!(

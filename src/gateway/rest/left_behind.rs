@@ -1,6 +1,11 @@
-//! Runs whose process is gone: taken up at the start, and whenever another process's leases may have run out.
+//! Runs whose process is gone: taken up at the start, and soon after another process laid them down or its leases ran out.
+
+use std::time::Duration;
 
 use crate::gateway::state::Gateway;
+
+/// How long a run that belongs to nobody waits at most: a process that drains gives its runs up before their leases end.
+const LONGEST: Duration = Duration::from_secs(2);
 
 /// While so many wait for their turn here, others may take what is left behind.
 const ENOUGH_WAIT: usize = 64;
@@ -17,6 +22,6 @@ pub(super) async fn look_after(gateway: Gateway) {
                 }
             }
         }
-        tokio::time::sleep(gateway.runner().lease()).await;
+        tokio::time::sleep(gateway.runner().lease().min(LONGEST)).await;
     }
 }

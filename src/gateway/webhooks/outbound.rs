@@ -81,8 +81,8 @@ impl Outbound {
         Self { patience: Some(patience), ..self }
     }
 
-    /// Puts the endpoints of the configuration in the place of those of the configuration before. To be done once, before
-    /// anything is sent.
+    /// Puts the endpoints of the configuration in the place of those of the configuration before. What is sent at this
+    /// moment still goes where it was going.
     ///
     /// # Errors
     /// In words, what is wrong with one of them; or that the store cannot be used.

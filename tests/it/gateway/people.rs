@@ -12,7 +12,7 @@ use super::served::{Answer, Served};
 use crate::runner::world::World;
 
 /// `name tenant scope,scope` or `name tenant all`, and a principal behind it.
-struct Badges;
+pub(super) struct Badges;
 
 #[async_trait]
 impl Door for Badges {

@@ -6,11 +6,13 @@ use std::time::Duration;
 use serde_json::json;
 use toolgate::core::id::{NodeId, RunId};
 use toolgate::core::run::Status;
+use toolgate::core::tool::{CallReply, Outcome, TaskHandle, ToolOutput};
 use toolgate::runner::{AgentRunner, DrainTimes, Request};
 use toolgate::stores::MemoryStore;
 
 use super::queueing::agent;
 use super::site::{Site, until};
+use crate::runner::world::{Kept, given_an_agent, say};
 
 fn process(store: &Arc<MemoryStore>, name: &str, turns: &serde_json::Value) -> AgentRunner {
     let builder = AgentRunner::builder().store(store.clone()).node(NodeId::from(name));
@@ -49,6 +51,47 @@ async fn a_run_that_nobody_answers_in_time_goes_on_by_itself() {
 
     assert_eq!(pending.text("status"), "pending", "{pending:?}");
     let run = RunId::from(pending.text("id"));
+    until(async || status(&site.runner, &run).await == Status::Completed).await;
+}
+
+#[tokio::test]
+async fn a_call_that_its_server_goes_on_with_is_asked_about_until_it_is_done_and_the_run_goes_on_by_itself() {
+    let handle = TaskHandle { id: "task_7".into(), message: None, poll_ms: Some(100), ttl_ms: None };
+    let still = || CallReply::Task(handle.clone());
+    let done: CallReply = Outcome::Returned(ToolOutput::text("printed")).into();
+    let world = given_an_agent()
+        .with_tools("shop", &["print"])
+        .where_servers(|servers| servers.reply("print", [still()]))
+        .where_servers(|servers| servers.say_of_task("task_7", [Ok(still()), Err("it is busy".into()), Ok(done)]))
+        .whose_model_says(json!([{"calls": [{"name": "mcp_shop_print"}]}, say("It says: {{last_result}}.")]))
+        .kept(Kept::InAFile)
+        .await;
+    let site = Site::over(world.runner.clone()).await;
+
+    let pending = site.post("/v1/runs", json!({"input": "Hello"})).await;
+
+    assert_eq!(
+        (pending.text("status"), &pending.body["pending"][0]["kind"]),
+        ("pending", &json!("task")),
+        "{pending:?}"
+    );
+    let path = format!("/v1/runs/{}", pending.text("id"));
+    until(async || site.get(&path).await.text("status") == "completed").await;
+    assert_eq!(site.get(&path).await.body["output"]["text"], "It says: printed.");
+    assert_eq!(world.servers.calls().len(), 1);
+}
+
+#[tokio::test]
+async fn a_run_that_another_process_lays_down_is_taken_up_although_its_leases_are_long() {
+    let store = Arc::new(MemoryStore::new());
+    let long = |name: &str, turns| {
+        let builder = AgentRunner::builder().store(store.clone()).node(NodeId::from(name));
+        builder.lease(Duration::from_secs(600)).agent(agent(&turns)).build().unwrap()
+    };
+    let site = Site::over(long("here", json!([{"say": "Done."}]))).await;
+    let there = long("there", json!([{"hang": true}]));
+    let run = there.start(Request::new("clerk", "Hello")).await.unwrap().run;
+    there.drain(DrainTimes { rest: Duration::ZERO, step: Duration::ZERO }).await;
     until(async || status(&site.runner, &run).await == Status::Completed).await;
 }
 

@@ -4,12 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::{Body, Bytes};
 use axum::routing::get;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
 use toolgate::core::id::{NodeId, RunId};
 use toolgate::core::run::Recorded;
 use toolgate::gateway::ServeSettings;
@@ -65,32 +63,6 @@ async fn a_connection_is_kept_between_requests_and_not_for_ever() {
     let (answers, took) = said(&site, &request).await;
     assert_eq!(String::from_utf8(answers).unwrap().matches("HTTP/1.1 200").count(), 2);
     assert!(took >= SHORT / 2, "it was open for a while: {took:?}");
-}
-
-#[tokio::test]
-async fn a_client_that_never_reads_its_stream_holds_nothing_for_ever() {
-    let (alive, mut gone) = mpsc::channel::<()>(1);
-    let endless = move || {
-        let alive = alive.clone();
-        async move {
-            let chunks = futures::stream::repeat_with(move || {
-                let _ = &alive;
-                Ok::<_, std::io::Error>(Bytes::from_static(&[b'x'; 64 * 1024]))
-            });
-            Body::from_stream(chunks)
-        }
-    };
-    let route = Router::new().route("/endless", get(endless));
-    let site = Site::with(runner(), impatient(), |router| router.merge(route)).await;
-    let mut stream = TcpStream::connect(site.address).await.unwrap();
-    stream.write_all(b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
-    // The route has one sender, each stream another: closing the server drops the route's.
-    tokio::time::sleep(SHORT * 4).await;
-    site.closing.cancel();
-    let mut site = site;
-    site.serving.join_next().await.unwrap().unwrap();
-    let ended = tokio::time::timeout(Duration::from_secs(5), gone.recv()).await;
-    assert_eq!(ended.expect("nobody streams any more"), None);
 }
 
 #[tokio::test]

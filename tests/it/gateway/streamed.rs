@@ -11,39 +11,44 @@ use super::served::Served;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A stream that is being read.
-pub(super) struct Stream {
-    pub(super) response: Response,
+pub(crate) struct Stream {
+    pub(crate) response: Response,
     read: String,
     /// Comments so far.
-    pub(super) comments: Vec<String>,
+    pub(crate) comments: Vec<String>,
     /// What the client was told about trying again.
-    pub(super) retry: Option<String>,
+    pub(crate) retry: Option<String>,
 }
 
 /// One event.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Frame {
-    pub(super) id: Option<String>,
-    pub(super) event: String,
-    pub(super) data: Value,
+pub(crate) struct Frame {
+    pub(crate) id: Option<String>,
+    pub(crate) event: String,
+    pub(crate) data: Value,
 }
 
 impl Served {
     /// A stream, which is expected to be one.
-    pub(super) async fn watch(&self, path: &str) -> Stream {
+    pub(crate) async fn watch(&self, path: &str) -> Stream {
         Stream::of(self.request(Method::GET, path)).await
     }
 
     /// A stream that is taken up after an event.
-    pub(super) async fn watch_after(&self, path: &str, last: &str) -> Stream {
+    pub(crate) async fn watch_after(&self, path: &str, last: &str) -> Stream {
         Stream::of(self.request(Method::GET, path).header("last-event-id", last)).await
     }
 }
 
 impl Stream {
-    pub(super) async fn of(request: RequestBuilder) -> Self {
+    pub(crate) async fn of(request: RequestBuilder) -> Self {
         let response = request.header("accept", "text/event-stream").send().await.unwrap();
         assert!(response.status().is_success(), "{response:?}");
+        Self::over(response)
+    }
+
+    /// What was answered with a stream.
+    pub(crate) fn over(response: Response) -> Self {
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         assert_eq!(response.headers()["cache-control"], "no-cache");
         assert_eq!(response.headers()["x-accel-buffering"], "no");
@@ -51,7 +56,7 @@ impl Stream {
     }
 
     /// The next event; `None` at the end of the stream.
-    pub(super) async fn next(&mut self) -> Option<Frame> {
+    pub(crate) async fn next(&mut self) -> Option<Frame> {
         loop {
             while let Some(end) = self.read.find("\n\n") {
                 let block: String = self.read.drain(..end + 2).collect();
@@ -91,7 +96,7 @@ impl Stream {
     }
 
     /// Everything up to an event of that name, which is there.
-    pub(super) async fn up_to(&mut self, event: &str) -> Vec<Frame> {
+    pub(crate) async fn up_to(&mut self, event: &str) -> Vec<Frame> {
         let mut frames = Vec::new();
         while let Some(frame) = self.next().await {
             let is_it = frame.event == event;
@@ -104,7 +109,7 @@ impl Stream {
     }
 
     /// Everything to the end of the stream.
-    pub(super) async fn rest(&mut self) -> Vec<Frame> {
+    pub(crate) async fn rest(&mut self) -> Vec<Frame> {
         let mut frames = Vec::new();
         while let Some(frame) = self.next().await {
             frames.push(frame);
@@ -114,11 +119,11 @@ impl Stream {
 }
 
 /// The names of events.
-pub(super) fn events(frames: &[Frame]) -> Vec<&str> {
+pub(crate) fn events(frames: &[Frame]) -> Vec<&str> {
     frames.iter().map(|frame| frame.event.as_str()).collect()
 }
 
 /// The ids of those that have one.
-pub(super) fn ids(frames: &[Frame]) -> Vec<&str> {
+pub(crate) fn ids(frames: &[Frame]) -> Vec<&str> {
     frames.iter().filter_map(|frame| frame.id.as_deref()).collect()
 }

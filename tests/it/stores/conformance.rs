@@ -61,6 +61,7 @@ macro_rules! conforms {
             a_lease_that_ran_out_is_anybodys
             a_renewed_lease_holds
             a_run_that_its_owner_does_not_name_is_not_renewed
+            a_run_whose_lease_is_made_nothing_is_anybodys_at_once
             two_workers_claim_no_run_twice
             a_grant_covers_the_calls_it_was_given_for
             granting_twice_is_granting_once

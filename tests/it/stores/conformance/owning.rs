@@ -132,6 +132,18 @@ pub(crate) async fn a_run_that_its_owner_does_not_name_is_not_renewed<S: Store>(
     assert_eq!(store.claim(&any("node_b")).await.unwrap(), [run(1)]);
 }
 
+pub(crate) async fn a_run_whose_lease_is_made_nothing_is_anybodys_at_once<S: Store>(store: Arc<S>) {
+    for number in [1, 2] {
+        store.append(append(run(number), 0, 1).by("node_a")).await.unwrap();
+    }
+    // Nobody gives away what is not theirs.
+    store.renew(&node("node_b"), &[run(2)], Duration::ZERO).await.unwrap();
+    store.renew(&node("node_a"), &[run(1)], Duration::ZERO).await.unwrap();
+    assert_eq!(store.claim(&any("node_b")).await.unwrap(), [run(1)]);
+    let late = store.append(append(run(1), 1, 1).by("node_a")).await;
+    assert_eq!(late, Err(AppendError::Owned(node("node_b"))));
+}
+
 pub(crate) async fn two_workers_claim_no_run_twice<S: Store>(store: Arc<S>) {
     const RUNS: usize = 1000;
     let creators: Vec<_> = (0..RUNS)

@@ -1,0 +1,119 @@
+//! Clients that take nothing off: what they hold of a server is small, and not for ever.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::routing::get;
+use serde_json::json;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+use toolgate::gateway::ServeSettings;
+use toolgate::runner::AgentRunner;
+use toolgate::stores::MemoryStore;
+
+use super::queueing::agent;
+use super::site::{Site, until};
+
+const PIECE: usize = 64 * 1024;
+/// What the sockets of a connection may hold on its way, and more.
+const ON_THE_WAY: usize = 64 * 1024 * 1024;
+
+/// Only a stalled write ends a connection of this server.
+fn patient_but_for_writes(stalled_write: Duration) -> ServeSettings {
+    const LONG: Duration = Duration::from_secs(600);
+    ServeSettings { first_request: LONG, idle: LONG, closing: LONG, stalled_write, ..ServeSettings::default() }
+}
+
+/// A stream without an end: how many are open, and how much was taken of them.
+#[derive(Clone, Default)]
+struct Endless {
+    open: Arc<()>,
+    taken: Arc<AtomicUsize>,
+}
+
+impl Endless {
+    fn open(&self) -> usize {
+        // One is here and one in the route.
+        Arc::strong_count(&self.open) - 2
+    }
+
+    fn taken(&self) -> usize {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    async fn served(&self, settings: ServeSettings) -> Site {
+        let endless = self.clone();
+        let answer = move || {
+            let (open, taken) = (endless.open.clone(), endless.taken.clone());
+            let pieces = futures::stream::repeat_with(move || {
+                let _ = &open;
+                taken.fetch_add(PIECE, Ordering::Relaxed);
+                Ok::<_, std::io::Error>(Bytes::from_static(&[b'x'; PIECE]))
+            });
+            std::future::ready(Body::from_stream(pieces))
+        };
+        let route = Router::new().route("/endless", get(answer));
+        let agent = agent(&json!([{"say": "Hello yourself."}]));
+        let runner = AgentRunner::builder().store(Arc::new(MemoryStore::new())).agent(agent).build().unwrap();
+        Site::with(runner, settings, |router| router.merge(route)).await
+    }
+
+    /// How much was taken when no more is.
+    async fn comes_to_a_stop(&self) -> usize {
+        let mut before = 0;
+        loop {
+            tokio::time::sleep(Duration::from_millis(150)).await;
+            let taken = self.taken();
+            if taken > 0 && taken == before {
+                return taken;
+            }
+            assert!(taken < 16 * ON_THE_WAY, "a client that reads nothing is sent everything");
+            before = taken;
+        }
+    }
+}
+
+/// A client that asks and never reads.
+async fn asks(site: &Site) -> TcpStream {
+    let mut stream = TcpStream::connect(site.address).await.unwrap();
+    stream.write_all(b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    stream
+}
+
+#[tokio::test]
+async fn a_client_that_never_reads_its_stream_is_given_up_for_that_alone() {
+    let endless = Endless::default();
+    let site = endless.served(patient_but_for_writes(Duration::from_millis(300))).await;
+    let _stream = asks(&site).await;
+    until(async || endless.open() == 1).await;
+    until(async || endless.open() == 0).await;
+    assert!(endless.taken() < ON_THE_WAY, "{}", endless.taken());
+}
+
+#[tokio::test]
+async fn a_client_that_reads_nothing_for_less_than_the_time_keeps_its_stream() {
+    let endless = Endless::default();
+    let site = endless.served(patient_but_for_writes(Duration::from_secs(600))).await;
+    let stream = asks(&site).await;
+    assert!(endless.comes_to_a_stop().await < ON_THE_WAY);
+    assert_eq!(endless.open(), 1, "nothing else ends it");
+    drop(stream);
+    until(async || endless.open() == 0).await;
+}
+
+#[tokio::test]
+async fn a_stream_of_http_2_that_is_never_read_costs_no_more_than_its_window() {
+    let endless = Endless::default();
+    let site = endless.served(patient_but_for_writes(Duration::from_secs(600))).await;
+    let client = reqwest::Client::builder().http2_prior_knowledge().build().unwrap();
+    let url = |path: &str| format!("http://{}{path}", site.address);
+    let unread = client.get(url("/endless")).send().await.unwrap();
+    assert!(endless.comes_to_a_stop().await < ON_THE_WAY);
+    let other = client.get(url("/healthz")).send().await.unwrap();
+    assert_eq!(other.status(), 200, "others on the connection are not held up");
+    drop(unread);
+    until(async || endless.open() == 0).await;
+}
