@@ -121,7 +121,8 @@ pub(super) async fn call(
     let runner = gateway.runner_of(&caller);
     let name = new.agent.clone().map_or_else(|| runner.usual_agent(), Ok)?;
     let arguments = new.arguments.clone();
-    let request = Request { trace: traced(&headers), ..new.request(runner.agent(name.as_str())?) };
+    let agent = runner.agent(name.as_str()).map_err(|unknown| unknown.of_field("/agent"))?;
+    let request = Request { trace: traced(&headers), ..new.request(agent) };
     let execution = runner.call(request, &tool, &arguments).await?;
     let id = execution.run.clone();
     patience.wait(execution).await?;
