@@ -103,11 +103,8 @@ impl Serve {
         let (pid, store) = (std::process::id(), app.store_name());
         out.note(format!("listening at http://{address}"));
         tracing::info!(%address, pid, store, "serving");
-        loop {
-            match signals.next().await {
-                Signal::Reload => self.reload(app, &gateway),
-                Signal::Stop => break,
-            }
+        while signals.next().await == Signal::Reload {
+            self.reload(app, &gateway);
         }
         let drained = drain(app, &gateway, rest, signals).await;
         closing.cancel();

@@ -19,6 +19,7 @@ mod grants;
 mod health;
 mod idempotency;
 mod models;
+mod named;
 mod page;
 mod problem;
 mod rest;

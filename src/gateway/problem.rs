@@ -206,11 +206,10 @@ impl Problem {
         let refusals = error.refusals().iter();
         let refused = refusals.map(|refusal| FieldProblem { pointer: place(refusal), detail: refusal.to_string() });
         let problem = refused.fold(Self::new(error.code(), detail), Self::and);
-        match error {
-            RunnerError::StillDriven(_) => problem.after(Duration::from_secs(1)),
-            RunnerError::Busy => problem.after(Duration::from_secs(5)),
-            _ => problem,
+        if matches!(error, RunnerError::StillDriven(_)) {
+            return problem.after(Duration::from_secs(1));
         }
+        if error == RunnerError::Busy { problem.after(Duration::from_secs(5)) } else { problem }
     }
 }
 

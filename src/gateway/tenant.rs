@@ -2,6 +2,7 @@
 //! to ask whose it is, because nothing else is in reach.
 
 mod approvals;
+mod behalf;
 mod eyes;
 mod offers;
 mod standing;
@@ -43,14 +44,20 @@ impl TenantRunner {
 
     /// Starts a run for the tenant, in the name of the caller.
     pub(super) async fn start(&self, request: Request) -> Result<Execution, Problem> {
-        Ok(self.runner.start(self.theirs(request)).await?)
+        Ok(self.runner.start(self.theirs(request)?).await?)
     }
 
     /// The request for the tenant, in the name of the caller.
-    fn theirs(&self, request: Request) -> Request {
+    fn theirs(&self, request: Request) -> Result<Request, Problem> {
+        if let (Some(own), Some(other)) = (&self.caller.principal, &request.principal)
+            && own != other
+        {
+            let detail = format!("these credentials act for `{own}`, and for nobody else");
+            return Err(Problem::new(ErrorCode::Forbidden, detail));
+        }
         let principal = self.caller.principal.clone().or(request.principal);
         let (tenant, by) = (self.caller.tenant.clone(), Some(self.caller.name.as_ref().to_owned()));
-        Request { tenant, by, principal, ..request }
+        Ok(Request { tenant, by, principal, ..request })
     }
 
     /// The agent of requests that name none: the only one, or `assistant`.
@@ -118,28 +125,41 @@ impl TenantRun {
         trace: Option<Trace>,
         placed: impl FnOnce(RunnerError) -> Problem,
     ) -> Result<Execution, Problem> {
+        if !(resume.results.is_empty() && resume.answers.is_empty() && resume.inputs.is_empty()) {
+            self.require_may_steer().await?;
+        }
         self.require_other_eyes(&resume).await?;
         self.runner.take_up(self.id(), Input::Resume(resume), trace).await.map_err(placed)
     }
 
+    /// Refuses words, results and answers of whoever the run is not to be told anything by.
+    async fn require_may_steer(&self) -> Result<(), Problem> {
+        self.require_same_principal().await?;
+        self.require_no_decider().await
+    }
+
     /// Ends it.
     pub(super) async fn cancel(&self, reason: Option<String>) -> Result<Report, Problem> {
+        self.require_same_principal().await?;
         Ok(self.runner.cancel(self.id(), reason).await?)
     }
 
     /// Says something to it.
     pub(super) async fn say(&self, text: &str) -> Result<Report, Problem> {
+        self.require_may_steer().await?;
         Ok(self.runner.message(self.id(), text).await?)
     }
 
     /// A new run of the same tenant that begins as this one did, in the name of the caller.
     pub(super) async fn fork(&self, fork: Fork) -> Result<Execution, Problem> {
+        self.require_same_principal().await?;
         let by = Some(self.caller.name.as_ref().to_owned());
         Ok(self.runner.fork(self.id(), Fork { by, ..fork }).await?)
     }
 
     /// Deletes what it holds.
     pub(super) async fn purge(&self) -> Result<(), Problem> {
+        self.require_same_principal().await?;
         Ok(self.runner.purge(self.id()).await?)
     }
 

@@ -62,6 +62,9 @@ pub enum Fate {
 pub struct Reply {
     /// The HTTP status.
     pub status: u16,
+    /// The run that it quotes, and goes with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
     /// The headers that belong to what is answered.
     pub headers: Vec<(String, String)>,
     /// The body, at most [`MAX_REPLY_BYTES`].
@@ -78,7 +81,8 @@ pub trait Replies: Send + Sync {
     /// Says until when somebody is at work on it. Changes nothing once it is settled.
     async fn prolong(&self, asked: &Asked, until: Timestamp) -> Result<(), StoreError>;
 
-    /// Says what became of it.
+    /// Says what became of it. A store that keeps journals as well makes an answer [`Fate::Unkept`] when it purges the run that
+    /// the answer quotes.
     async fn settle(&self, asked: &Asked, fate: &Fate) -> Result<(), StoreError>;
 
     /// Forgets it: nothing was done, and the same request may be made again.

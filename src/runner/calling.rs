@@ -182,8 +182,8 @@ impl Conversation for OneCall {
 
 /// The text of the result that is there.
 fn result_in(messages: &[Arc<Message>]) -> String {
-    let parts = messages.iter().flat_map(|message| &message.content);
-    let results = parts.filter_map(|part| match part {
+    let latest = messages.iter().rev().flat_map(|message| message.content.iter().rev());
+    let mut results = latest.filter_map(|part| match part {
         Part::ToolResult { content, .. } => Some(content.iter().filter_map(Part::as_text).collect::<String>()),
         Part::Text { .. }
         | Part::Image(_)
@@ -192,5 +192,5 @@ fn result_in(messages: &[Arc<Message>]) -> String {
         | Part::Reasoning { .. }
         | Part::ToolUse { .. } => None,
     });
-    results.last().unwrap_or_default()
+    results.next().unwrap_or_default()
 }

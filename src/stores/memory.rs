@@ -135,13 +135,16 @@ impl RunStore for MemoryStore {
 
     async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError> {
         let mut kept = self.kept();
-        let Some(run) = kept.runs.get_mut(run) else { return Ok(Purged::No) };
+        let Kept { runs, replies, .. } = &mut *kept;
+        let id = run;
+        let Some(run) = runs.get_mut(id) else { return Ok(Purged::No) };
         if let Some(since) = run.row.purged_at {
             return Ok(Purged::Since(since));
         }
         if !run.row.status.is_ended() || run.row.version != at {
             return Ok(Purged::No);
         }
+        replies.values_mut().for_each(|noted| noted.forget_answer(id));
         run.journal = Vec::new();
         run.row = RunRow { title: String::new(), owes: Owes::default(), purged_at: Some(now), ..run.row.clone() };
         Ok(Purged::Since(now))

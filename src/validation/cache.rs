@@ -11,12 +11,20 @@ use super::schema::{self, SchemaError};
 /// Servers come and go, definitions change: beyond this many the cache starts anew. Compiling again costs some
 /// 30 microseconds a schema.
 const CAPACITY: usize = 2048;
+/// Neither are more kept than those whose patterns may take so much memory: schemas come from whoever may start a run.
+const MEMORY: usize = 512 << 20;
 
 /// Compiled schemas by key. An entry remembers its schema, so a key that is used for another one never lends it a
 /// validator that is not its own.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    entries: RwLock<HashMap<String, Entry>>,
+    kept: RwLock<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    entries: HashMap<String, Entry>,
+    memory: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -28,21 +36,23 @@ struct Entry {
 impl Cache {
     /// The compiled form of the schema. What could not be compiled is remembered as well.
     pub(super) fn compiled(&self, key: &str, schema: &Value) -> Result<Arc<Validator>, SchemaError> {
-        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(entry) = entries.get(key).filter(|entry| *entry.schema == *schema) {
+        let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = kept.entries.get(key).filter(|entry| *entry.schema == *schema) {
             return entry.compiled.clone();
         }
-        drop(entries);
+        drop(kept);
         let compiled = schema::compile(schema).map(Arc::new);
         if let Err(SchemaError::TooLarge { .. } | SchemaError::TooDeep) = &compiled {
             return compiled;
         }
         let entry = Entry { schema: Arc::new(schema.clone()), compiled: compiled.clone() };
-        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
-        if entries.len() >= CAPACITY {
-            entries.clear();
+        let memory = schema::allowance(schema);
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        if kept.entries.len() >= CAPACITY || kept.memory + memory > MEMORY {
+            *kept = Kept::default();
         }
-        entries.insert(key.to_owned(), entry);
+        kept.memory += memory;
+        kept.entries.insert(key.to_owned(), entry);
         compiled
     }
 }

@@ -12,7 +12,10 @@ use crate::core::json::{MAX_DEPTH, is_deeper_than};
 const MAX_BYTES: usize = 256 * 1024;
 const MAX_WEIGHT: u64 = 200_000;
 const BACKTRACK_LIMIT: usize = 50_000;
+/// How much memory one compiled pattern may take, and all those of a schema together: a few bytes (`\pL{1000}`) ask for as
+/// much as they are let, and a schema has room for thousands of them.
 const PATTERN_SIZE_LIMIT: usize = 1 << 20;
+const PATTERNS_SIZE_LIMIT: usize = 16 << 20;
 
 /// Why a schema cannot be used. Worded to follow "its input schema".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -77,8 +80,30 @@ pub(super) fn takes_an_object(schema: &Value) -> Result<(), SchemaError> {
 }
 
 fn build(schema: &Value) -> Result<Validator, ValidationError<'static>> {
-    let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT).size_limit(PATTERN_SIZE_LIMIT);
+    let each = (PATTERNS_SIZE_LIMIT / patterns_in(schema).max(1)).min(PATTERN_SIZE_LIMIT);
+    let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT).size_limit(each);
     jsonschema::options().offline().should_validate_formats(true).with_pattern_options(patterns).build(schema)
+}
+
+/// How much memory the patterns of a schema may take once it is compiled.
+pub(super) fn allowance(schema: &Value) -> usize {
+    patterns_in(schema).saturating_mul(PATTERN_SIZE_LIMIT).min(PATTERNS_SIZE_LIMIT)
+}
+
+/// How many patterns a schema has at most: what stands in an example is counted as well.
+fn patterns_in(schema: &Value) -> usize {
+    match schema {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+        Value::Array(items) => items.iter().map(patterns_in).sum(),
+        Value::Object(members) => members.iter().fold(0, |sum, (key, member)| {
+            let own = match (key.as_str(), member) {
+                ("pattern", Value::String(_)) => 1,
+                ("patternProperties", Value::Object(patterns)) => patterns.len(),
+                _ => 0,
+            };
+            sum + own + patterns_in(member)
+        }),
+    }
 }
 
 /// The schema without a `$schema` that names a dialect nobody knows.

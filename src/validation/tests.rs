@@ -207,6 +207,19 @@ fn huge_and_deep_schemas_are_refused_quickly() {
 }
 
 /// Definitions `d0` to `d<length>`, each of which refers to the next as often as there are references.
+#[tokio::test]
+async fn patterns_that_are_heavy_together_are_refused_and_many_light_ones_are_not() {
+    let with = |count: usize, pattern: &str| {
+        let property = |number: usize| (format!("p{number}"), json!({"type": "string", "pattern": pattern}));
+        json!({"type": "object", "properties": (0..count).map(property).collect::<Map<_, _>>()})
+    };
+    let started = std::time::Instant::now();
+    assert!(refusal(with(1000, "^\\pL{300}$")).contains("is broken at"));
+    assert!(started.elapsed() < std::time::Duration::from_secs(10), "{:?}", started.elapsed());
+    assert_eq!(problems(with(8, "^\\pL{20}$"), json!({})).await, []);
+    assert_eq!(problems(with(1000, "^[a-z0-9][a-z0-9-]{0,62}$"), json!({"p7": "fine"})).await, []);
+}
+
 fn chain(length: usize, extra: impl Fn(usize) -> Value, references: &[&dyn Fn(usize) -> String]) -> Value {
     let mut definitions = Map::new();
     for n in 0..=length {

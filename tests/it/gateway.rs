@@ -3,6 +3,7 @@
 mod agents;
 mod apart;
 mod approvals;
+mod attacks;
 mod contract;
 mod deleting;
 mod draining;

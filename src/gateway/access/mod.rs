@@ -12,6 +12,7 @@ pub(super) mod keys;
 mod limits;
 mod oidc;
 mod origins;
+mod standing;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -100,8 +101,12 @@ async fn let_in(State(gateway): State<Gateway>, request: Request, next: Next) ->
     let (mut parts, body) = request.into_parts();
     let access = gateway.access();
     let caller = access.caller(&parts).await.map_err(|problem| access.limiter.failed(address(&parts), problem))?;
+    let shown = parts.clone();
     parts.extensions.insert(caller.clone());
     let mut response = next.run(Request::from_parts(parts, body)).await;
+    if limits::is_stream(response.headers()) {
+        response = standing::while_they_hold(gateway, shown, response);
+    }
     // For whoever tells of the request.
     response.extensions_mut().insert(caller);
     Ok(response)

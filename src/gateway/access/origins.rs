@@ -73,6 +73,10 @@ impl Origins {
                 return Err(Problem::new(ErrorCode::Forbidden, detail));
             }
         }
+        if is_slipped_in(request) {
+            let detail = "a page of another site asked for this without saying so (`Sec-Fetch-Site`)";
+            return Err(Problem::new(ErrorCode::Forbidden, detail));
+        }
         for origin in request.headers().get_all(ORIGIN) {
             if !self.allowed.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes()) {
                 let detail = "pages of this origin may not ask here; `gateway.cors.origins` lists those that may";
@@ -88,6 +92,16 @@ pub(super) async fn checked(State(gateway): State<Gateway>, request: Request, ne
         origins.check(&request)?;
     }
     Ok(next.run(request).await)
+}
+
+/// Whether a browser fetches something of the API for a page of another site as it fetches pictures: without `Origin`. The
+/// page cannot read the answer; what is asked for may still start servers and hold streams open.
+fn is_slipped_in(request: &Request) -> bool {
+    let is_foreign = |site: &HeaderValue| site != "same-origin" && site != "none";
+    let headers = request.headers();
+    request.uri().path().starts_with("/v1/")
+        && !headers.contains_key(ORIGIN)
+        && headers.get_all("sec-fetch-site").iter().any(is_foreign)
 }
 
 /// The name that was asked for, without its port. Two of them are none.

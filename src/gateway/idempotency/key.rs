@@ -5,6 +5,7 @@ use axum::http::request::Parts;
 use sha2::{Digest, Sha256};
 
 use crate::core::error::ErrorCode;
+use crate::gateway::access::{Caller, Scope};
 use crate::gateway::problem::Problem;
 
 const HEADER: &str = "idempotency-key";
@@ -25,11 +26,14 @@ pub(super) fn of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     }
 }
 
-/// Hash of what is asked: method, path with its query, and body. The lengths keep one part from passing for another.
-pub(super) fn fingerprint(parts: &Parts, body: &[u8]) -> String {
+/// Hash of what is asked: method, path with its query, and body; and of what whoever asks may do, for an answer is given
+/// again without anybody looking at their scopes. The lengths keep one part from passing for another.
+pub(super) fn fingerprint(caller: &Caller, parts: &Parts, body: &[u8]) -> String {
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+    let scopes: Vec<&str> = caller.scopes.iter().map(Scope::as_str).collect();
+    let (scopes, principal) = (scopes.join(" "), caller.principal.as_ref().map_or("", |principal| principal.as_str()));
     let mut hash = Sha256::new();
-    for part in [parts.method.as_str().as_bytes(), path.as_bytes(), body] {
+    for part in [parts.method.as_str().as_bytes(), path.as_bytes(), body, scopes.as_bytes(), principal.as_bytes()] {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }

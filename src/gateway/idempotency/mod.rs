@@ -79,7 +79,7 @@ async fn handled_once(
         tenant: caller.tenant.clone(),
         caller: caller.name.as_ref().to_owned(),
         key,
-        fingerprint: key::fingerprint(&parts, &bytes),
+        fingerprint: key::fingerprint(&caller, &parts, &bytes),
         run: is_creating.then(|| gateway.runner().fresh_id()),
         held_until: after(now, HELD),
         expires_at: after(now, REMEMBERED),
@@ -120,11 +120,18 @@ async fn known(
     now: Timestamp,
 ) -> Result<Known, Problem> {
     if begun.fingerprint != asked.fingerprint {
-        let detail = "this `Idempotency-Key` was used for another request; use a fresh one for each";
+        let detail = "this `Idempotency-Key` was used for another request, or by credentials that may do something else; use \
+                      a fresh one for each";
         return Err(Problem::new(ErrorCode::Validation, detail));
     }
     match begun.fate {
-        Fate::Answered(reply) => return Ok(Known::Answer(replayed(reply))),
+        Fate::Answered(reply) => {
+            // An answer quotes its run, and goes with it.
+            if let Some(run) = &reply.run {
+                gateway.runner_of(caller).run(run.as_str()).await?;
+            }
+            return Ok(Known::Answer(replayed(reply)));
+        }
         Fate::UnderWay { held_until } if now < held_until => {
             let detail = "the same request is being handled; ask again in a moment";
             return Err(Problem::new(ErrorCode::Conflict, detail).after(Duration::from_secs(1)));
@@ -157,6 +164,7 @@ fn outcome_unknown(fate: &Fate) -> Problem {
 
 /// Handles a request that was noted, and notes what became of it.
 async fn handle(replies: Arc<dyn Replies>, asked: Asked, request: Request, next: Next) -> Result<Response, Problem> {
+    let path = request.uri().path().to_owned();
     let mut handled = pin!(next.run(request));
     let response = loop {
         tokio::select! {
@@ -168,7 +176,7 @@ async fn handle(replies: Arc<dyn Replies>, asked: Asked, request: Request, next:
             }
         }
     };
-    let (response, outcome) = kept(response, &asked).await;
+    let (response, outcome) = kept(response, &asked, &path).await;
     let noted = match &outcome {
         replay::Outcome::Settled(fate) => replies.settle(&asked, fate).await,
         replay::Outcome::NothingDone => replies.forget(&asked).await,

@@ -8,6 +8,8 @@ use jiff::Timestamp;
 
 use super::Confidential;
 use crate::core::error::ErrorCode;
+use crate::core::id::RunId;
+use crate::gateway::approvals::Place;
 use crate::gateway::problem::Problem;
 use crate::ports::{Asked, Fate, MAX_REPLY_BYTES, Reply};
 
@@ -25,7 +27,7 @@ pub(super) enum Outcome {
 }
 
 /// The answer, and what is to be noted of it.
-pub(super) async fn kept(response: Response, asked: &Asked) -> (Response, Outcome) {
+pub(super) async fn kept(response: Response, asked: &Asked, path: &str) -> (Response, Outcome) {
     if let Some(problem) = response.extensions().get::<Problem>() {
         // A conflict about a fresh run is one with the same request in another process.
         let may_have_started = !problem.status().is_client_error() || problem.code() == ErrorCode::Conflict;
@@ -51,13 +53,25 @@ pub(super) async fn kept(response: Response, asked: &Asked) -> (Response, Outcom
     };
     let header = |name: &HeaderName| Some((name.to_string(), parts.headers.get(name)?.to_str().ok()?.to_owned()));
     let headers = KEPT.iter().filter_map(header).collect();
-    let reply = Reply { status: parts.status.as_u16(), headers, body: bytes.to_vec() };
+    let run = quoted(path, parts.headers.get(LOCATION).and_then(|place| place.to_str().ok()));
+    let reply = Reply { status: parts.status.as_u16(), run, headers, body: bytes.to_vec() };
     (Response::from_parts(parts, Body::from(bytes)), Outcome::Settled(Fate::Answered(reply)))
 }
 
 fn is_stream(response: &Response) -> bool {
     let media_type = response.headers().get(CONTENT_TYPE);
     media_type.is_some_and(|media_type| media_type.as_bytes().starts_with(b"text/event-stream"))
+}
+
+/// The run that an answer quotes: the one that was made, or else the one that was asked about.
+fn quoted(path: &str, made: Option<&str>) -> Option<RunId> {
+    let in_folder = |text: &str, folder: &str| {
+        let (_, rest) = text.split_once(folder)?;
+        rest.split('/').next().map(str::to_owned)
+    };
+    let run = |text: &str| in_folder(text, "/v1/runs/").map(RunId::from);
+    let of_approval = || Some(Place::parse(&in_folder(path, "/v1/approvals/")?)?.run);
+    made.and_then(run).or_else(|| run(path)).or_else(of_approval)
 }
 
 /// The answer that was given before.
@@ -76,4 +90,20 @@ pub(super) fn replayed(reply: Reply) -> Response {
 pub(super) fn marked(mut response: Response) -> Response {
     response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_quotes_the_run_that_was_made_or_asked_about() {
+        let of = |path, made| quoted(path, made).map(|run| run.to_string());
+        assert_eq!(of("/v1/runs", Some("https://x.test/v1/runs/run_2")).as_deref(), Some("run_2"));
+        assert_eq!(of("/v1/runs/run_1/fork", Some("/v1/runs/run_2")).as_deref(), Some("run_2"));
+        assert_eq!(of("/v1/runs/run_1/resume", None).as_deref(), Some("run_1"));
+        assert_eq!(of("/v1/tools/mcp_files_read/call", Some("/v1/runs/run_3")).as_deref(), Some("run_3"));
+        assert_eq!(of("/v1/approvals/appr_1_7/decision", None).as_deref(), Some("run_1"));
+        assert_eq!(of("/v1/webhook-endpoints", Some("/v1/webhook-endpoints/we_1")), None);
+    }
 }

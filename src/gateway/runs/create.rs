@@ -18,9 +18,13 @@ use crate::core::tool::{ExternalTool, ToolFilter};
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::Body;
 use crate::gateway::idempotency::RunToBe;
+use crate::gateway::named;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::runner::Request;
+
+/// How many tools a request may bring: each has schemas to be compiled, and no model is offered more.
+const MOST_TOOLS: usize = 1000;
 
 /// A run to be started.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -121,6 +125,11 @@ pub(in crate::gateway) async fn create_with_id(
 
 impl NewRun {
     fn request(self, agent: AgentName) -> Result<Request, Problem> {
+        named::fit("/session_id", self.session_id.as_ref().map(SessionId::as_str))?;
+        named::fit("/principal", self.principal.as_ref().map(Principal::as_str))?;
+        if self.external_tools.len() > MOST_TOOLS {
+            return Err(Problem::field("/external_tools", format!("at most {MOST_TOOLS} tools")));
+        }
         let (history, input) = self.input.messages()?;
         Ok(Request {
             input,

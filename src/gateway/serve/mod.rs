@@ -8,13 +8,12 @@ mod account;
 mod panic;
 mod steady;
 
-use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::Request;
-use axum::response::Response;
+use axum::extract::{ConnectInfo, Request};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -70,10 +69,10 @@ pub async fn serve(listener: TcpListener, router: Router, settings: ServeSetting
         loop {
             // A semaphore that nobody closes always has a permit in the end.
             let Ok(place) = room.clone().acquire_owned().await else { return };
-            let stream = accept(&listener).await;
+            let (stream, address) = accept(&listener).await;
             let (router, watcher) = (router.clone(), graceful.watcher());
             connections.spawn(async move {
-                converse(stream, router, settings, watcher).await;
+                converse(stream, address, router, settings, watcher).await;
                 drop(place);
             });
             while connections.try_join_next().is_some() {}
@@ -90,13 +89,13 @@ pub async fn serve(listener: TcpListener, router: Router, settings: ServeSetting
     }
 }
 
-async fn accept(listener: &TcpListener) -> TcpStream {
+async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, address)) => {
                 // Without it every event of a stream waits for the one before to be acknowledged.
                 let _ = stream.set_nodelay(true);
-                return stream;
+                return (stream, address);
             }
             Err(error) if is_of_the_connection(&error) => {}
             Err(error) => {
@@ -113,13 +112,15 @@ fn is_of_the_connection(error: &io::Error) -> bool {
     [ConnectionAborted, ConnectionRefused, ConnectionReset].contains(&error.kind())
 }
 
-async fn converse(stream: TcpStream, router: Router, settings: ServeSettings, watcher: Watcher) {
+async fn converse(stream: TcpStream, address: SocketAddr, router: Router, settings: ServeSettings, watcher: Watcher) {
     let begun = CancellationToken::new();
     let begins = begun.clone();
-    let service = service_fn(move |request: Request<Incoming>| {
+    let service = service_fn(move |mut request: Request<Incoming>| {
         begins.cancel();
+        // Whoever shows nothing that holds is counted by it.
+        request.extensions_mut().insert(ConnectInfo(address));
         let mut router = router.clone();
-        async move { Ok::<Response, Infallible>(router.call(request).await?) }
+        async move { router.call(request).await }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(settings.idle);

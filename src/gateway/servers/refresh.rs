@@ -13,7 +13,7 @@ use crate::gateway::surroundings::ServerHealth;
 
 /// List the tools of an MCP server anew
 ///
-/// Whatever it promises about them. Runs that are under way see the difference before their next turn.
+/// Whatever it promises about them. Runs that are under way see the difference before their next turn. Wants the scope `admin`: all tenants share the server.
 #[utoipa::path(
     post, path = "/v1/servers/{server}/refresh", tag = "tools", operation_id = "refreshServer",
     params(("server" = String, Path, description = "The configured id of the server")),
@@ -27,7 +27,7 @@ pub(super) async fn refresh(
     caller: Caller,
     Path(server): Path<String>,
 ) -> Result<Json<ServerHealth>, Problem> {
-    caller.require(Scope::ToolsRead)?;
+    caller.require(Scope::Admin)?;
     let refreshed = gateway.surroundings().refresh(&server.as_str().into()).await.ok_or_else(|| missing(&server))?;
     refreshed.map(Json).map_err(|reason| Problem::new(ErrorCode::ToolUnavailable, reason))
 }

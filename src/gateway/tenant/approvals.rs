@@ -48,9 +48,9 @@ impl TenantRunner {
     pub(in crate::gateway) async fn approval(&self, id: &str) -> Result<Approval, Problem> {
         let missing = || Problem::not_found("approval", id);
         let place = Place::parse(id).ok_or_else(missing)?;
-        let of = self.run(place.run.as_str()).await.map_err(|problem| match problem.code() {
-            ErrorCode::NotFound => missing(),
-            _ => problem,
+        let of = self.run(place.run.as_str()).await.map_err(|problem| {
+            let is_unknown = problem.code() == ErrorCode::NotFound;
+            if is_unknown { missing() } else { problem }
         })?;
         let (run, journal) = self.runner.by_now(of.id()).await?;
         told(of, &run, &journal, place.event).ok_or_else(missing)

@@ -1,4 +1,5 @@
-//! Four eyes: whoever starts a run is not the one who lets its calls run. Saying no is open to everybody.
+//! Four eyes: whoever starts a run is not the one who lets its calls run. Saying no is open to everybody. Neither does whoever
+//! may approve calls of a run have a hand in what they are: by what it is told, or by other arguments.
 
 use super::{TenantRun, TenantRunner};
 use crate::core::error::ErrorCode;
@@ -17,6 +18,11 @@ impl TenantRun {
         if !self.four_eyes || !approves {
             return Ok(());
         }
+        if resume.decisions.iter().any(|(_, decision)| yes(decision) && decision.edited_arguments.is_some()) {
+            let detail = "a call with your own arguments would have been seen by nobody else (four eyes); deny it and say \
+                          why, and the model may ask again";
+            return Err(Problem::new(ErrorCode::Forbidden, detail));
+        }
         let run = self.load().await?;
         if is_theirs(&self.caller, run.started()) {
             let detail =
@@ -29,6 +35,21 @@ impl TenantRun {
             return Err(Problem::new(ErrorCode::Forbidden, detail));
         }
         Ok(())
+    }
+}
+
+impl TenantRun {
+    /// Refuses what is said to a run by somebody who may approve the calls that come of it.
+    pub(super) async fn require_no_decider(&self) -> Result<(), Problem> {
+        if !self.four_eyes || !self.caller.scopes.contains(access::Scope::ApprovalsDecide) {
+            return Ok(());
+        }
+        if is_theirs(&self.caller, self.load().await?.started()) {
+            return Ok(());
+        }
+        let detail =
+            "you may approve the calls of this run, so that somebody else has to say what it is told (four eyes)";
+        Err(Problem::new(ErrorCode::Forbidden, detail))
     }
 }
 

@@ -40,7 +40,7 @@ impl TenantRunner {
         tool: &str,
         arguments: &Map<String, Value>,
     ) -> Result<Execution, Problem> {
-        Ok(self.runner.call_tool(self.theirs(request), tool, arguments).await?)
+        Ok(self.runner.call_tool(self.theirs(request)?, tool, arguments).await?)
     }
 
     /// What has become of such a call.

@@ -18,6 +18,7 @@ use crate::core::tool::{CallFailure, Outcome, ToolOutput};
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::answer::traced;
 use crate::gateway::body::{Body, Path};
+use crate::gateway::named;
 use crate::gateway::problem::{FieldProblem, Problem, ProblemView};
 use crate::gateway::runs::{Patience, PendingView, StatusView};
 use crate::gateway::state::Gateway;
@@ -120,6 +121,8 @@ pub(super) async fn call(
     let patience = Patience::of(&headers, gateway.settings());
     let runner = gateway.runner_of(&caller);
     let name = new.agent.clone().map_or_else(|| runner.usual_agent(), Ok)?;
+    named::fit("/session_id", new.session_id.as_ref().map(SessionId::as_str))?;
+    named::fit("/principal", new.principal.as_ref().map(Principal::as_str))?;
     let arguments = new.arguments.clone();
     let agent = runner.agent(name.as_str()).map_err(|unknown| unknown.of_field("/agent"))?;
     let request = Request { trace: traced(&headers), ..new.request(agent) };

@@ -16,6 +16,7 @@ use crate::core::error::ErrorCode;
 use crate::core::id::EndpointId;
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::Body;
+use crate::gateway::idempotency::Confidential;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::ports::{EndpointSecrets, WebhookEndpoint};
@@ -88,7 +89,7 @@ pub(super) async fn create(
     let view = EndpointView::of(endpoint).showing(&secret);
     let location = format!("{}/v1/webhook-endpoints/{}", gateway.settings().public_url, view.id());
     let headers = [(LOCATION, location), (CACHE_CONTROL, "no-store".to_owned())];
-    Ok((StatusCode::CREATED, headers, Json(view)).into_response())
+    Ok((StatusCode::CREATED, Confidential, headers, Json(view)).into_response())
 }
 
 /// A description that is no book.

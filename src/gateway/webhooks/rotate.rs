@@ -15,6 +15,7 @@ use super::view::EndpointView;
 use crate::core::error::ErrorCode;
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::{Body, Path};
+use crate::gateway::idempotency::Confidential;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::ports::EndpointSecrets;
@@ -60,5 +61,5 @@ pub(super) async fn rotate(
     endpoint.secrets = EndpointSecrets { current: secret.clone(), previous: Some((endpoint.secrets.current, until)) };
     endpoints.save(&endpoint).await?;
     let view = EndpointView::of(endpoint).showing(&secret);
-    Ok(([(CACHE_CONTROL, "no-store")], Json(view)).into_response())
+    Ok((Confidential, [(CACHE_CONTROL, "no-store")], Json(view)).into_response())
 }

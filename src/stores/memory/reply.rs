@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 use super::MemoryStore;
-use crate::core::id::Tenant;
+use crate::core::id::{RunId, Tenant};
 use crate::ports::{Asked, Begun, Fate, Replies, StoreError};
 
 /// What one key of one caller stands for.
@@ -15,6 +15,15 @@ pub(super) type Place = (Tenant, String, String);
 pub(super) struct Noted {
     begun: Begun,
     expires_at: Timestamp,
+}
+
+impl Noted {
+    /// Keeps that it was answered, and not what with, if that quotes the run.
+    pub(super) fn forget_answer(&mut self, run: &RunId) {
+        if matches!(&self.begun.fate, Fate::Answered(reply) if reply.run.as_ref() == Some(run)) {
+            self.begun.fate = Fate::Unkept;
+        }
+    }
 }
 
 fn place(asked: &Asked) -> Place {

@@ -162,7 +162,7 @@ impl WebhookDeliveries for MemoryStore {
         let place = |delivery: &WebhookDelivery| (delivery.created_at, delivery.id.clone());
         let after = match &filter.after {
             None => None,
-            Some(after) => match kept.deliveries.get(after) {
+            Some(after) => match kept.deliveries.get(after).filter(|after| after.endpoint == filter.endpoint) {
                 Some(after) => Some(place(after)),
                 None => return Ok(Vec::new()),
             },

@@ -13,6 +13,8 @@ const MARK: &str = "UPDATE run SET purged_at = ?3, title = '', approvals = 0, re
         asked_at = NULL, due_at = NULL
     WHERE id = ?1 AND version = ?2 AND purged_at IS NULL AND status NOT IN (?4, ?5)";
 const EMPTY: &str = "DELETE FROM journal WHERE run = ?1";
+/// Answers that quote the run: that they were given stays known.
+const UNQUOTE: &str = "UPDATE reply SET head = NULL, body = NULL WHERE head ->> 'run' = ?1";
 const SINCE: &str = "SELECT purged_at FROM run WHERE id = ?1";
 
 /// A run whose content is to go, if it is over and exactly that long.
@@ -38,6 +40,7 @@ impl Write for Purging {
             .await?;
         if marked.rows_affected() == 1 {
             sqlx::query(EMPTY).bind(self.run.as_str()).execute(&mut *db).await?;
+            sqlx::query(UNQUOTE).bind(self.run.as_str()).execute(&mut *db).await?;
         }
         let since: Option<Option<String>> =
             sqlx::query_scalar(SINCE).bind(self.run.as_str()).fetch_optional(&mut *db).await?;

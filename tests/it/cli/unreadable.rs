@@ -25,6 +25,9 @@ async fn desk() -> (Desk, String) {
     let sql = "UPDATE journal SET event = '{\"type\":\"execution.teleported\"}' WHERE seq = 2 AND run = ?";
     let changed = sqlx::query(sql).bind(&oldest).execute(&mut connection).await.unwrap();
     assert_eq!(changed.rows_affected(), 1);
+    // By the index its time is over.
+    let sql = "UPDATE run SET due_at = 1 WHERE id = ?";
+    sqlx::query(sql).bind(&oldest).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
     (desk, oldest)
 }

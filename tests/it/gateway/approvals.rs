@@ -55,6 +55,7 @@ on_every_store! {
         let decided = served.post(&decision_of(first), yes.clone()).await;
         assert_eq!((decided.status.as_u16(), decided.text("status")), (200, "decided"), "{decided:?}");
         assert_eq!((&decided.body["decision"]["decision"], &decided.body["decision"]["by"]), (&json!("approve"), &json!("local")));
+        rested(&served, &run).await;
         assert_eq!(inbox(&served).await.len(), 1, "the other call still waits");
         let again = served.post(&decision_of(first), yes).await;
         assert_eq!((again.status.as_u16(), &again.body["decision"]), (200, &decided.body["decision"]));

@@ -60,6 +60,21 @@ async fn a_page_may_ask_if_its_origin_is_configured() {
 }
 
 #[tokio::test]
+async fn what_a_page_of_another_site_shows_as_a_picture_is_not_the_api() {
+    let served = fenced(Some(&[])).await;
+    for foreign in ["cross-site", "same-site"] {
+        let picture = asked(&served, Method::GET, &[("host", "localhost"), ("sec-fetch-site", foreign)]).await;
+        assert_eq!((picture.status.as_u16(), picture.problem()), (403, "forbidden"), "{foreign}");
+    }
+    for own in ["same-origin", "none"] {
+        let own = asked(&served, Method::GET, &[("host", "localhost"), ("sec-fetch-site", own)]).await;
+        assert_eq!(own.status, 200, "{own:?}");
+    }
+    let allowed = [("origin", "https://app.example.com"), ("sec-fetch-site", "cross-site"), ("host", "localhost")];
+    assert_eq!(asked(&served, Method::GET, &allowed).await.status, 200);
+}
+
+#[tokio::test]
 async fn a_browser_that_asks_beforehand_is_answered_without_credentials() {
     let served = fenced(None).await;
     let preflight = |origin: &'static str| {

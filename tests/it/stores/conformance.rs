@@ -76,6 +76,7 @@ macro_rules! conforms {
             a_purged_run_leaves_its_row_and_nothing_else
             only_a_run_that_is_over_and_that_long_is_purged
             nothing_is_appended_to_a_purged_run
+            an_answer_that_quotes_a_purged_run_is_forgotten
             a_blob_goes_when_the_last_run_that_used_it_is_forgotten
             a_key_is_found_by_the_hash_of_its_secret_alone
             a_key_is_taken_back_once_and_stays_listed

@@ -17,6 +17,7 @@ use crate::core::id::Principal;
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::Body;
 use crate::gateway::idempotency::Confidential;
+use crate::gateway::named;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 
@@ -66,6 +67,7 @@ pub(super) async fn create(
 
 impl Wanted {
     fn for_tenant_of(self, caller: &Caller) -> Result<NewKey, Problem> {
+        named::fit("/principal", self.principal.as_ref().map(Principal::as_str))?;
         NewKey::check_name(&self.name).map_err(|wrong| Problem::invalid("/name", wrong))?;
         if self.scopes.is_empty() {
             return Err(Problem::invalid("/scopes", "a key without a scope can do nothing; name at least one"));

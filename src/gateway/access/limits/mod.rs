@@ -115,7 +115,8 @@ fn wants_stream(headers: &HeaderMap) -> bool {
     accepted.any(|accepted| accepted.contains("text/event-stream"))
 }
 
-fn is_stream(headers: &HeaderMap) -> bool {
+/// Whether an answer goes on for as long as there is something to tell.
+pub(super) fn is_stream(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_TYPE).is_some_and(|media_type| media_type.as_bytes().starts_with(b"text/event-stream"))
 }
 

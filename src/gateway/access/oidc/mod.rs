@@ -141,7 +141,11 @@ fn algorithm_of(key: &Jwk) -> Option<Algorithm> {
             (Algorithm::EdDSA, KeyAlgorithm::EdDSA)
         }
         // Not our enum: there may be more of them tomorrow.
-        _ => return None,
+        AlgorithmParameters::EllipticCurve(_)
+        | AlgorithmParameters::OctetKeyPair(_)
+        | AlgorithmParameters::OctetKey(_)
+        | AlgorithmParameters::Other(_)
+        | _ => return None,
     };
     key.common.key_algorithm.is_none_or(|said| said == named).then_some(algorithm)
 }

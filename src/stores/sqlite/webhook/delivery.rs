@@ -25,7 +25,7 @@ const FAILING: &str = "UPDATE webhook_endpoint SET failing_since = ?2 WHERE id =
 const DISABLE: &str =
     "UPDATE webhook_endpoint SET disabled = coalesce(disabled, ?2), revision = revision + 1 WHERE id = ?1";
 const LIST: &str = "SELECT due_at, body FROM webhook_delivery WHERE endpoint = ?1 AND (?2 IS NULL OR id = ?2)
-    AND (?3 IS NULL OR (created_at, id) < (SELECT created_at, id FROM webhook_delivery WHERE id = ?3))
+    AND (?3 IS NULL OR (created_at, id) < (SELECT created_at, id FROM webhook_delivery WHERE id = ?3 AND endpoint = ?1))
     ORDER BY created_at DESC, id DESC LIMIT ?4";
 
 /// When it is due, and the body.

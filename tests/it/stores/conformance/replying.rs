@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use jiff::Timestamp;
+use toolgate::core::run::Status;
 use toolgate::ports::{Asked, Begun, Fate, Replies, Reply};
 
 use super::Store;
+use crate::stores::journals::{Appending, append, run};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -29,7 +31,8 @@ fn begun(fate: Fate) -> Option<Begun> {
 }
 
 fn reply() -> Reply {
-    Reply { status: 201, headers: vec![("location".to_owned(), "/v1/runs/1".to_owned())], body: vec![0, 255, b'"'] }
+    let headers = vec![("location".to_owned(), "/v1/runs/1".to_owned())];
+    Reply { status: 201, run: Some("run_1".into()), headers, body: vec![0, 255, b'"'] }
 }
 
 pub(crate) async fn a_request_is_noted_once_and_its_answer_kept<S: Store>(store: Arc<S>) {
@@ -88,4 +91,21 @@ pub(crate) async fn a_request_that_is_held_says_until_when<S: Store>(store: Arc<
     Replies::settle(&*store, &request, &Fate::Answered(reply())).await.unwrap();
     store.prolong(&request, at(500)).await.unwrap();
     assert_eq!(store.begin(&request, at(102)).await.unwrap().unwrap().fate, Fate::Answered(reply()));
+}
+
+pub(crate) async fn an_answer_that_quotes_a_purged_run_is_forgotten<S: Store>(store: Arc<S>) {
+    store.append(append(run(1), 0, 2).leaving(Status::Completed)).await.unwrap();
+    let quoting = |run| Fate::Answered(Reply { run, ..reply() });
+    let noted = [(asked("ann", "a"), Some(run(1))), (asked("bob", "b"), Some(run(2))), (asked("bob", "c"), None)];
+    for (request, quoted) in &noted {
+        store.begin(request, at(100)).await.unwrap();
+        Replies::settle(&*store, request, &quoting(quoted.clone())).await.unwrap();
+    }
+
+    store.purge(&run(1), 2, at(101)).await.unwrap();
+
+    for (request, quoted) in noted {
+        let left = if quoted == Some(run(1)) { Fate::Unkept } else { quoting(quoted) };
+        assert_eq!(store.begin(&request, at(102)).await.unwrap(), begun(left), "{}", request.key);
+    }
 }

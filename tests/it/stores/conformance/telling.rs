@@ -243,6 +243,7 @@ pub(crate) async fn deliveries_are_listed_newest_first_in_pages<S: Store>(store:
     assert_eq!(ids(&page(Some("msg_b"), None, 2).await), ["msg_b"]);
     assert_eq!(ids(&page(Some("msg_e"), None, 2).await), [""; 0]);
     assert_eq!(ids(&page(None, Some("msg_nobody"), 2).await), [""; 0]);
+    assert_eq!(ids(&page(None, Some("msg_e"), 2).await), [""; 0], "that of another endpoint is no place");
 }
 
 pub(crate) async fn old_deliveries_are_forgotten_and_those_of_a_removed_endpoint_go_with_it<S: Store>(store: Arc<S>) {
