@@ -1,11 +1,13 @@
 //! What handlers read from a request: its body and its query, parsed once, at the door. What is not known is refused, so
 //! that a slip of the keys is heard of.
 
+use std::borrow::Cow;
+
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_path_to_error::Segment;
 
 use super::problem::{FieldProblem, Problem};
@@ -31,6 +33,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     }
 }
 
+/// How many numbers of one body may be whole and written with a fraction.
+const WHOLE_NUMBERS: usize = 32;
+
 fn is_json(media_type: &[u8]) -> bool {
     let essence = media_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
     essence.eq_ignore_ascii_case(b"application/json")
@@ -38,15 +43,48 @@ fn is_json(media_type: &[u8]) -> bool {
 
 fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let bytes = if bytes.trim_ascii().is_empty() { b"{}" } else { bytes };
-    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-        let pointer = pointer(error.path());
-        let inner = error.inner();
-        let detail = if inner.is_data() { without_place(inner) } else { format!("the body is no JSON: {inner}") };
-        Problem::field(pointer, detail)
-    })?;
-    deserializer.end().map_err(|error| Problem::field("", format!("the body is no JSON: {error}")))?;
-    Ok(value)
+    let mut body = Cow::Borrowed(bytes);
+    for _ in 0..WHOLE_NUMBERS {
+        let mut deserializer = serde_json::Deserializer::from_slice(&body);
+        let value = match serde_path_to_error::deserialize(&mut deserializer) {
+            Ok(value) => value,
+            Err(error) => match without_fraction(&body, error.inner()) {
+                Some(whole) => {
+                    body = Cow::Owned(whole);
+                    continue;
+                }
+                None => return Err(unreadable(&body, &error)),
+            },
+        };
+        deserializer.end().map_err(|error| Problem::field("", format!("the body is no JSON: {error}")))?;
+        return Ok(value);
+    }
+    Err(Problem::field("", "too many whole numbers of the body are written with a fraction; leave `.0` away"))
+}
+
+fn unreadable(body: &[u8], error: &serde_path_to_error::Error<serde_json::Error>) -> Problem {
+    let inner = error.inner();
+    // What is no name of a choice at all counts as a slip of syntax to serde_json.
+    let is_json = inner.is_data() || serde_json::from_slice::<IgnoredAny>(body).is_ok();
+    let detail = if is_json { without_place(inner) } else { format!("the body is no JSON: {inner}") };
+    Problem::field(pointer(error.path()), detail)
+}
+
+/// The body again, if it was refused for a number like `5.0` where a whole one is wanted: to JSON Schema that is one, and
+/// some languages know no other. Blanks take the place of the fraction, so that all else stays where it was.
+fn without_fraction(body: &[u8], error: &serde_json::Error) -> Option<Vec<u8>> {
+    if !error.is_data() {
+        return None;
+    }
+    let lines_before: usize = body.split_inclusive(|byte| *byte == b'\n').take(error.line() - 1).map(<[u8]>::len).sum();
+    let (read, rest) = body.split_at_checked(lines_before + error.column())?;
+    let zeros = read.iter().rev().take_while(|byte| **byte == b'0').count();
+    let (number, fraction) = read.split_at_checked(read.len().checked_sub(zeros + 1)?)?;
+    let goes_on = rest.first().is_some_and(|byte| byte.is_ascii_digit() || b"eE".contains(byte));
+    if zeros == 0 || goes_on || !fraction.starts_with(b".") || !number.last()?.is_ascii_digit() {
+        return None;
+    }
+    Some([number, &vec![b' '; fraction.len()], rest].concat())
 }
 
 /// What is wrong, without the line and column that nobody sees: the pointer says where.
@@ -89,5 +127,37 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         Ok(Self(axum::extract::Path::from_request_parts(parts, state).await?.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Asked {
+        seconds: u64,
+        #[serde(default)]
+        times: Option<u32>,
+        #[serde(default)]
+        said: Value,
+    }
+
+    fn asked(text: &str) -> Option<Asked> {
+        read(text.as_bytes()).ok()
+    }
+
+    #[test]
+    fn a_whole_number_may_be_written_with_a_fraction_and_a_broken_one_is_none() {
+        let some = |said: Value| Some(Asked { seconds: 50, times: Some(2), said });
+        assert_eq!(asked("{\"seconds\": 50.0,\n \"times\": 2.000}"), some(Value::Null));
+        assert_eq!(asked(r#"{"said": [1.0, "5.0"], "seconds": 50.0, "times": 2}"#), some(json!([1.0, "5.0"])));
+        for wrong in ["5.5", "5.05", "5.0e1", "-5.0", "\"5.0\"", "[5.0]", "true", "18446744073709551616.0"] {
+            assert_eq!(asked(&format!(r#"{{"seconds": {wrong}}}"#)), None, "{wrong}");
+        }
+        let many = format!("[{}]", vec!["1.0"; WHOLE_NUMBERS + 1].join(","));
+        assert!(read::<Vec<u8>>(many.as_bytes()).is_err());
     }
 }

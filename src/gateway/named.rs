@@ -11,7 +11,7 @@ pub(super) fn fit(pointer: &str, name: Option<&str>) -> Result<(), Problem> {
     let is_fit = |name: &str| (1..=LONGEST).contains(&name.len()) && !name.chars().any(char::is_control);
     match name {
         Some(name) if !is_fit(name) => {
-            Err(Problem::field(pointer, format!("a name has 1 to {LONGEST} bytes and no control characters")))
+            Err(Problem::invalid(pointer, format!("a name has 1 to {LONGEST} bytes and no control characters")))
         }
         Some(_) | None => Ok(()),
     }

@@ -87,7 +87,7 @@ impl Problem {
         Self::new(ErrorCode::NotFound, format!("there is no {what} `{id}`"))
     }
 
-    /// The body is not what it should be at one place.
+    /// The body cannot be read as what it should be, at one place.
     pub(super) fn field(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
         let error = FieldProblem { pointer: pointer.into(), detail: detail.into() };
         Self::new(ErrorCode::InvalidRequest, error.detail.clone()).and(error)
@@ -97,6 +97,16 @@ impl Problem {
     pub(super) fn invalid(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
         let error = FieldProblem { pointer: pointer.into(), detail: detail.into() };
         Self::new(ErrorCode::Validation, error.detail.clone()).and(error)
+    }
+
+    /// The same about a name that a field of the body gives: the address is right, and what is asked there cannot be meant.
+    pub(super) fn of_field(self, pointer: &str) -> Self {
+        Self::invalid(pointer, self.0.detail)
+    }
+
+    /// The same about a name that a parameter of the query gives.
+    pub(super) fn of_parameter(self, name: &str) -> Self {
+        Self::new(ErrorCode::Validation, format!("`{name}`: {}", self.0.detail))
     }
 
     /// The same with what is wrong at one more place.

@@ -68,7 +68,7 @@ impl TenantRunner {
             several => {
                 several.iter().find(|name| name.as_str() == "assistant").map(|name| (*name).clone()).ok_or_else(|| {
                     let names: Vec<&str> = several.iter().map(|name| name.as_str()).collect();
-                    Problem::field("/agent", format!("say which agent: {}", names.join(", ")))
+                    Problem::invalid("/agent", format!("say which agent: {}", names.join(", ")))
                 })
             }
         }

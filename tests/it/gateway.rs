@@ -3,8 +3,8 @@
 mod agents;
 mod apart;
 mod approvals;
-mod attacks;
 mod at_once;
+mod attacks;
 mod contract;
 mod deleting;
 mod draining;

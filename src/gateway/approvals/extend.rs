@@ -61,8 +61,8 @@ impl Extension {
             (Some(until), None) => Ok(until),
             (None, Some(seconds)) => now
                 .checked_add(Duration::from_secs(seconds))
-                .map_err(|_| Problem::field("/seconds", "there is no calendar for so many seconds")),
-            _ => Err(Problem::field("", "give exactly one of `until` and `seconds`")),
+                .map_err(|_| Problem::invalid("/seconds", "there is no calendar for so many seconds")),
+            _ => Err(Problem::invalid("", "give exactly one of `until` and `seconds`")),
         }
     }
 }

@@ -66,7 +66,8 @@ pub(super) async fn list(
 ) -> Result<Json<Page<InboxView>>, Problem> {
     caller.require(Scope::ApprovalsRead)?;
     let limit = limit(which.limit)?;
-    let after = which.after.as_deref().map(|id| Place::parse(id).ok_or_else(|| Problem::not_found("approval", id)));
+    let unknown = |id: &str| Problem::not_found("approval", id).of_parameter("after");
+    let after = which.after.as_deref().map(|id| Place::parse(id).ok_or_else(|| unknown(id)));
     let filter = RunFilter { agent: which.agent, session: which.session_id, ..RunFilter::default() };
     let found = gateway.runner_of(&caller).pending_approvals(filter, after.transpose()?, limit + 1).await?;
     let shown = found.iter().filter_map(|approval: &Approval| Some((approval.place(), InboxView::of(approval)?)));

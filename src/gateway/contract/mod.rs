@@ -4,6 +4,7 @@
 mod pages;
 mod reader;
 mod refusals;
+mod wire;
 
 use axum::routing::get;
 use axum::{Json, Router};
@@ -65,6 +66,7 @@ pub fn description() -> OpenApi {
 
 fn complete(mut description: OpenApi) -> OpenApi {
     refusals::spell_out(&mut description);
+    wire::describe(&mut description);
     description
 }
 

@@ -54,7 +54,7 @@ const REFUSALS: [(&str, &str, When); 14] = [
     ("412", "Changed since", When::Changes),
     ("413", "The body is too large", When::Body),
     ("415", "The body is in a form that is not taken", When::Body),
-    ("422", "Wrong in itself", When::Changes),
+    ("422", "It can be read, and cannot be meant", When::Always),
     ("429", "Too often, or too much at once", When::Always),
     ("503", "Nothing new is taken at the moment, or the store cannot be used", When::Always),
 ];
@@ -76,7 +76,8 @@ impl Told<'_> {
     }
 }
 
-fn operations(item: &mut PathItem) -> impl Iterator<Item = (HttpMethod, &mut Operation)> {
+/// The operations of a path.
+pub(super) fn operations(item: &mut PathItem) -> impl Iterator<Item = (HttpMethod, &mut Operation)> {
     let all = [
         (HttpMethod::Get, &mut item.get),
         (HttpMethod::Put, &mut item.put),

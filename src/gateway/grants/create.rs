@@ -72,7 +72,7 @@ pub(super) async fn create(
     let now = runner.now();
     let expires_at = given.expires_at.or_else(|| now.checked_add(USUAL).ok());
     if expires_at.is_some_and(|until| until <= now) {
-        return Err(Problem::field("/expires_at", "this time has passed; give one that is to come"));
+        return Err(Problem::invalid("/expires_at", "this time has passed; give one that is to come"));
     }
     let new = NewGrant {
         agent: given.agent.map_or_else(|| runner.usual_agent(), Ok)?,

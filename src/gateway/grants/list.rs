@@ -58,7 +58,7 @@ pub(super) async fn list(
     let mut grants = runner.grants(filter).await?;
     if let Some(after) = &which.after {
         let place = grants.iter().position(|grant| grant.id.as_str() == after);
-        let place = place.ok_or_else(|| Problem::not_found("standing approval", after))?;
+        let place = place.ok_or_else(|| Problem::not_found("standing approval", after).of_parameter("after"))?;
         grants.drain(..=place);
     }
     let now = runner.now();

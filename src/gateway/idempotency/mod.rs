@@ -139,7 +139,7 @@ async fn known(
         Fate::UnderWay { .. } | Fate::Unkept => {}
     }
     let Some(run) = begun.run else { return Err(outcome_unknown(&begun.fate)) };
-    match runs::current(gateway, caller, &parts.headers, &run).await {
+    match runs::current(gateway, caller, parts, &run).await {
         Ok(response) => Ok(Known::Answer(replay::marked(response))),
         Err(problem) if problem.code() == ErrorCode::NotFound => Ok(Known::NeverStarted(run)),
         Err(problem) => Err(problem),

@@ -15,6 +15,7 @@ use super::read::tag;
 use super::view::RunView;
 use super::wait::Patience;
 use crate::core::error::ErrorCode;
+use crate::core::run::Status;
 use crate::core::trace::Trace;
 use crate::gateway::answer::traced;
 use crate::gateway::body::Query;
@@ -67,20 +68,41 @@ impl Asked {
         execution: Execution,
         rested: StatusCode,
     ) -> Result<Response, Problem> {
-        let location = format!("{}/v1/runs/{}", gateway.settings().public_url, run.id());
-        let location = HeaderValue::from_str(&location).map_err(|_| {
-            Problem::new(ErrorCode::Configuration, "the public address of this server cannot stand in a header")
-        })?;
+        let location = location(gateway, &run)?;
         if self.form == Form::Stream {
             let stream = events::execution(gateway, run, self.content, execution.updates).await?;
             return Ok((rested, [(LOCATION, location)], stream).into_response());
         }
         let rests = self.patience.wait(execution).await?;
-        let view = RunView::of(&run.row, &run.load().await?);
         let status = if rests { rested } else { StatusCode::ACCEPTED };
-        let tag = HeaderValue::from_str(&tag(view.version())).ok();
-        let mut response = (status, [(LOCATION, location)], Json(view)).into_response();
-        response.headers_mut().extend(tag.map(|tag| (ETAG, tag)));
-        Ok(response)
+        Ok((status, state(&run, location).await?).into_response())
     }
+
+    /// The answer to the request that started a run, once more: the run as it is by now, or all that it did and what it does
+    /// until it rests.
+    pub(super) async fn answer_again(self, gateway: &Gateway, run: TenantRun) -> Result<Response, Problem> {
+        let location = location(gateway, &run)?;
+        if self.form == Form::Stream {
+            let stream = events::whole(gateway, run, self.content);
+            return Ok((StatusCode::CREATED, [(LOCATION, location)], stream).into_response());
+        }
+        let is_going_on = run.row.status == Status::Running;
+        let status = if is_going_on { StatusCode::ACCEPTED } else { StatusCode::CREATED };
+        Ok((status, state(&run, location).await?).into_response())
+    }
+}
+
+async fn state(run: &TenantRun, location: HeaderValue) -> Result<Response, Problem> {
+    let view = RunView::of(&run.row, &run.load().await?);
+    let tag = HeaderValue::from_str(&tag(view.version())).ok();
+    let mut response = ([(LOCATION, location)], Json(view)).into_response();
+    response.headers_mut().extend(tag.map(|tag| (ETAG, tag)));
+    Ok(response)
+}
+
+fn location(gateway: &Gateway, run: &TenantRun) -> Result<HeaderValue, Problem> {
+    let location = format!("{}/v1/runs/{}", gateway.settings().public_url, run.id());
+    HeaderValue::from_str(&location).map_err(|_| {
+        Problem::new(ErrorCode::Configuration, "the public address of this server cannot stand in a header")
+    })
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::asked::{Asked, Quoting};
+use super::events::FrameDescription;
 use super::input::NewInput;
 use super::view::RunView;
 use crate::core::id::{AgentName, Principal, RunId, ServerId, SessionId};
@@ -88,7 +89,7 @@ struct NewFilter {
         Quoting,
     ),
     responses(
-        (status = 201, description = "The run rests: it is over, or owed something; or what it does until then", content((RunView = "application/json"), (String = "text/event-stream"))),
+        (status = 201, description = "The run rests: it is over, or owed something; or what it does until then", content((RunView = "application/json"), (FrameDescription = "text/event-stream"))),
         (status = 202, description = "The run goes on", body = RunView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
@@ -127,7 +128,7 @@ impl NewRun {
         named::fit("/session_id", self.session_id.as_ref().map(SessionId::as_str))?;
         named::fit("/principal", self.principal.as_ref().map(Principal::as_str))?;
         if self.external_tools.len() > MOST_TOOLS {
-            return Err(Problem::field("/external_tools", format!("at most {MOST_TOOLS} tools")));
+            return Err(Problem::invalid("/external_tools", format!("at most {MOST_TOOLS} tools")));
         }
         let (history, input) = self.input.messages()?;
         Ok(Request {
@@ -152,7 +153,7 @@ impl NewFilter {
         for (list, patterns) in [("allow", &self.allow), ("deny", &self.deny)] {
             for (index, pattern) in patterns.iter().enumerate() {
                 pattern.fits("").map_err(|why| {
-                    Problem::field(format!("/tools/{list}/{index}"), format!("this pattern cannot be read: {why}"))
+                    Problem::invalid(format!("/tools/{list}/{index}"), format!("this pattern cannot be read: {why}"))
                 })?;
             }
         }

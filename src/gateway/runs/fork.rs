@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::asked::{Asked, Quoting};
+use super::events::FrameDescription;
 use super::view::RunView;
 use crate::core::chat::Message;
 use crate::gateway::access::{Caller, Scope};
@@ -43,7 +44,7 @@ pub(super) struct NewFork {
         Quoting,
     ),
     responses(
-        (status = 201, description = "The new run rests, or what it does until then", content((RunView = "application/json"), (String = "text/event-stream"))),
+        (status = 201, description = "The new run rests, or what it does until then", content((RunView = "application/json"), (FrameDescription = "text/event-stream"))),
         (status = 202, description = "The new run goes on", body = RunView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
@@ -60,10 +61,10 @@ pub(super) async fn fork(
     let source = runner.run(&run).await?;
     if let Some(at) = at.filter(|at| *at == 0 || *at > source.row.version) {
         let detail = format!("run `{run}` has {} facts; it cannot be copied at {at}", source.row.version);
-        return Err(Problem::field("/at", detail));
+        return Err(Problem::invalid("/at", detail));
     }
     if message.as_ref().is_some_and(|message| message.trim().is_empty()) {
-        return Err(Problem::field("/message", "a message needs text"));
+        return Err(Problem::invalid("/message", "a message needs text"));
     }
     let message = message.map(Message::user);
     let fork = Fork { at, message, metadata, trace: asked.trace.clone(), ..Fork::default() };

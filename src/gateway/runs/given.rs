@@ -166,8 +166,8 @@ struct GivenInput {
     /// The call.
     #[schema(value_type = String)]
     call_id: CallId,
-    /// The reactions to all its questions, by the server's keys: each `{"action": "accept"|"decline"|"cancel", "content": {…}}`.
-    #[schema(value_type = Object)]
+    /// The reactions to all its questions, by the server's keys.
+    #[schema(value_type = std::collections::BTreeMap<String, super::reactions::ReactionDescription>)]
     answers: Reactions,
 }
 
@@ -217,7 +217,7 @@ impl GivenResult {
             (Some(output), None, false) => Ok(ResultFor::output(self.call_id, output)),
             (None, Some(error), false) => Ok(ResultFor::error(self.call_id, error)),
             (None, None, true) => Ok(ResultFor::abandoned(self.call_id)),
-            _ => Err(Problem::field(
+            _ => Err(Problem::invalid(
                 format!("/results/{index}"),
                 "give exactly one of `output`, `error` and `abandoned`",
             )),

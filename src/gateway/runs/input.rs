@@ -93,9 +93,9 @@ impl NewInput {
         let read = |(index, message): (usize, NewMessage)| message.read(&format!("/input/{index}"));
         let mut history: Vec<Message> = messages.into_iter().enumerate().map(read).collect::<Result<_, _>>()?;
         match history.pop() {
-            None => Err(Problem::field("/input", "say something: the list of messages is empty")),
+            None => Err(Problem::invalid("/input", "say something: the list of messages is empty")),
             Some(message) if message.role == Role::User => Ok((history, message)),
-            Some(_) => Err(Problem::field(format!("/input/{last}/role"), "the last message is the user's")),
+            Some(_) => Err(Problem::invalid(format!("/input/{last}/role"), "the last message is the user's")),
         }
     }
 }
@@ -125,13 +125,13 @@ impl NewPart {
             Self::Audio { media_type, data, url } => (Media { media_type, data, url }, false),
         };
         if role == Role::Assistant {
-            return Err(Problem::field(pointer, "media are the user's: a message of the assistant is text"));
+            return Err(Problem::invalid(pointer, "media are the user's: a message of the assistant is text"));
         }
         match (&media.data, &media.url) {
             (Some(data), None) if Media::decode(data).is_some() => {}
-            (Some(_), None) => return Err(Problem::field(format!("{pointer}/data"), "this is no base64")),
+            (Some(_), None) => return Err(Problem::invalid(format!("{pointer}/data"), "this is no base64")),
             (None, Some(_)) => {}
-            (Some(_), Some(_)) | (None, None) => return Err(Problem::field(pointer, "give either `data` or `url`")),
+            (Some(_), Some(_)) | (None, None) => return Err(Problem::invalid(pointer, "give either `data` or `url`")),
         }
         let mut part = if is_image { Part::Image(media) } else { Part::Audio(media) };
         // What looks like a handle of ours gives no right to what it names.

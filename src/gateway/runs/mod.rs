@@ -17,6 +17,7 @@ mod messages;
 mod pending;
 mod places;
 mod precondition;
+mod reactions;
 mod read;
 mod resume;
 mod tools;

@@ -1,14 +1,15 @@
 //! `GET /v1/runs/{run}`
 
 use axum::Json;
-use axum::extract::State;
-use axum::http::header::{ETAG, IF_NONE_MATCH, LOCATION};
+use axum::extract::{FromRequestParts as _, State};
+use axum::http::header::{ETAG, IF_NONE_MATCH};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 
+use super::asked::Asked;
 use super::view::RunView;
 use crate::core::id::RunId;
-use crate::core::run::Status;
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
@@ -45,14 +46,12 @@ pub(super) async fn read(
 pub(in crate::gateway) async fn current(
     gateway: &Gateway,
     caller: &Caller,
-    _headers: &HeaderMap,
+    parts: &Parts,
     run: &RunId,
 ) -> Result<Response, Problem> {
+    let asked = Asked::from_request_parts(&mut parts.clone(), gateway).await?;
     let found = gateway.runner_of(caller).run(run.as_str()).await?;
-    let view = RunView::of(&found.row, &found.load().await?);
-    let status = if found.row.status == Status::Running { StatusCode::ACCEPTED } else { StatusCode::CREATED };
-    let location = format!("{}/v1/runs/{run}", gateway.settings().public_url);
-    Ok((status, [(LOCATION, location)], Json(view)).into_response())
+    asked.answer_again(gateway, found).await
 }
 
 /// The version of a run as a header has it.

@@ -5,6 +5,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 
 use super::asked::{Asked, Quoting};
+use super::events::FrameDescription;
 use super::given::Given;
 use super::precondition;
 use super::view::RunView;
@@ -28,7 +29,7 @@ use crate::runner::RunnerError;
         Quoting,
     ),
     responses(
-        (status = 200, description = "The run rests: it is over, or owed something; or what it does until then", content((RunView = "application/json"), (String = "text/event-stream"))),
+        (status = 200, description = "The run rests: it is over, or owed something; or what it does until then", content((RunView = "application/json"), (FrameDescription = "text/event-stream"))),
         (status = 202, description = "The run goes on", body = RunView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),

@@ -1,10 +1,12 @@
 //! Tools that the calling application runs itself, as a request declares them.
 
+use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 /// A tool that you run yourself.
-#[derive(ToSchema)]
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[schema(as = ExternalTool)]
 #[allow(dead_code)] // the core reads it; this describes what it reads
 pub(super) struct ExternalToolView {
@@ -12,8 +14,8 @@ pub(super) struct ExternalToolView {
     #[schema(example = "lookup_order")]
     name: String,
     /// What it does, for the model.
-    #[schema(default = "")]
-    description: Option<String>,
+    #[schema(default = "", required = false)]
+    description: String,
     /// JSON Schema of its arguments; default: any object.
     #[schema(value_type = Option<Object>)]
     input_schema: Option<Value>,
@@ -21,8 +23,8 @@ pub(super) struct ExternalToolView {
     #[schema(value_type = Option<Object>)]
     result_schema: Option<Value>,
     /// Of the calls in one reply only those of the highest priority run.
-    #[schema(default = 0)]
-    priority: Option<i32>,
+    #[schema(default = 0, required = false)]
+    priority: i32,
     /// Seconds there are for its result; after that the model reads that there was none in time.
     deadline_s: Option<u64>,
 }

@@ -6,7 +6,7 @@ use crate::core::run::Channel;
 use crate::gateway::access::Caller;
 use crate::gateway::problem::Problem;
 use crate::ports::{Grant, GrantFilter};
-use crate::runner::NewGrant;
+use crate::runner::{NewGrant, RunnerError};
 
 impl TenantRunner {
     /// Standing approvals of the tenant, newest first.
@@ -19,7 +19,11 @@ impl TenantRunner {
     pub(in crate::gateway) async fn grant(&self, new: NewGrant) -> Result<Grant, Problem> {
         self.require_others_runs(new.principal.as_ref())?;
         let Caller { tenant, name, .. } = &self.caller;
-        Ok(self.runner.grant(new, tenant.clone(), name.as_ref(), Channel::Api).await?)
+        let granted = self.runner.grant(new, tenant.clone(), name.as_ref(), Channel::Api).await;
+        granted.map_err(|error| match error {
+            RunnerError::NoSuchTool { .. } => Problem::from(error).of_field("/tool"),
+            error => error.into(),
+        })
     }
 
     /// Takes a standing approval of the tenant back.

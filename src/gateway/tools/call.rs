@@ -124,7 +124,8 @@ pub(super) async fn call(
     named::fit("/session_id", new.session_id.as_ref().map(SessionId::as_str))?;
     named::fit("/principal", new.principal.as_ref().map(Principal::as_str))?;
     let arguments = new.arguments.clone();
-    let request = Request { trace: traced(&headers), ..new.request(runner.agent(name.as_str())?) };
+    let agent = runner.agent(name.as_str()).map_err(|unknown| unknown.of_field("/agent"))?;
+    let request = Request { trace: traced(&headers), ..new.request(agent) };
     let execution = runner.call(request, &tool, &arguments).await?;
     let id = execution.run.clone();
     patience.wait(execution).await?;

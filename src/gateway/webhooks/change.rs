@@ -49,7 +49,7 @@ pub(super) async fn change(
     let endpoints = Endpoints::of(&gateway, caller)?;
     let mut endpoint = endpoints.find_own(&endpoint).await?;
     if let Some(url) = change.url {
-        endpoints.outbound.egress.check(&url).map_err(|refused| Problem::field("/url", refused.to_string()))?;
+        endpoints.outbound.egress.check(&url).map_err(|refused| Problem::invalid("/url", refused.to_string()))?;
         endpoint.url = url;
     }
     if let Some(events) = change.events {

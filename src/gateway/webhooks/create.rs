@@ -62,10 +62,10 @@ pub(super) async fn create(
 ) -> Result<Response, Problem> {
     caller.require(Scope::Webhooks)?;
     let endpoints = Endpoints::of(&gateway, caller)?;
-    endpoints.outbound.egress.check(&new.url).map_err(|refused| Problem::field("/url", refused.to_string()))?;
+    endpoints.outbound.egress.check(&new.url).map_err(|refused| Problem::invalid("/url", refused.to_string()))?;
     let description = described(new.description)?;
     let secret = match &new.secret {
-        Some(text) => signature::brought(text).map_err(|why| Problem::field("/secret", why))?,
+        Some(text) => signature::brought(text).map_err(|why| Problem::invalid("/secret", why))?,
         None => signature::fresh().map_err(|why| Problem::new(ErrorCode::Internal, why))?,
     };
     if endpoints.all().await?.len() >= MOST {
@@ -96,7 +96,7 @@ pub(super) async fn create(
 pub(super) fn described(description: Option<String>) -> Result<Option<String>, Problem> {
     match description {
         Some(text) if text.chars().count() > LONGEST => {
-            Err(Problem::field("/description", format!("at most {LONGEST} characters")))
+            Err(Problem::invalid("/description", format!("at most {LONGEST} characters")))
         }
         description => Ok(description.filter(|text| !text.is_empty())),
     }

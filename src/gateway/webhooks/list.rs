@@ -41,9 +41,10 @@ pub(super) async fn list(
     caller.require(Scope::Webhooks)?;
     let limit = limit(which.limit)?;
     let mut found = Endpoints::of(&gateway, caller)?.all().await?;
-    if let Some(after) = which.after {
+    if let Some(after) = &which.after {
         let last = found.iter().position(|endpoint| endpoint.id.as_str() == after);
-        found.drain(..last.map_or(found.len(), |last| last + 1));
+        let last = last.ok_or_else(|| Problem::not_found("webhook endpoint", after).of_parameter("after"))?;
+        found.drain(..=last);
     }
     Ok(Json(Page::of(found, limit, |endpoint| endpoint.id.to_string(), EndpointView::of)))
 }

@@ -53,7 +53,7 @@ pub(super) async fn rotate(
     let endpoints = Endpoints::of(&gateway, caller)?;
     let mut endpoint = endpoints.find_own(&endpoint).await?;
     let secret = match &rotation.secret {
-        Some(text) => signature::brought(text).map_err(|why| Problem::field("/secret", why))?,
+        Some(text) => signature::brought(text).map_err(|why| Problem::invalid("/secret", why))?,
         None => signature::fresh().map_err(|why| Problem::new(ErrorCode::Internal, why))?,
     };
     let now = endpoints.outbound.clock.now();

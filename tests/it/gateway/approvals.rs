@@ -97,11 +97,12 @@ async fn what_is_no_approval_is_not_found_and_what_cannot_be_meant_is_refused() 
         assert_eq!(served.get(&format!("/v1/approvals/{none}")).await.problem(), "not_found", "{none}");
     }
     assert_eq!(served.get("/v1/approvals?status=decided").await.problem(), "invalid_request");
+    assert_eq!(served.get("/v1/approvals?after=x").await.problem(), "validation");
     let first = &inbox(&served).await[0];
     let seen = served.post(&decision_of(first), json!({"decision": "approve", "seen": "sha256:other"})).await;
     assert_eq!(seen.problem(), "conflict");
     let extend = format!("/v1/approvals/{}/extend", first["id"].as_str().unwrap());
-    assert_eq!(served.post(&extend, json!({})).await.problem(), "invalid_request");
+    assert_eq!(served.post(&extend, json!({})).await.problem(), "validation");
     assert_eq!(served.post(&extend, json!({"seconds": 5})).await.problem(), "conflict", "it has no deadline");
     served.post(&format!("/v1/runs/{run}/cancel"), json!({})).await;
     let gone = served.post(&decision_of(first), json!({"decision": "approve"})).await;

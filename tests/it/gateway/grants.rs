@@ -82,12 +82,14 @@ async fn what_cannot_stand_is_refused() {
         .servers
         .offer("files", McpTool { input_schema: json!({"type": "object", "required": ["path"]}), ..tool("delete") });
     let refused = async |body: Value| served.post("/v1/approval-grants", body).await.problem().to_owned();
-    assert_eq!(refused(json!({"tool": "mcp_files_shred"})).await, "not_found");
-    assert_eq!(refused(json!({"tool": "mcp_files_delete", "agent": "nobody"})).await, "not_found");
-    assert_eq!(
-        refused(json!({"tool": "mcp_files_delete", "expires_at": "2001-01-01T00:00:00Z"})).await,
-        "invalid_request"
-    );
+    for (field, value) in [("tool", "mcp_files_shred"), ("agent", "nobody"), ("expires_at", "2001-01-01T00:00:00Z")] {
+        let mut wrong = json!({"tool": "mcp_files_delete"});
+        wrong[field] = value.into();
+        let refused = served.post("/v1/approval-grants", wrong).await;
+        let place = format!("/{field}");
+        assert_eq!((refused.problem(), &refused.body["errors"][0]["pointer"]), ("validation", &json!(place)));
+    }
+    assert_eq!(served.get("/v1/approval-grants?after=grant_of_nobody").await.problem(), "validation");
     assert_eq!(refused(json!({"tool": "mcp_files_delete", "arguments": {}})).await, "validation");
     assert_eq!(refused(json!({"tool": "mcp_files_delete", "scope": "always"})).await, "invalid_request");
     assert_eq!(served.get("/v1/approval-grants").await.body["data"], json!([]));

@@ -13,6 +13,7 @@ use toolgate::ports::{AccessKeys, Asked, Begun, Fate, Replies, Reply, RunFilter,
 use toolgate::stores::MemoryStore;
 
 use super::served::{Answer, Served};
+use super::streamed::{Frame, Stream};
 use crate::runner::world::{Given, Kept, given_an_agent, say};
 
 /// A gateway that keeps its answers, and where.
@@ -163,6 +164,27 @@ async fn what_was_begun_is_brought_to_its_end_for_a_client_that_went_away() {
     };
     let answer = tokio::time::timeout(Duration::from_secs(10), answered).await.expect("it is answered");
     assert_eq!((answer.text("status"), answer.header("idempotent-replayed")), ("completed", "true"));
+    assert_eq!(remembering.runs().await, 1);
+}
+
+#[tokio::test]
+async fn a_run_whose_creation_was_streamed_is_streamed_to_a_repeat_from_its_beginning() {
+    let remembering = remembering(given_two_answers()).await;
+    let ask = |accept: &str| {
+        let request = remembering.served.request(Method::POST, "/v1/runs?include=content");
+        request.header("idempotency-key", "k").header("accept", accept).json(&json!({"input": "Hello"}))
+    };
+    let first = Stream::of(ask("text/event-stream")).await.rest().await;
+
+    let mut again = Stream::of(ask("text/event-stream")).await;
+
+    assert_eq!(again.response.status().as_u16(), 201);
+    assert_eq!(again.response.headers()["idempotent-replayed"], "true");
+    let again = again.rest().await;
+    let kept = |frames: &[Frame]| frames.iter().filter(|frame| frame.id.is_some()).cloned().collect::<Vec<_>>();
+    assert_eq!((kept(&again), again.last().unwrap().event.as_str()), (kept(&first), "execution.completed"));
+    let state = Answer::of(ask("application/json").send().await.unwrap()).await;
+    assert_eq!((state.status.as_u16(), state.text("status")), (201, "completed"));
     assert_eq!(remembering.runs().await, 1);
 }
 

@@ -183,11 +183,11 @@ async fn a_key_is_made_over_http_shown_once_and_never_wider_than_whoever_makes_i
     };
     for (wrong, status, code) in [
         (change("scopes", json!(["runs:write"])), 403, "forbidden"),
-        (change("scopes", json!([])), 400, "invalid_request"),
+        (change("scopes", json!([])), 422, "validation"),
         (change("scopes", json!(["everything"])), 400, "invalid_request"),
         (change("principal", json!("another")), 403, "forbidden"),
-        (change("name", json!("a\nb")), 400, "invalid_request"),
-        (change("expires_at", json!("2020-01-01T00:00:00Z")), 400, "invalid_request"),
+        (change("name", json!("a\nb")), 422, "validation"),
+        (change("expires_at", json!("2020-01-01T00:00:00Z")), 422, "validation"),
         (change("tenant", json!("bolt")), 400, "invalid_request"),
     ] {
         let refused = locked.post("/v1/keys", &admin, wrong.clone()).await;
@@ -226,5 +226,5 @@ async fn keys_are_listed_in_pages() {
     assert_eq!((first.body["data"].as_array().unwrap().len(), first.body["has_more"].as_bool()), (3, Some(true)));
     let rest = locked.get(&format!("/v1/keys?limit=3&after={}", first.text("last_id")), &admin).await;
     assert_eq!((rest.body["data"].as_array().unwrap().len(), rest.body["has_more"].as_bool()), (2, Some(false)));
-    assert_eq!(locked.get("/v1/keys?after=key_of_nobody", &admin).await.problem(), "invalid_request");
+    assert_eq!(locked.get("/v1/keys?after=key_of_nobody", &admin).await.problem(), "validation");
 }

@@ -58,7 +58,7 @@ async fn a_run_that_waits_keeps_what_is_said_to_it_until_it_goes_on() {
     let late = served.post(&path, json!({"text": "Still there?"})).await;
     assert_eq!((late.status.as_u16(), late.problem()), (409, "conflict"));
     let empty = served.post(&path, json!({"text": " "})).await;
-    assert_eq!((empty.problem(), &empty.body["errors"][0]["pointer"]), ("invalid_request", &json!("/text")));
+    assert_eq!((empty.problem(), &empty.body["errors"][0]["pointer"]), ("validation", &json!("/text")));
 }
 
 #[tokio::test]
@@ -90,18 +90,23 @@ async fn a_conversation_that_cannot_be_meant_is_refused_with_its_place() {
     let served = Served::to_all(given_an_agent().kept(Kept::InMemory).await).await;
     let user = |content: serde_json::Value| json!([{"role": "user", "content": content}]);
     let image = |image: serde_json::Value| user(json!([image]));
-    for (input, pointer) in [
-        (json!([]), "/input"),
-        (json!({"role": "user"}), "/input"),
-        (json!([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]), "/input/1/role"),
-        (json!([{"role": "system", "content": "a"}]), "/input/0/role"),
-        (json!([{"role": "user", "content": 5}]), "/input/0/content"),
-        (image(json!({"type": "image", "media_type": "image/png"})), "/input/0/content/0"),
-        (image(json!({"type": "image", "media_type": "image/png", "data": "!"})), "/input/0/content/0/data"),
-        (image(json!({"type": "audio", "media_type": "a/b", "data": "AA==", "url": "u"})), "/input/0/content/0"),
+    let (unreadable, unmeant) = ("invalid_request", "validation");
+    for (input, code, pointer) in [
+        (json!([]), unmeant, "/input"),
+        (json!({"role": "user"}), unreadable, "/input"),
+        (json!([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]), unmeant, "/input/1/role"),
+        (json!([{"role": "system", "content": "a"}]), unreadable, "/input/0/role"),
+        (json!([{"role": "user", "content": 5}]), unreadable, "/input/0/content"),
+        (image(json!({"type": "image", "media_type": "image/png"})), unmeant, "/input/0/content/0"),
+        (image(json!({"type": "image", "media_type": "image/png", "data": "!"})), unmeant, "/input/0/content/0/data"),
+        (
+            image(json!({"type": "audio", "media_type": "a/b", "data": "AA==", "url": "u"})),
+            unmeant,
+            "/input/0/content/0",
+        ),
     ] {
         let refused = served.post("/v1/runs", json!({"input": input})).await;
-        assert_eq!(refused.problem(), "invalid_request", "{input}");
+        assert_eq!(refused.problem(), code, "{input}");
         assert_eq!(refused.body["errors"][0]["pointer"], pointer, "{input}: {refused:?}");
     }
 }

@@ -30,10 +30,7 @@ async fn a_pattern_that_cannot_be_read_is_refused_with_its_place() {
     let served = Served::to_all(given_an_agent().kept(Kept::InMemory).await).await;
     let tools = json!({"allow": ["mcp_*", "mcp_[a"], "deny": []});
     let refused = served.post("/v1/runs", json!({"input": "Hello", "tools": tools})).await;
-    assert_eq!(
-        (refused.problem(), &refused.body["errors"][0]["pointer"]),
-        ("invalid_request", &json!("/tools/allow/1"))
-    );
+    assert_eq!((refused.problem(), &refused.body["errors"][0]["pointer"]), ("validation", &json!("/tools/allow/1")));
 }
 
 #[tokio::test]

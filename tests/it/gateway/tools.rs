@@ -44,7 +44,8 @@ async fn tools_are_listed_with_what_becomes_of_their_calls() {
     assert_eq!(of("rule")[0], "mcp_files_delete");
     assert!(of("definition").iter().all(|hash| hash.as_str().unwrap().starts_with("sha256:")));
     assert_eq!(served.get("/v1/tools?kind=external").await.body["data"], json!([]));
-    assert_eq!(served.get("/v1/tools?agent=nobody").await.problem(), "not_found");
+    let nobody = served.get("/v1/tools?agent=nobody").await;
+    assert_eq!((nobody.problem(), nobody.text("detail")), ("validation", "`agent`: there is no agent `nobody`"));
     assert_eq!(served.get("/v1/tools?kind=odd").await.problem(), "invalid_request");
 
     let tag = listed.header("etag");
@@ -103,6 +104,8 @@ async fn a_call_that_is_not_made_says_why() {
     assert_eq!((invalid.status.as_u16(), invalid.problem()), (422, "validation"));
     assert_eq!(invalid.body["errors"][0]["pointer"], "/arguments");
     assert_eq!(call(&served, "mcp_files_none", json!({})).await.problem(), "not_found");
+    let nobody = served.post("/v1/tools/mcp_files_read/call", json!({"agent": "nobody"})).await;
+    assert_eq!((nobody.problem(), &nobody.body["errors"][0]["pointer"]), ("validation", &json!("/agent")));
     assert_eq!(served.post("/v1/tools/mcp_files_read/call", json!({"args": {}})).await.problem(), "invalid_request");
     assert_eq!(served.world.servers.calls().len(), 0);
 

@@ -68,9 +68,9 @@ pub(super) async fn create(
 impl Wanted {
     fn for_tenant_of(self, caller: &Caller) -> Result<NewKey, Problem> {
         named::fit("/principal", self.principal.as_ref().map(Principal::as_str))?;
-        NewKey::check_name(&self.name).map_err(|wrong| Problem::field("/name", wrong))?;
+        NewKey::check_name(&self.name).map_err(|wrong| Problem::invalid("/name", wrong))?;
         if self.scopes.is_empty() {
-            return Err(Problem::field("/scopes", "a key without a scope can do nothing; name at least one"));
+            return Err(Problem::invalid("/scopes", "a key without a scope can do nothing; name at least one"));
         }
         if let Some(lacking) = self.scopes.iter().find(|scope| !caller.scopes.contains(**scope)) {
             let detail = format!("these credentials lack the scope `{}`, and cannot give it", lacking.as_str());
@@ -83,7 +83,7 @@ impl Wanted {
             return Err(Problem::new(ErrorCode::Forbidden, detail));
         }
         if self.expires_at.is_some_and(|until| until <= Timestamp::now()) {
-            return Err(Problem::field("/expires_at", "that is over; name a time to come"));
+            return Err(Problem::invalid("/expires_at", "that is over; name a time to come"));
         }
         Ok(NewKey {
             name: self.name,

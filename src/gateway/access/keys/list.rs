@@ -7,7 +7,6 @@ use utoipa::IntoParams;
 
 use super::view::KeyView;
 use super::{keys, store_problem};
-use crate::core::error::ErrorCode;
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::Query;
 use crate::gateway::page::{Page, limit};
@@ -46,8 +45,7 @@ pub(super) async fn list(
         None => 0,
         Some(after) => {
             let position = all.iter().position(|key| key.id.as_str() == after);
-            let unknown =
-                || Problem::new(ErrorCode::InvalidRequest, format!("there is no key `{after}` to go on from"));
+            let unknown = || Problem::not_found("key", after).of_parameter("after");
             position.map(|position| position + 1).ok_or_else(unknown)?
         }
     };

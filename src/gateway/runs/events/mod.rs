@@ -20,6 +20,7 @@ use utoipa::IntoParams;
 use self::id::EventId;
 use self::tail::{Tail, Told, Until};
 use self::teller::Teller;
+pub(super) use self::view::FrameDescription;
 use self::view::{EventDescription, EventView};
 use super::form::Form;
 use crate::core::error::ErrorCode;
@@ -43,7 +44,7 @@ const RETRY: Duration = Duration::from_secs(2);
 #[into_params(parameter_in = Query)]
 pub(super) struct Which {
     /// Those that come after this one. A `Last-Event-ID` header comes first.
-    #[param(value_type = Option<String>)]
+    #[param(value_type = Option<String>, pattern = r"^[0-9]{1,19}(\.[1-9][0-9]{0,8})?$")]
     after: Option<EventId>,
     /// `content`: with arguments, results, texts and fragments of texts; without it events say what happened and not what
     /// was said.
@@ -78,11 +79,11 @@ pub(super) enum Include {
     get, path = "/v1/runs/{run}/events", tag = "runs", operation_id = "watchRun",
     params(
         ("run" = String, Path, description = "The run"),
-        ("Last-Event-ID" = Option<String>, Header, description = "The last event you have"),
+        ("Last-Event-ID" = Option<String>, Header, pattern = r"^([0-9]{1,19}(\.[1-9][0-9]{0,8})?)?$", description = "The last event you have"),
         Which,
     ),
     responses(
-        (status = 200, description = "The events", content((Page<EventDescription> = "application/json"), (String = "text/event-stream"))),
+        (status = 200, description = "The events", content((Page<EventDescription> = "application/json"), (FrameDescription = "text/event-stream"))),
         (status = 204, description = "There is nothing after the event you have, and never will be"),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
@@ -96,23 +97,30 @@ pub(super) async fn events(
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsRead)?;
     let form = Form::wanted(&headers, &[Form::Stream, Form::Json])?;
+    let most = limit(which.limit)?;
     let run = gateway.runner_of(&caller).run(&run).await?;
     // Watch first, then read.
     let watch = run.watch();
     let seen = which.seen(&headers)?;
     if let Some(seen) = seen.filter(|seen| seen.seq >= run.row.version) {
         let detail = format!("run `{}` has no event `{seen}`; its journal has {} facts", run.id(), run.row.version);
-        return Err(Problem::new(ErrorCode::InvalidRequest, detail));
+        return Err(Problem::new(ErrorCode::Validation, detail));
     }
     let teller = Teller::new(run.id().clone(), Include::content(which.include), seen);
     if form == Form::Json {
-        return Ok(Json(page(&run, teller, limit(which.limit)?).await?).into_response());
+        return Ok(Json(page(&run, teller, most).await?).into_response());
     }
     let mut tail = tail(&gateway, run, teller, which.until, watch);
     if tail.is_over().await? {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     Ok(streamed(&gateway, tail))
+}
+
+/// A stream of all that a run did so far, and then does until it rests.
+pub(super) fn whole(gateway: &Gateway, run: TenantRun, content: Content) -> Response {
+    let (watch, teller) = (run.watch(), Teller::new(run.id().clone(), content, None));
+    streamed(gateway, tail(gateway, run, teller, Until::Rest, watch))
 }
 
 /// A stream of what an execution does, from the fact that began it until the run rests.

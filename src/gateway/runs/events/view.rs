@@ -39,6 +39,20 @@ pub(super) struct EventDescription {
     r#type: String,
 }
 
+/// One event of the stream, as server-sent events have it. Pass over events that you do not know.
+#[derive(ToSchema)]
+#[schema(as = EventFrame)]
+#[allow(dead_code)] // axum writes it; this describes what it writes
+pub(in crate::gateway::runs) struct FrameDescription {
+    /// To be sent as `Last-Event-ID` when the stream broke off.
+    #[schema(example = "14")]
+    id: Option<String>,
+    /// What happened: the `type` of the event.
+    event: String,
+    /// The event, as the JSON of an `Event`; of `server.draining`, which is no event of a run, only its `type`.
+    data: String,
+}
+
 impl EventView {
     pub(super) fn of(id: EventId, event: LifecycleEvent) -> Self {
         Self { id: Some(id.to_string()), event }

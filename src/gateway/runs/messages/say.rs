@@ -42,7 +42,7 @@ pub(in crate::gateway::runs) async fn say(
 ) -> Result<(StatusCode, Json<RunView>), Problem> {
     caller.require(Scope::RunsWrite)?;
     if text.trim().is_empty() {
-        return Err(Problem::field("/text", "a message needs text"));
+        return Err(Problem::invalid("/text", "a message needs text"));
     }
     let run = gateway.runner_of(&caller).run(&run).await?;
     run.say(&text).await?;
