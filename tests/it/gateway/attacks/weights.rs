@@ -17,7 +17,7 @@ async fn names_that_no_list_should_show_are_refused() {
     for (field, name) in [("session_id", "a\nb"), ("session_id", &long), ("principal", "\u{1b}[2J"), ("session_id", "")]
     {
         let refused = served.post("/v1/runs", json!({"input": "Hello", field: name})).await;
-        assert_eq!(refused.problem(), "invalid_request", "{field} {name:?}");
+        assert_eq!(refused.problem(), "validation", "{field} {name:?}");
         assert_eq!(refused.body["errors"][0]["pointer"], format!("/{field}"));
     }
     served.run(json!({"input": "Hello", "session_id": "s".repeat(256)})).await;
@@ -28,7 +28,7 @@ async fn a_request_with_more_tools_than_any_model_takes_is_refused() {
     let served = served().await;
     let tools = |count: usize| (0..count).map(|number| json!({"name": format!("t{number}")})).collect::<Value>();
     let refused = served.post("/v1/runs", json!({"input": "Hello", "external_tools": tools(50_000)})).await;
-    assert_eq!(refused.problem(), "invalid_request");
+    assert_eq!(refused.problem(), "validation");
     assert_eq!(refused.body["errors"][0]["pointer"], "/external_tools");
 }
 
@@ -64,7 +64,7 @@ async fn numbers_that_no_clock_reaches_are_taken_or_refused_and_break_nothing() 
         assert_eq!(served.post("/v1/runs", body.clone()).await.problem(), "invalid_request", "{body}");
     }
     let fork = served.post(&format!("/v1/runs/{run}/fork"), json!({"at": most})).await;
-    assert_eq!(fork.problem(), "invalid_request");
+    assert_eq!(fork.problem(), "validation");
     for query in ["events?after=18446744073709551615", "messages?after=18446744073709551615"] {
         let answer = served.get(&format!("/v1/runs/{run}/{query}")).await;
         assert!(!answer.status.is_server_error(), "{query}: {answer:?}");
