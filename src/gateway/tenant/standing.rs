@@ -20,9 +20,10 @@ impl TenantRunner {
         self.require_others_runs(new.principal.as_ref())?;
         let Caller { tenant, name, .. } = &self.caller;
         let granted = self.runner.grant(new, tenant.clone(), name.as_ref(), Channel::Api).await;
-        granted.map_err(|error| match error {
-            RunnerError::NoSuchTool { .. } => Problem::from(error).of_field("/tool"),
-            error => error.into(),
+        granted.map_err(|error| {
+            let is_about_tool = matches!(error, RunnerError::NoSuchTool { .. });
+            let problem = Problem::from(error);
+            if is_about_tool { problem.of_field("/tool") } else { problem }
         })
     }
 
