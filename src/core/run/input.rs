@@ -277,8 +277,11 @@ impl Run {
                 refusals.push(Refusal::Twice { call_id: (*call).clone() });
             }
         }
-        if refusals.is_empty() && !events.is_empty() {
+        // What repeats what was given before is fine at any version; what gives nothing means the run as it was seen.
+        if refusals.is_empty() && (!events.is_empty() || answered.is_empty()) {
             refusals.extend(self.late(resume));
+        }
+        if refusals.is_empty() && !events.is_empty() {
             let wanting = owed.iter().filter(|debt| debt.wants_answer());
             let missing = wanting.map(Debt::call_id).filter(|id| !answered.contains(id));
             let missing: Vec<CallId> = missing.cloned().collect();

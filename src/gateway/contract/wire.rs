@@ -2,13 +2,25 @@
 //! all of whose fields may be left away may be left away itself.
 
 use utoipa::openapi::path::Operation;
-use utoipa::openapi::schema::{SchemaType, Type};
+use utoipa::openapi::schema::{AdditionalProperties, SchemaType, Type};
 use utoipa::openapi::{Components, OpenApi, RefOr, Required, Schema};
 
 use super::refusals::operations;
 
+/// What requests hold that is one of several things, none of which takes a field that is not known.
+const CLOSED: [&str; 1] = ["InputPart"];
+
 /// Describes parameters and bodies as they travel.
 pub(super) fn describe(description: &mut OpenApi) {
+    for name in CLOSED {
+        let schema = description.components.as_mut().and_then(|components| components.schemas.get_mut(name));
+        let Some(RefOr::T(Schema::OneOf(one_of))) = schema else { continue };
+        for item in &mut one_of.items {
+            if let RefOr::T(Schema::Object(object)) = item {
+                object.additional_properties = Some(Box::new(AdditionalProperties::FreeForm(false)));
+            }
+        }
+    }
     let components = description.components.clone().unwrap_or_default();
     for item in description.paths.paths.values_mut() {
         for (_, operation) in operations(item) {

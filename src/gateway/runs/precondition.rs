@@ -9,12 +9,11 @@ use crate::gateway::problem::Problem;
 
 /// Refuses what is meant for another version of the run. Says whether it is meant for this one alone.
 pub(super) fn required(headers: &HeaderMap, version: u64) -> Result<bool, Problem> {
-    let mut given = headers.get_all(IF_MATCH).iter().filter_map(|value| value.to_str().ok()).peekable();
-    if given.peek().is_none() {
-        return Ok(false);
-    }
-    let known: Vec<&str> = given.flat_map(|value| value.split(',')).map(str::trim).collect();
-    if known.contains(&"*") {
+    let given = headers.get_all(IF_MATCH).iter().filter_map(|value| value.to_str().ok());
+    // An empty list names nothing that could be matched.
+    let known: Vec<&str> =
+        given.flat_map(|value| value.split(',')).map(str::trim).filter(|tag| !tag.is_empty()).collect();
+    if known.is_empty() || known.contains(&"*") {
         return Ok(false);
     }
     if known.contains(&tag(version).as_str()) {

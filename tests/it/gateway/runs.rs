@@ -40,6 +40,8 @@ on_every_store! {
         let path = format!("/v1/runs/{}/resume", created.text("id"));
         let wrong = served.post(&path, json!({"results": [{"call_id": owed["call_id"], "output": 5}]})).await;
         assert_eq!((wrong.status.as_u16(), wrong.problem()), (422, "validation"));
+        let stale = served.post(&path, json!({"expected_version": 1})).await;
+        assert_eq!((stale.status.as_u16(), stale.problem()), (409, "conflict"), "what gives nothing means the run as it was");
         let answer = json!({"results": [{"call_id": owed["call_id"], "output": {"status": "paid"}}]});
         let resumed = served.post(&path, answer.clone()).await;
         assert_eq!((resumed.status.as_u16(), resumed.text("status")), (200, "completed"));

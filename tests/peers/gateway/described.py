@@ -8,7 +8,7 @@ from served import Served, write
 
 CONFIG = """
 store: { sqlite: { path: runs.db } }
-gateway: { listen: "127.0.0.1:0", limits: { requests_per_minute: 1000000, requests_at_once: 100 } }
+gateway: { listen: "127.0.0.1:0", limits: { requests_per_minute: 1000000, failures_per_minute: 1000000, requests_at_once: 100 } }
 models: { played: { scripted: { file: conversation.yaml } } }
 servers:
   shop: { stdio: { command: toolgate, args: [demo-server] } }
@@ -40,7 +40,7 @@ def run(binary, folder):
         done = subprocess.run(asked, cwd=folder, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stdout[-12000:] + done.stderr[-2000:]
         assert server.process.poll() is None, "the server died"
-        counted = [line.strip() for line in done.stdout.splitlines() if "generated" in line]
+        counted = [line.strip() for line in done.stdout.splitlines() if " generated, " in line]
         return counted[0] if counted else done.stdout[-300:]
 
 

@@ -21,7 +21,8 @@ pub(in crate::gateway::runs) struct Which {
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
     /// Those that come after this one: `last_id` of the page before.
-    after: Option<usize>,
+    #[param(maximum = 4294967295_i64)]
+    after: Option<u32>,
 }
 
 /// Read a run's conversation, oldest first
@@ -45,7 +46,7 @@ pub(in crate::gateway::runs) async fn list(
     let limit = limit(which.limit)?;
     let run = gateway.runner_of(&caller).run(&run).await?;
     let messages = run.load().await?.messages();
-    let from = which.after.map_or(0, |after| after.saturating_add(1));
+    let from = which.after.map_or(0, |after| after as usize + 1);
     let found = messages.iter().enumerate().skip(from).take(limit + 1).collect();
     Ok(Json(Page::of(found, limit, |(index, _)| index.to_string(), |(index, message)| MessageView::of(index, message))))
 }
