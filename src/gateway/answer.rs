@@ -60,6 +60,11 @@ pub(super) async fn finish(State(gateway): State<Gateway>, mut request: Request,
     response
 }
 
+/// Whether an answer is a stream of events.
+pub(super) fn is_stream(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_TYPE).is_some_and(|media_type| media_type.as_bytes().starts_with(b"text/event-stream"))
+}
+
 /// The trace that whoever sent the request wants continued.
 pub(super) fn traced(headers: &HeaderMap) -> Option<Trace> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());

@@ -1,7 +1,7 @@
 //! Lists in pages.
 
-use serde::Serialize;
-use utoipa::ToSchema;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 
 use super::problem::Problem;
 use crate::core::error::ErrorCode;
@@ -32,6 +32,38 @@ impl<T> Page<T> {
         let (first_id, last_id) = (found.first().map(&id), found.last().map(&id));
         Self { object: "list", data: found.into_iter().map(view).collect(), has_more, first_id, last_id }
     }
+
+    /// All there is, of which nobody has so many that they would want them in pieces.
+    pub(super) fn whole<R>(all: Vec<R>, id: impl Fn(&R) -> String, view: impl Fn(R) -> T) -> Self {
+        Self::of(all, usize::MAX, id, view)
+    }
+}
+
+/// Where a page begins, and how long it is.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Paging {
+    /// How many: 1 to 100, and 20 unless something else is said.
+    #[param(minimum = 1, maximum = 100)]
+    pub(super) limit: Option<usize>,
+    /// Those that come after this one: `last_id` of the page before.
+    pub(super) after: Option<String>,
+}
+
+/// What comes after the one with that id. `what` it is, for whoever names one that there is not.
+pub(super) fn behind<R>(
+    mut all: Vec<R>,
+    after: Option<&str>,
+    what: &str,
+    id: impl Fn(&R) -> &str,
+) -> Result<Vec<R>, Problem> {
+    if let Some(after) = after {
+        let place = all.iter().position(|one| id(one) == after);
+        let place = place.ok_or_else(|| Problem::not_found(what, after).of_parameter("after"))?;
+        all.drain(..=place);
+    }
+    Ok(all)
 }
 
 /// How many are wanted.

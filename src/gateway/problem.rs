@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::run::Refusal;
+use crate::ports::StoreError;
 use crate::runner::RunnerError;
 
 /// Why a request is refused.
@@ -225,6 +226,23 @@ fn field_of(error: &RunnerError) -> Option<String> {
         (matches!(error, RunnerError::EmptyMessage), "/input"),
     ];
     known.into_iter().find(|(is_it, _)| *is_it).map(|(_, pointer)| pointer.to_owned())
+}
+
+/// What something is kept in does not answer, or answers nonsense.
+impl From<&StoreError> for Problem {
+    fn from(error: &StoreError) -> Self {
+        let code = match error {
+            StoreError::Unavailable(_) => ErrorCode::StoreUnavailable,
+            StoreError::Corrupt(_) => ErrorCode::JournalCorrupt,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        Self::from(&error)
+    }
 }
 
 impl From<Failure> for Problem {

@@ -15,6 +15,7 @@ use super::surroundings::Surroundings;
 use super::tenant::TenantRunner;
 use super::webhooks::{Dispatcher, Outbound};
 use super::{agents, answer, approvals, contract, grants, health, idempotency, models, runs, servers, tools, webhooks};
+use crate::core::id::RunId;
 use crate::ports::Replies;
 use crate::runner::{Activity, AgentRunner};
 
@@ -104,6 +105,11 @@ impl Gateway {
     /// What is the same for every request.
     pub(super) fn settings(&self) -> &GatewaySettings {
         &self.inner.settings
+    }
+
+    /// Where people find a run.
+    pub(super) fn address_of(&self, run: &RunId) -> String {
+        format!("{}/v1/runs/{run}", self.settings().public_url)
     }
 
     pub(super) fn access(&self) -> &Access {

@@ -31,6 +31,7 @@ pub use limits::{Limits, Rate};
 pub use oidc::{Claims, OidcDoor, OidcError, OidcSettings};
 pub use origins::Origins;
 
+use super::answer::is_stream;
 use super::problem::Problem;
 use super::state::Gateway;
 use credentials::unauthorized;
@@ -104,7 +105,7 @@ async fn let_in(State(gateway): State<Gateway>, request: Request, next: Next) ->
     let shown = parts.clone();
     parts.extensions.insert(caller.clone());
     let mut response = next.run(Request::from_parts(parts, body)).await;
-    if limits::is_stream(response.headers()) {
+    if is_stream(response.headers()) {
         response = standing::while_they_hold(gateway, shown, response);
     }
     // For whoever tells of the request.

@@ -21,5 +21,5 @@ pub(super) async fn list(State(gateway): State<Gateway>, caller: Caller) -> Resu
     caller.require(Scope::ToolsRead)?;
     let runner = gateway.runner_of(&caller);
     let agents = runner.agents().collect();
-    Ok(Json(Page::of(agents, usize::MAX, |agent| agent.name.to_string(), |agent| AgentView::of(agent, &caller))))
+    Ok(Json(Page::whole(agents, |agent| agent.name.to_string(), |agent| AgentView::of(agent, &caller))))
 }

@@ -9,7 +9,7 @@ use super::view::GrantView;
 use crate::core::id::{AgentName, SessionId};
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::Query;
-use crate::gateway::page::{Page, limit};
+use crate::gateway::page::{Page, behind, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::ports::GrantFilter;
@@ -55,12 +55,8 @@ pub(super) async fn list(
     let runner = gateway.runner_of(&caller);
     // The place of `after` may have ended since, so that it is looked for among all.
     let filter = GrantFilter { agent: which.agent, session: which.session_id, ended: true, ..GrantFilter::default() };
-    let mut grants = runner.grants(filter).await?;
-    if let Some(after) = &which.after {
-        let place = grants.iter().position(|grant| grant.id.as_str() == after);
-        let place = place.ok_or_else(|| Problem::not_found("standing approval", after).of_parameter("after"))?;
-        grants.drain(..=place);
-    }
+    let all = runner.grants(filter).await?;
+    let mut grants = behind(all, which.after.as_deref(), "standing approval", |grant| grant.id.as_str())?;
     let now = runner.now();
     grants.retain(|grant| which.ended || grant.holds(now));
     grants.retain(|grant| which.tool.as_deref().is_none_or(|tool| grant.tool.as_str() == tool));

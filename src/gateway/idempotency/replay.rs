@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use super::Confidential;
 use crate::core::error::ErrorCode;
 use crate::core::id::RunId;
+use crate::gateway::answer::is_stream;
 use crate::gateway::approvals::Place;
 use crate::gateway::problem::Problem;
 use crate::ports::{Asked, Fate, MAX_REPLY_BYTES, Reply};
@@ -38,7 +39,7 @@ pub(super) async fn kept(response: Response, asked: &Asked, path: &str) -> (Resp
         };
         return (response, outcome);
     }
-    if is_stream(&response) || response.extensions().get::<Confidential>().is_some() {
+    if is_stream(response.headers()) || response.extensions().get::<Confidential>().is_some() {
         return (response, Outcome::Settled(Fate::Unkept));
     }
     let (parts, body) = response.into_parts();
@@ -56,11 +57,6 @@ pub(super) async fn kept(response: Response, asked: &Asked, path: &str) -> (Resp
     let run = quoted(path, parts.headers.get(LOCATION).and_then(|place| place.to_str().ok()));
     let reply = Reply { status: parts.status.as_u16(), run, headers, body: bytes.to_vec() };
     (Response::from_parts(parts, Body::from(bytes)), Outcome::Settled(Fate::Answered(reply)))
-}
-
-fn is_stream(response: &Response) -> bool {
-    let media_type = response.headers().get(CONTENT_TYPE);
-    media_type.is_some_and(|media_type| media_type.as_bytes().starts_with(b"text/event-stream"))
 }
 
 /// The run that an answer quotes: the one that was made, or else the one that was asked about.

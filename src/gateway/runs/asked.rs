@@ -11,7 +11,6 @@ use utoipa::IntoParams;
 
 use super::events::{self, Include};
 use super::form::Form;
-use super::read::tag;
 use super::view::RunView;
 use super::wait::Patience;
 use crate::core::error::ErrorCode;
@@ -21,6 +20,7 @@ use crate::gateway::answer::traced;
 use crate::gateway::body::Query;
 use crate::gateway::problem::Problem;
 use crate::gateway::state::Gateway;
+use crate::gateway::tag;
 use crate::gateway::tenant::TenantRun;
 use crate::runner::Execution;
 use crate::telemetry::lifecycle::Content;
@@ -94,15 +94,14 @@ impl Asked {
 
 async fn state(run: &TenantRun, location: HeaderValue) -> Result<Response, Problem> {
     let view = RunView::of(&run.row, &run.load().await?);
-    let tag = HeaderValue::from_str(&tag(view.version())).ok();
+    let tag = HeaderValue::from_str(&tag::of_version(view.version())).ok();
     let mut response = ([(LOCATION, location)], Json(view)).into_response();
     response.headers_mut().extend(tag.map(|tag| (ETAG, tag)));
     Ok(response)
 }
 
 fn location(gateway: &Gateway, run: &TenantRun) -> Result<HeaderValue, Problem> {
-    let location = format!("{}/v1/runs/{}", gateway.settings().public_url, run.id());
-    HeaderValue::from_str(&location).map_err(|_| {
+    HeaderValue::from_str(&gateway.address_of(run.id())).map_err(|_| {
         Problem::new(ErrorCode::Configuration, "the public address of this server cannot stand in a header")
     })
 }

@@ -3,20 +3,18 @@
 use axum::http::HeaderMap;
 use axum::http::header::IF_MATCH;
 
-use super::read::tag;
 use crate::core::error::ErrorCode;
 use crate::gateway::problem::Problem;
+use crate::gateway::tag;
 
 /// Refuses what is meant for another version of the run. Says whether it is meant for this one alone.
 pub(super) fn required(headers: &HeaderMap, version: u64) -> Result<bool, Problem> {
-    let given = headers.get_all(IF_MATCH).iter().filter_map(|value| value.to_str().ok());
     // An empty list names nothing that could be matched.
-    let known: Vec<&str> =
-        given.flat_map(|value| value.split(',')).map(str::trim).filter(|tag| !tag.is_empty()).collect();
+    let known: Vec<&str> = tag::listed(headers, &IF_MATCH).filter(|tag| !tag.is_empty()).collect();
     if known.is_empty() || known.contains(&"*") {
         return Ok(false);
     }
-    if known.contains(&tag(version).as_str()) {
+    if known.contains(&tag::of_version(version).as_str()) {
         return Ok(true);
     }
     Err(changed(version))

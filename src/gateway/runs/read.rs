@@ -1,11 +1,9 @@
 //! `GET /v1/runs/{run}`
 
-use axum::Json;
 use axum::extract::{FromRequestParts as _, State};
-use axum::http::header::{ETAG, IF_NONE_MATCH};
+use axum::http::HeaderMap;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 
 use super::asked::Asked;
 use super::view::RunView;
@@ -14,6 +12,7 @@ use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
+use crate::gateway::tag;
 
 /// Read a run
 #[utoipa::path(
@@ -34,12 +33,7 @@ pub(super) async fn read(
     caller.require(Scope::RunsRead)?;
     let run = gateway.runner_of(&caller).run(&run).await?;
     let view = RunView::of(&run.row, &run.load().await?);
-    let tag = tag(view.version());
-    let known = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    if known.flat_map(|value| value.split(',')).any(|known| known.trim() == tag) {
-        return Ok((StatusCode::NOT_MODIFIED, [(ETAG, tag)]).into_response());
-    }
-    Ok(([(ETAG, tag)], Json(view)).into_response())
+    Ok(tag::unless_known(&headers, tag::of_version(view.version()), view))
 }
 
 /// A run that was started before, as the answer to a repeated request for it.
@@ -52,9 +46,4 @@ pub(in crate::gateway) async fn current(
     let asked = Asked::from_request_parts(&mut parts.clone(), gateway).await?;
     let found = gateway.runner_of(caller).run(run.as_str()).await?;
     asked.answer_again(gateway, found).await
-}
-
-/// The version of a run as a header has it.
-pub(super) fn tag(version: u64) -> String {
-    format!("\"{version}\"")
 }

@@ -9,13 +9,12 @@ use std::time::Instant;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderValue, Method};
+use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::Response;
 
 use crate::gateway::access::Caller;
-use crate::gateway::answer::traced;
+use crate::gateway::answer::{is_stream, traced};
 use crate::gateway::state::Gateway;
 use crate::telemetry::metrics::{HttpAnswer, HttpMeter};
 
@@ -59,8 +58,7 @@ pub(in crate::gateway) async fn account(State(gateway): State<Gateway>, request:
     if let Some(meter) = &accounts.meter {
         meter.answered(&HttpAnswer { method, route, status, took });
     }
-    let is_stream = |kind: &HeaderValue| kind.as_bytes().starts_with(b"text/event-stream");
-    if response.headers().get(CONTENT_TYPE).is_some_and(is_stream) {
+    if is_stream(response.headers()) {
         let open = Open::one_more(accounts.streams.clone());
         return response.map(|body| Body::new(Counted { body, _open: open }));
     }

@@ -22,5 +22,5 @@ use crate::gateway::surroundings::ServerHealth;
 pub(super) async fn list(State(gateway): State<Gateway>, caller: Caller) -> Result<Json<Page<ServerHealth>>, Problem> {
     caller.require(Scope::ToolsRead)?;
     let servers = gateway.surroundings().servers();
-    Ok(Json(Page::of(servers, usize::MAX, |server| server.id.to_string(), |server| server)))
+    Ok(Json(Page::whole(servers, |server| server.id.to_string(), |server| server)))
 }

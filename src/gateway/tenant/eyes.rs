@@ -11,14 +11,12 @@ use crate::gateway::problem::Problem;
 impl TenantRun {
     /// Refuses a yes of whoever started the run, and one that would let calls run of runs that whoever gives it may start.
     pub(super) async fn require_other_eyes(&self, resume: &Resume) -> Result<(), Problem> {
-        let yes = |decision: &Decision| decision.answer == Answer::Approve;
-        let approves = resume.decisions.iter().any(|(_, decision)| yes(decision));
-        let reaches_further =
-            resume.decisions.iter().any(|(_, decision)| yes(decision) && decision.scope != Scope::Once);
-        if !self.four_eyes || !approves {
+        let decisions = resume.decisions.iter().map(|(_, decision)| decision);
+        let approved: Vec<&Decision> = decisions.filter(|decision| decision.answer == Answer::Approve).collect();
+        if !self.four_eyes || approved.is_empty() {
             return Ok(());
         }
-        if resume.decisions.iter().any(|(_, decision)| yes(decision) && decision.edited_arguments.is_some()) {
+        if approved.iter().any(|decision| decision.edited_arguments.is_some()) {
             let detail = "a call with your own arguments would have been seen by nobody else (four eyes); deny it and say \
                           why, and the model may ask again";
             return Err(Problem::new(ErrorCode::Forbidden, detail));
@@ -29,6 +27,7 @@ impl TenantRun {
                 "you started this run, and somebody else has to approve its calls (four eyes); you may deny them";
             return Err(Problem::new(ErrorCode::Forbidden, detail));
         }
+        let reaches_further = approved.iter().any(|decision| decision.scope != Scope::Once);
         if reaches_further && may_start_for(&self.caller, run.started().spec.principal.as_ref()) {
             let detail =
                 "a yes beyond this call would cover runs that you may start yourself (four eyes); approve it `once`";
@@ -36,9 +35,7 @@ impl TenantRun {
         }
         Ok(())
     }
-}
 
-impl TenantRun {
     /// Refuses what is said to a run by somebody who may approve the calls that come of it.
     pub(super) async fn require_no_decider(&self) -> Result<(), Problem> {
         if !self.four_eyes || !self.caller.scopes.contains(access::Scope::ApprovalsDecide) {

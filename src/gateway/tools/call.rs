@@ -137,7 +137,7 @@ pub(super) async fn call(
         Called::Abandoned(ending) => return Err(ending.failure().unwrap_or_else(stopped).into()),
     };
     let status = if result.is_none() && error.is_none() { StatusCode::ACCEPTED } else { StatusCode::OK };
-    let location = format!("{}/v1/runs/{id}", gateway.settings().public_url);
+    let location = gateway.address_of(&id);
     let view = CallView::of(&id, &run, tool, result, error);
     Ok((status, [(LOCATION, location)], Json(view)).into_response())
 }

@@ -5,7 +5,7 @@ use axum::extract::State;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::endpoint::{Endpoints, store_problem};
+use super::endpoint::Endpoints;
 use super::view::DeliveryView;
 use crate::core::id::MessageId;
 use crate::gateway::access::{Caller, Scope};
@@ -50,6 +50,6 @@ pub(super) async fn deliveries(
     let endpoints = Endpoints::of(&gateway, caller)?;
     let endpoint = endpoints.find(&endpoint).await?.id;
     let filter = DeliveryFilter { endpoint, id: None, after: which.after, limit: limit + 1 };
-    let found = endpoints.outbound.store.deliveries(&filter).await.map_err(store_problem)?;
+    let found = endpoints.outbound.store.deliveries(&filter).await?;
     Ok(Json(Page::of(found, limit, |delivery| delivery.id.to_string(), DeliveryView::of)))
 }

@@ -11,7 +11,7 @@ use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::ports::{EndpointFilter, StoreError, WebhookEndpoint};
+use crate::ports::{EndpointFilter, WebhookEndpoint};
 
 /// The endpoints of one tenant. What belongs to another one is not there.
 pub(super) struct Endpoints<'a> {
@@ -57,7 +57,7 @@ pub(super) async fn remove(
     caller.require(Scope::Webhooks)?;
     let endpoints = Endpoints::of(&gateway, caller)?;
     let found = endpoints.find_own(&endpoint).await?;
-    endpoints.outbound.store.remove(&found.id).await.map_err(store_problem)?;
+    endpoints.outbound.store.remove(&found.id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -73,13 +73,13 @@ impl<'a> Endpoints<'a> {
     /// All of them.
     pub(super) async fn all(&self) -> Result<Vec<WebhookEndpoint>, Problem> {
         let filter = EndpointFilter { id: None, tenant: Some(self.caller.tenant.clone()) };
-        self.outbound.store.endpoints(&filter).await.map_err(store_problem)
+        Ok(self.outbound.store.endpoints(&filter).await?)
     }
 
     /// One of them.
     pub(super) async fn find(&self, id: &str) -> Result<WebhookEndpoint, Problem> {
         let filter = EndpointFilter { id: Some(id.into()), tenant: Some(self.caller.tenant.clone()) };
-        let found = self.outbound.store.endpoints(&filter).await.map_err(store_problem)?.pop();
+        let found = self.outbound.store.endpoints(&filter).await?.pop();
         found.ok_or_else(|| Problem::not_found("webhook endpoint", id))
     }
 
@@ -95,7 +95,7 @@ impl<'a> Endpoints<'a> {
 
     /// Writes a change down, unless somebody else was quicker.
     pub(super) async fn save(&self, endpoint: &WebhookEndpoint) -> Result<(), Problem> {
-        match self.outbound.store.save(endpoint).await.map_err(store_problem)? {
+        match self.outbound.store.save(endpoint).await? {
             true => Ok(()),
             false => {
                 let detail = format!("`{}` was changed in this very moment; read it and try again", endpoint.id);
@@ -103,12 +103,4 @@ impl<'a> Endpoints<'a> {
             }
         }
     }
-}
-
-pub(super) fn store_problem(error: StoreError) -> Problem {
-    let code = match &error {
-        StoreError::Unavailable(_) => ErrorCode::StoreUnavailable,
-        StoreError::Corrupt(_) => ErrorCode::JournalCorrupt,
-    };
-    Problem::new(code, error.to_string())
 }

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 
-use super::endpoint::{Endpoints, store_problem};
+use super::endpoint::Endpoints;
 use super::view::DeliveryView;
 use crate::core::error::ErrorCode;
 use crate::gateway::access::{Caller, Scope};
@@ -35,7 +35,7 @@ pub(super) async fn redeliver(
     let endpoint = endpoints.find(&endpoint).await?;
     let (endpoint_id, id) = (endpoint.id.clone(), Some(delivery.as_str().into()));
     let filter = DeliveryFilter { endpoint: endpoint_id, id, after: None, limit: 1 };
-    let found = endpoints.outbound.store.deliveries(&filter).await.map_err(store_problem)?.pop();
+    let found = endpoints.outbound.store.deliveries(&filter).await?.pop();
     let found = found.ok_or_else(|| Problem::not_found("delivery", &delivery))?;
     Ok((StatusCode::ACCEPTED, Json(endpoints.send_at_once(&endpoint, found).await?)))
 }
@@ -53,7 +53,7 @@ impl Endpoints<'_> {
         }
         let due_at = self.outbound.clock.now();
         let delivery = WebhookDelivery { state: DeliveryState::Waiting { due_at }, tries: 0, ..delivery };
-        self.outbound.store.enqueue(&delivery).await.map_err(store_problem)?;
+        self.outbound.store.enqueue(&delivery).await?;
         self.outbound.wake.wake();
         Ok(DeliveryView::of(delivery))
     }

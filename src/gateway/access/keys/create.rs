@@ -11,7 +11,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::view::{CreatedView, KeyView};
-use super::{NewKey, keys, mint, store_problem};
+use super::{NewKey, keys, mint};
 use crate::core::error::ErrorCode;
 use crate::core::id::Principal;
 use crate::gateway::access::{Caller, Scope};
@@ -58,7 +58,7 @@ pub(super) async fn create(
     let new = wanted.for_tenant_of(&caller)?;
     let no_randomness = |_| Problem::new(ErrorCode::Internal, "there are no random bytes");
     let (secret, hash, key) = mint(new, Timestamp::now()).map_err(no_randomness)?;
-    door.put(&hash, &key).await.map_err(|error| store_problem(&error))?;
+    door.put(&hash, &key).await?;
     let view = CreatedView { key: KeyView::of(key), secret: secret.expose_secret().to_owned() };
     let location = format!("{}/v1/keys/{}", gateway.settings().public_url, view.key.id());
     let headers = [(LOCATION, location), (CACHE_CONTROL, "no-store".to_owned())];

@@ -13,7 +13,6 @@ use moka::future::Cache;
 use tokio::task::JoinSet;
 
 use super::secret::PREFIX;
-use super::store_problem;
 use crate::core::id::{KeyId, Tenant};
 use crate::gateway::access::credentials::{bearer, unauthorized};
 use crate::gateway::access::{Caller, Door, Scope};
@@ -73,7 +72,7 @@ impl KeyDoor {
     async fn find(&self, secret: &str) -> Result<Option<Arc<AccessKey>>, Problem> {
         let hash = KeyHash::of(secret);
         let lookup = async { Ok(self.store.by_hash(&hash).await?.map(Arc::new)) };
-        self.known.try_get_with(hash, lookup).await.map_err(|error: Arc<StoreError>| store_problem(&error))
+        self.known.try_get_with(hash, lookup).await.map_err(|error: Arc<StoreError>| Problem::from(&*error))
     }
 
     /// Writes down that a key was used, unless that was written a moment ago, and without anybody waiting for it.

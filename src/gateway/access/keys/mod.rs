@@ -19,7 +19,6 @@ pub use secret::{NewKey, mint};
 use crate::core::error::ErrorCode;
 use crate::gateway::problem::Problem;
 use crate::gateway::state::Gateway;
-use crate::ports::StoreError;
 
 pub(in crate::gateway) fn routes() -> OpenApiRouter<Gateway> {
     OpenApiRouter::new().routes(routes!(create::create, list::list)).routes(routes!(revoke::revoke))
@@ -29,13 +28,4 @@ pub(in crate::gateway) fn routes() -> OpenApiRouter<Gateway> {
 fn keys(gateway: &Gateway) -> Result<&KeyDoor, Problem> {
     let keys = gateway.access().keys.as_deref();
     keys.ok_or_else(|| Problem::new(ErrorCode::Forbidden, "this server lets nobody in by keys of its own"))
-}
-
-/// What keys are kept in does not answer, or answers nonsense.
-pub(in crate::gateway) fn store_problem(error: &StoreError) -> Problem {
-    let code = match error {
-        StoreError::Unavailable(_) => ErrorCode::StoreUnavailable,
-        StoreError::Corrupt(_) => ErrorCode::JournalCorrupt,
-    };
-    Problem::new(code, error.to_string())
 }

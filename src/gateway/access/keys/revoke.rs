@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 
+use super::keys;
 use super::view::KeyView;
-use super::{keys, store_problem};
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
@@ -28,6 +28,6 @@ pub(super) async fn revoke(
 ) -> Result<Json<KeyView>, Problem> {
     caller.require(Scope::Admin)?;
     let revoked = keys(&gateway)?.revoke(&caller.tenant, &key, &caller.name).await;
-    let revoked = revoked.map_err(|error| store_problem(&error))?.ok_or_else(|| Problem::not_found("key", &key))?;
+    let revoked = revoked?.ok_or_else(|| Problem::not_found("key", &key))?;
     Ok(Json(KeyView::of(revoked)))
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Request, State};
-use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::http::header::ACCEPT;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -20,6 +20,7 @@ use self::seats::{Kind, Seats};
 use super::Caller;
 use crate::core::error::ErrorCode;
 use crate::core::id::Tenant;
+use crate::gateway::answer::is_stream;
 use crate::gateway::problem::Problem;
 use crate::gateway::state::Gateway;
 
@@ -113,11 +114,6 @@ fn limited(what: &str, wait: Duration) -> Problem {
 fn wants_stream(headers: &HeaderMap) -> bool {
     let mut accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     accepted.any(|accepted| accepted.contains("text/event-stream"))
-}
-
-/// Whether an answer goes on for as long as there is something to tell.
-pub(super) fn is_stream(headers: &HeaderMap) -> bool {
-    headers.get(CONTENT_TYPE).is_some_and(|media_type| media_type.as_bytes().starts_with(b"text/event-stream"))
 }
 
 /// The answer with what is left of the limit (draft-ietf-httpapi-ratelimit-headers).
