@@ -68,11 +68,23 @@ pub(super) async fn journal(db: &SqlitePool, run: &RunId, from: u64) -> Result<V
 
 /// The index rows that pass a filter, newest first.
 pub(super) async fn index(db: &SqlitePool, filter: &RunFilter) -> Result<Vec<IndexRow>, sqlx::Error> {
-    // Conditions that are not asked for are left out, so that SQLite can choose the index of one that is.
-    let mut query = QueryBuilder::<Sqlite>::new(
+    select(filter).build_query_as().fetch_all(db).await
+}
+
+/// What asks for them. Conditions that are not asked for are left out.
+pub(super) fn select(filter: &RunFilter) -> QueryBuilder<Sqlite> {
+    let mut query = QueryBuilder::new(
         "SELECT id, tenant, agent, session, status, version, title, created_at, updated_at, \
-         approvals, results, answers, tasks, asked_at, due_at, purged_at FROM run WHERE true",
+         approvals, results, answers, tasks, asked_at, due_at, purged_at FROM run",
     );
+    // By itself SQLite takes the index that yields the order, and walks every pending run to find the few that are due.
+    query.push(match (filter.due_by, filter.owing) {
+        (Some(_), _) => " INDEXED BY run_by_due",
+        (None, Some(Owing::Approval)) => " INDEXED BY run_by_approvals",
+        (None, Some(Owing::Task)) => " INDEXED BY run_by_tasks",
+        (None, None) => "",
+    });
+    query.push(" WHERE true");
     if let Some(run) = &filter.run {
         query.push(" AND id = ").push_bind(run.as_str());
     }
@@ -104,7 +116,7 @@ pub(super) async fn index(db: &SqlitePool, filter: &RunFilter) -> Result<Vec<Ind
     }
     let limit = if filter.limit == 0 { LISTED_BY_DEFAULT } else { filter.limit };
     query.push(" ORDER BY id DESC LIMIT ").push_bind(integer(limit as u64));
-    query.build_query_as().fetch_all(db).await
+    query
 }
 
 /// The fact that belongs at position `seq`.

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use super::writer::Write;
 use super::*;
 use crate::core::run::{Event, Owes, Status};
+use crate::ports::Owing;
 
 fn file(directory: &TempDir) -> std::path::PathBuf {
     directory.path().join("runs.db")
@@ -195,6 +196,39 @@ async fn whatever_is_looked_up_has_an_index() {
         let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).fetch_all(&mut db).await.unwrap();
         let (.., last) = steps.last().unwrap();
         assert_eq!(last, plan, "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn runs_that_wait_cost_nothing_to_those_who_look_for_others() {
+    let directory = TempDir::new().unwrap();
+    let mut db = open::connect_and_migrate(&impatient(&directory)).await.unwrap();
+    let pending = RunFilter { status: Some(Status::Pending), ..RunFilter::default() };
+    let (approvals, tasks) = (Some(Owing::Approval), Some(Owing::Task));
+    let (tenant, before) = (Some(crate::core::id::Tenant::default()), Some(RunId::from("run_b")));
+    for (filter, plan) in [
+        (
+            RunFilter { due_by: Some(Timestamp::UNIX_EPOCH), ..pending.clone() },
+            "SEARCH run USING INDEX run_by_due (due_at<?)",
+        ),
+        (
+            RunFilter {
+                due_by: Some(Timestamp::UNIX_EPOCH),
+                owing: approvals,
+                before: before.clone(),
+                ..pending.clone()
+            },
+            "SEARCH run USING INDEX run_by_due (due_at<?)",
+        ),
+        (RunFilter { owing: tasks, ..pending.clone() }, "SCAN run USING INDEX run_by_tasks"),
+        (RunFilter { owing: tasks, before, ..pending.clone() }, "SEARCH run USING INDEX run_by_tasks (id<?)"),
+        (RunFilter { owing: approvals, tenant, ..pending.clone() }, "SCAN run USING INDEX run_by_approvals"),
+        (pending, "SEARCH run USING INDEX run_by_status (status=?)"),
+    ] {
+        let select = read::select(&filter).into_string();
+        let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {select}"));
+        let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).fetch_all(&mut db).await.unwrap();
+        assert_eq!(steps.first().unwrap().3, plan, "{select}");
     }
 }
 
