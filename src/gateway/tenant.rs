@@ -91,9 +91,14 @@ impl TenantRunner {
 
     /// A run of the tenant, or the row of one that was deleted.
     pub(super) async fn run_or_what_is_left(&self, id: &str) -> Result<TenantRun, Problem> {
-        let filter = RunFilter { run: Some(id.into()), purged: true, limit: 1, ..RunFilter::default() };
-        let row = self.list(filter).await?.into_iter().next().ok_or_else(|| Problem::not_found("run", id))?;
+        let row = self.row(id).await?.ok_or_else(|| Problem::not_found("run", id))?;
         Ok(self.found(row))
+    }
+
+    /// The row of a run of the tenant, also of one that was deleted.
+    pub(super) async fn row(&self, id: &str) -> Result<Option<RunRow>, Problem> {
+        let filter = RunFilter { run: Some(id.into()), purged: true, limit: 1, ..RunFilter::default() };
+        Ok(self.list(filter).await?.pop())
     }
 
     /// An id for a run that is to be started.

@@ -52,6 +52,12 @@ pub(super) async fn list(
 ) -> Result<Json<Page<SummaryView>>, Problem> {
     caller.require(Scope::RunsRead)?;
     let limit = limit(which.limit)?;
+    let runner = gateway.runner_of(&caller);
+    if let Some(after) = &which.after
+        && runner.row(after.as_str()).await?.is_none()
+    {
+        return Err(Problem::not_found("run", after.as_str()).of_parameter("after"));
+    }
     let filter = RunFilter {
         status: which.status,
         agent: which.agent,
@@ -60,6 +66,6 @@ pub(super) async fn list(
         limit: limit + 1,
         ..RunFilter::default()
     };
-    let rows = gateway.runner_of(&caller).list(filter).await?;
+    let rows = runner.list(filter).await?;
     Ok(Json(Page::of(rows, limit, |row| row.id.to_string(), SummaryView::of)))
 }

@@ -102,5 +102,6 @@ async fn what_cannot_be_meant_is_refused_with_its_place() {
     let delete = served.request(Method::DELETE, "/v1/runs").send().await.unwrap();
     assert_eq!(Answer::of(delete).await.problem(), "method_not_allowed");
     assert_eq!(served.get("/v1/runs?limit=0").await.problem(), "invalid_request");
+    assert_eq!(served.get("/v1/runs?after=run_of_nobody").await.problem(), "validation");
     assert_eq!(served.get("/v1/runs?colour=red").await.problem(), "invalid_request");
 }
