@@ -1,11 +1,12 @@
-//! What the types say of a request and HTTP does not: a parameter that is optional is left away and never null, and a body
-//! all of whose fields may be left away may be left away itself.
+//! What travels and no type says: a parameter that is optional is left away and never null, a body all of whose fields may
+//! be left away may be left away itself, and every POST may bring a key that makes it be done once.
 
-use utoipa::openapi::path::Operation;
+use utoipa::openapi::path::{HttpMethod, Operation};
 use utoipa::openapi::schema::{AdditionalProperties, SchemaType, Type};
 use utoipa::openapi::{Components, OpenApi, RefOr, Required, Schema};
 
 use super::refusals::operations;
+use crate::gateway::idempotency::key;
 
 /// What requests hold that is one of several things, none of which takes a field that is not known.
 const CLOSED: [&str; 1] = ["InputPart"];
@@ -23,8 +24,11 @@ pub(super) fn describe(description: &mut OpenApi) {
     }
     let components = description.components.clone().unwrap_or_default();
     for item in description.paths.paths.values_mut() {
-        for (_, operation) in operations(item) {
+        for (method, operation) in operations(item) {
             without_null(operation);
+            if method == HttpMethod::Post {
+                operation.parameters.get_or_insert_default().push(RefOr::T(key::described()));
+            }
             if takes_nothing_as_well(operation, &components)
                 && let Some(RefOr::T(body)) = &mut operation.request_body
             {

@@ -3,12 +3,14 @@
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use sha2::{Digest, Sha256};
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use crate::core::error::ErrorCode;
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::problem::Problem;
 
-const HEADER: &str = "idempotency-key";
+const HEADER: &str = "Idempotency-Key";
 const LONGEST: usize = 255;
 
 /// The key: 1 to 255 visible ASCII characters, given once.
@@ -20,10 +22,25 @@ pub(super) fn of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     match (first.to_str().ok().filter(is_visible), second) {
         (Some(key), None) => Ok(Some(key.to_owned())),
         _ => {
-            let detail = format!("`Idempotency-Key` is given once, with 1 to {LONGEST} visible ASCII characters");
+            let detail = format!("`{HEADER}` is given once, with 1 to {LONGEST} visible ASCII characters");
             Err(Problem::new(ErrorCode::InvalidRequest, detail))
         }
     }
+}
+
+/// The header, as the description of every POST has it.
+pub(in crate::gateway) fn described() -> Parameter {
+    let visible = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .min_length(Some(1))
+        .max_length(Some(LONGEST))
+        .pattern(Some("^[!-~]+$"));
+    ParameterBuilder::new()
+        .name(HEADER)
+        .parameter_in(ParameterIn::Header)
+        .description(Some("A fresh one for each thing to be done: the same request with the same key is done once"))
+        .schema(Some(visible))
+        .build()
 }
 
 /// Hash of what is asked: method, path with its query, and body; and of what whoever asks may do, for an answer is given

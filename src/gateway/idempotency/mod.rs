@@ -6,7 +6,7 @@
 //! Neither are streams, secrets and what is too large: a repeat of those is answered with the run that was started, or with
 //! a conflict, and never handled a second time.
 
-mod key;
+pub(super) mod key;
 mod replay;
 
 use std::pin::pin;
@@ -24,7 +24,6 @@ use jiff::Timestamp;
 
 use self::replay::{kept, replayed};
 use super::access::Caller;
-use super::access::keys::store_problem;
 use super::problem::Problem;
 use super::runs;
 use super::state::Gateway;
@@ -84,14 +83,14 @@ async fn handled_once(
         held_until: after(now, HELD),
         expires_at: after(now, REMEMBERED),
     };
-    let begun = replies.begin(&asked, now).await.map_err(|error| store_problem(&error))?;
+    let begun = replies.begin(&asked, now).await?;
     let asked = match begun {
         None => asked,
         Some(begun) => match known(&gateway, &caller, &parts, &asked, begun, now).await? {
             Known::Answer(response) => return Ok(response),
             Known::NeverStarted(run) => {
                 let held = replies.prolong(&asked, asked.held_until).await;
-                held.map_err(|error| store_problem(&error))?;
+                held?;
                 Asked { run: Some(run), ..asked }
             }
         },
