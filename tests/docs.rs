@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use toolgate::core::error::ErrorCode;
+use toolgate::models::scripted::Script;
 
 #[test]
 fn every_error_code_has_a_page_that_states_its_facts() {
@@ -57,6 +58,34 @@ fn the_table_of_error_codes_agrees_with_the_code() {
         let summary = read(&format!("docs/errors/{code}.md")).lines().nth(4).unwrap().to_owned();
         assert_eq!(row[4], summary, "the table and the page of {code} say it in the same words");
     }
+}
+
+#[test]
+fn every_event_is_in_the_list_of_events_and_no_other() {
+    let source = read("src/telemetry/lifecycle/event.rs");
+    let names = source.lines().filter_map(|line| line.trim().strip_suffix("\",")?.split_once("=> \""));
+    let told: BTreeSet<&str> = names.map(|(_, name)| name).collect();
+    assert!(told.contains("llm.text.delta"), "{told:?}");
+    let page = read("docs/events.md");
+    let cells = page.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" |"));
+    let words = cells.flat_map(|(cell, _)| cell.split(", ").map(|word| word.trim_matches('`')));
+    let listed: BTreeSet<&str> = words.filter(|word| word.contains('.')).collect();
+    assert_eq!(listed, told);
+}
+
+#[test]
+fn every_key_of_a_scripted_turn_is_explained_and_the_example_can_be_played() {
+    let page = read("docs/scripted-models.md");
+    let source = read("src/models/scripted/script.rs");
+    let (turn, _) = source.split_once("pub struct Turn {").unwrap().1.split_once("\n}").unwrap();
+    let keys: BTreeSet<&str> =
+        turn.lines().filter_map(|line| Some(line.trim().strip_prefix("pub ")?.split_once(':')?.0)).collect();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    let explained: BTreeSet<&str> = rows.map(|(key, _)| key).collect();
+    assert_eq!(explained, keys);
+    let (_, example) = page.split_once("```yaml\n").unwrap();
+    let script: Script = serde_saphyr::from_str(example.split_once("```").unwrap().0).unwrap();
+    assert_eq!(script.turns.len(), 2);
 }
 
 fn root() -> &'static Path {

@@ -219,11 +219,15 @@ fn field_of(error: &RunnerError) -> Option<String> {
     if let RunnerError::WiderLimit { limit, .. } = error {
         return Some(format!("/limits/{}", limit.name));
     }
+    if let RunnerError::UnusableTool { place, .. } = error {
+        return Some(format!("/external_tools/{place}"));
+    }
     let known = [
         (matches!(error, RunnerError::NoSuchAgent { .. }), "/agent"),
         (matches!(error, RunnerError::NoSuchServer { .. }), "/servers"),
         (matches!(error, RunnerError::DuplicateTool(_)), "/external_tools"),
         (matches!(error, RunnerError::EmptyMessage), "/input"),
+        (matches!(error, RunnerError::UnusableOutputSchema(_)), "/output_schema"),
     ];
     known.into_iter().find(|(is_it, _)| *is_it).map(|(_, pointer)| pointer.to_owned())
 }

@@ -292,6 +292,10 @@ impl ToolInputValidator for Nothing {
 
 #[async_trait]
 impl OutputValidator for Nothing {
+    fn accepts(&self, _schema: &Value) -> Result<(), String> {
+        Ok(())
+    }
+
     async fn check(&self, _spec: &Spec, _answer: &str, _budget: &Budget) -> OutputVerdict {
         OutputVerdict::Valid { value: None }
     }

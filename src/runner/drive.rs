@@ -50,7 +50,7 @@ impl AgentRunner {
 
     /// Starts a run of an agent that is given as the run needs it.
     pub(super) async fn start_as(&self, agent: Arc<Agent>, request: Request) -> Result<Execution, RunnerError> {
-        let spec = request.spec(&agent)?;
+        let spec = request.spec(&agent, &self.inner.ports)?;
         let id = request.id.unwrap_or_else(|| self.fresh_id());
         let started = Started {
             spec,

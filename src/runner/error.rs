@@ -99,6 +99,19 @@ pub enum RunnerError {
     /// Two external tools of a run have one name.
     #[error("external tool `{0}` is declared twice")]
     DuplicateTool(String),
+    /// An external tool of a run cannot be used.
+    #[error("external tool `{tool}` cannot be used: {why}")]
+    UnusableTool {
+        /// Which of those that the request declares, from 0.
+        place: usize,
+        /// The tool.
+        tool: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The schema that answers are to fit cannot be used.
+    #[error("the output schema {0}")]
+    UnusableOutputSchema(String),
     /// There is nothing in the message.
     #[error("the message is empty; say what the run is to do")]
     EmptyMessage,
@@ -187,6 +200,8 @@ impl RunnerError {
             Self::NoSuchServer { .. }
             | Self::ServerTwice(_)
             | Self::DuplicateTool(_)
+            | Self::UnusableTool { .. }
+            | Self::UnusableOutputSchema(_)
             | Self::WiderLimit { .. }
             | Self::EmptyMessage
             | Self::NotOfAServer(_)

@@ -12,6 +12,7 @@ use crate::core::id::{AgentName, CallId, Principal, RunId, ServerId, SessionId, 
 use crate::core::run::{Spec, TighterLimits};
 use crate::core::tool::{CallFailure, ExternalTool, FailureKind, Outcome, ToolFilter, ToolOutput};
 use crate::core::trace::Trace;
+use crate::driver::Ports;
 use crate::ports::McpServers;
 
 /// A request for a fresh run.
@@ -89,7 +90,7 @@ impl Request {
     }
 
     /// What the run is to be, within what its agent allows.
-    pub(super) fn spec(&self, agent: &Agent) -> Result<Spec, RunnerError> {
+    pub(super) fn spec(&self, agent: &Agent, ports: &Ports) -> Result<Spec, RunnerError> {
         if self.input.is_blank() {
             return Err(RunnerError::EmptyMessage);
         }
@@ -108,9 +109,14 @@ impl Request {
         if let Some(twice) = spec.external_tools.iter().find(|tool| !names.insert(&tool.name)) {
             return Err(RunnerError::DuplicateTool(twice.name.clone()));
         }
+        for (place, declared) in self.external_tools.iter().enumerate() {
+            let unusable = |why| RunnerError::UnusableTool { place, tool: declared.name.clone(), why };
+            ports.inputs.accepts(&declared.to_tool()).map_err(unusable)?;
+        }
         spec.tools = self.tools.clone();
         spec.principal = self.principal.clone();
         if let Some(schema) = &self.output_schema {
+            ports.outputs.accepts(schema).map_err(RunnerError::UnusableOutputSchema)?;
             spec.output_schema = Some(schema.clone());
             spec.validate_output = true;
         }

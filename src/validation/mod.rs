@@ -79,6 +79,10 @@ impl ToolInputValidator for SchemaValidator {
 
 #[async_trait]
 impl OutputValidator for SchemaValidator {
+    fn accepts(&self, schema: &Value) -> Result<(), String> {
+        self.accepts_schema(schema).map_err(|error| error.to_string())
+    }
+
     async fn check(&self, spec: &Spec, answer: &str, _budget: &Budget) -> OutputVerdict {
         let Some(schema) = &spec.output_schema else { return OutputVerdict::Valid { value: None } };
         let value = match answer::parse(answer) {

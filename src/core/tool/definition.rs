@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Endpoint, LeftOut, ToolName};
+use super::{Endpoint, LeftOut, ToolName, external_name};
 use crate::core::id::ServerId;
 use crate::core::json;
 use crate::core::policy::Verdict;
@@ -132,6 +132,31 @@ pub struct Tool {
     pub changed: bool,
     /// Hash of the definition (origin, endpoint, description, schemas, annotations); a changed tool is another tool.
     pub hash: String,
+}
+
+impl ExternalTool {
+    /// The tool as the model is shown it, under the name that is its own. What a policy says of it is not known here.
+    pub fn to_tool(&self) -> Tool {
+        let origin = Origin::External { tool: self.name.clone() };
+        let annotations = Annotations::default();
+        let (input, output) = (&self.input_schema, self.result_schema.as_ref());
+        Tool {
+            name: external_name(&self.name),
+            own_name: None,
+            hash: Tool::definition_hash((&origin, None), &self.description, input, output, &annotations),
+            origin,
+            endpoint: None,
+            description: self.description.clone(),
+            input_schema: Arc::new(input.clone()),
+            output_schema: output.cloned().map(Arc::new),
+            annotations,
+            trusted: false,
+            priority: self.priority,
+            deadline_s: self.deadline_s,
+            verdict: Verdict::Ask,
+            changed: false,
+        }
+    }
 }
 
 impl Tool {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::name::{mcp_name, passed_through};
-use super::{Builtin, Endpoint, ExternalTool, McpTool, Origin, Tool, ToolFilter, ToolName, external_name};
+use super::{Builtin, Endpoint, ExternalTool, McpTool, Origin, Tool, ToolFilter, ToolName};
 use crate::core::id::{AgentName, Principal, ServerId};
 use crate::core::pattern::NamePattern;
 use crate::core::policy::{Policy, Subject};
@@ -219,30 +219,8 @@ fn place(tool: &Tool) -> (&ToolName, &str, i32, bool) {
 
 impl ToolsetRules {
     fn external(&self, tool: &ExternalTool) -> Tool {
-        let origin = Origin::External { tool: tool.name.clone() };
-        let name = external_name(&tool.name);
-        self.judged(Tool {
-            priority: self.priority(&name).unwrap_or(tool.priority),
-            hash: Tool::definition_hash(
-                (&origin, None),
-                &tool.description,
-                &tool.input_schema,
-                tool.result_schema.as_ref(),
-                &super::Annotations::default(),
-            ),
-            name,
-            own_name: None,
-            origin,
-            endpoint: None,
-            description: tool.description.clone(),
-            input_schema: Arc::new(tool.input_schema.clone()),
-            output_schema: tool.result_schema.clone().map(Arc::new),
-            annotations: super::Annotations::default(),
-            trusted: false,
-            deadline_s: tool.deadline_s,
-            verdict: crate::core::policy::Verdict::Ask,
-            changed: false,
-        })
+        let tool = tool.to_tool();
+        self.judged(Tool { priority: self.priority(&tool.name).unwrap_or(tool.priority), ..tool })
     }
 
     fn mcp(&self, server: &ServerTools, tool: &McpTool) -> Tool {

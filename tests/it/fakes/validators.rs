@@ -33,6 +33,10 @@ impl ToolInputValidator for StrictInputs {
 
 #[async_trait]
 impl OutputValidator for JsonAnswers {
+    fn accepts(&self, _schema: &Value) -> Result<(), String> {
+        Ok(())
+    }
+
     async fn check(&self, _spec: &Spec, answer: &str, _budget: &Budget) -> OutputVerdict {
         match serde_json::from_str(answer) {
             Ok(value) => OutputVerdict::Valid { value: Some(value) },

@@ -105,3 +105,21 @@ async fn what_cannot_be_meant_is_refused_with_its_place() {
     assert_eq!(served.get("/v1/runs?after=run_of_nobody").await.problem(), "validation");
     assert_eq!(served.get("/v1/runs?colour=red").await.problem(), "invalid_request");
 }
+
+#[tokio::test]
+async fn a_schema_that_cannot_be_used_is_refused_before_anything_runs() {
+    let world = given_an_agent().that_checks_by_schema().kept(Kept::InMemory).await;
+    let served = Served::to_all(world).await;
+    let broken = json!({"type": "strin"});
+    for (field, given, pointer) in [
+        ("external_tools", json!([{"name": "a"}, {"name": "b", "input_schema": broken}]), "/external_tools/1"),
+        ("external_tools", json!([{"name": "b", "result_schema": broken}]), "/external_tools/0"),
+        ("output_schema", broken.clone(), "/output_schema"),
+    ] {
+        let answer = served.post("/v1/runs", json!({"input": "Hello", field: given})).await;
+        assert_eq!((answer.status.as_u16(), answer.problem()), (422, "validation"), "{answer:?}");
+        assert_eq!(answer.body["errors"][0]["pointer"], pointer, "{answer:?}");
+        assert!(answer.text("detail").contains("strin"), "{answer:?}");
+    }
+    assert_eq!(served.get("/v1/runs").await.body["data"], json!([]));
+}

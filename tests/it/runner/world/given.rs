@@ -9,8 +9,9 @@ use toolgate::core::policy::{Match, Policy, Rule, Verdict};
 use toolgate::core::run::Limits;
 use toolgate::core::tool::ExternalTool;
 use toolgate::models::scripted::{Script, ScriptedModel};
-use toolgate::ports::{ContextBuilder, Model, OutputValidator};
+use toolgate::ports::{ContextBuilder, Model, OutputValidator, ToolInputValidator};
 use toolgate::runner::{Agent, Builder, Fallback, ServerResults};
+use toolgate::validation::SchemaValidator;
 
 use super::World;
 use super::kept::{Kept, Place};
@@ -29,7 +30,7 @@ pub(crate) struct Given {
 /// The ports that only some scenarios care about.
 #[derive(Clone, Default)]
 pub(crate) struct Ports {
-    checks_arguments: bool,
+    inputs: Option<Arc<dyn ToolInputValidator>>,
     answers: Option<Arc<dyn OutputValidator>>,
     context: Option<Arc<dyn ContextBuilder>>,
     poll: Option<Duration>,
@@ -120,8 +121,14 @@ impl Given {
     }
 
     pub(crate) fn that_checks_arguments(mut self) -> Self {
-        self.ports.checks_arguments = true;
+        self.ports.inputs = Some(Arc::new(StrictInputs));
         self
+    }
+
+    /// Arguments, results and answers are checked as the program checks them.
+    pub(crate) fn that_checks_by_schema(mut self) -> Self {
+        self.ports.inputs = Some(Arc::new(SchemaValidator::new()));
+        self.with_the_answers_checked_by(Arc::new(SchemaValidator::new()))
     }
 
     /// Its answers have to be JSON.
@@ -199,8 +206,8 @@ impl Given {
 
 impl Ports {
     pub(crate) fn add_to(&self, mut builder: Builder) -> Builder {
-        if self.checks_arguments {
-            builder = builder.inputs(Arc::new(StrictInputs));
+        if let Some(inputs) = &self.inputs {
+            builder = builder.inputs(inputs.clone());
         }
         if let Some(answers) = &self.answers {
             builder = builder.outputs(answers.clone());
