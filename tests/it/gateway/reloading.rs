@@ -29,23 +29,6 @@ async fn what_is_under_way_keeps_its_agent_and_what_begins_has_the_new_one() {
     assert_eq!(site.get(&path).await.body["output"]["text"], "The old one.");
 }
 
-#[tokio::test]
-async fn runs_of_the_old_configuration_are_cancelled_and_drained_through_the_new_one() {
-    let builder = AgentRunner::builder().store(Arc::new(MemoryStore::new())).agent(agent(&json!([{"hang": true}])));
-    let old = builder.build().unwrap();
-    let (first, second) = (Request::new("clerk", "Hello"), Request::new("clerk", "Hello"));
-    let (first, second) = (old.start(first).await.unwrap(), old.start(second).await.unwrap());
-    let new = old.renewed(AgentRunner::builder().agent(agent(&json!([])))).unwrap();
-
-    new.cancel(&first.run, None).await.unwrap();
-
-    assert_eq!(first.rest().await.unwrap().status, Status::Cancelled);
-    assert_eq!(new.activity().driven, 1);
-    let times = DrainTimes { rest: Duration::from_millis(20), step: Duration::from_millis(20) };
-    assert_eq!(new.drain(times).await, 1);
-    assert!(second.rest().await.is_err());
-}
-
 /// A runner with servers of its own, and a sight of them that keeps nothing.
 fn with_servers(turns: &serde_json::Value) -> (AgentRunner, Weak<FakeServers>) {
     let servers = Arc::new(FakeServers::default());
@@ -89,4 +72,21 @@ async fn the_servers_of_the_old_configuration_go_although_somebody_watches_a_run
     until(async || servers.upgrade().is_none()).await;
     assert_eq!(site.gateway.open_streams(), 1);
     drop(watching);
+}
+
+#[tokio::test]
+async fn runs_of_the_old_configuration_are_cancelled_and_drained_through_the_new_one() {
+    let builder = AgentRunner::builder().store(Arc::new(MemoryStore::new())).agent(agent(&json!([{"hang": true}])));
+    let old = builder.build().unwrap();
+    let (first, second) = (Request::new("clerk", "Hello"), Request::new("clerk", "Hello"));
+    let (first, second) = (old.start(first).await.unwrap(), old.start(second).await.unwrap());
+    let new = old.renewed(AgentRunner::builder().agent(agent(&json!([])))).unwrap();
+
+    new.cancel(&first.run, None).await.unwrap();
+
+    assert_eq!(first.rest().await.unwrap().status, Status::Cancelled);
+    assert_eq!(new.activity().driven, 1);
+    let times = DrainTimes { rest: Duration::from_millis(20), step: Duration::from_millis(20) };
+    assert_eq!(new.drain(times).await, 1);
+    assert!(second.rest().await.is_err());
 }
