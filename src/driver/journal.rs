@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::core::id::{NodeId, RunId};
-use crate::core::run::{Ending, Event, Impossible, OpenTask, Owes, Recorded, Run, Step};
+use crate::core::run::{Ending, Event, Impossible, OpenTask, Recorded, Run, Step};
 use crate::ports::{Append, AppendError, Clock, EventSink, RunRow, RunStore, StoreError, Update};
 
 /// How many characters of the user's message a listing shows.
@@ -166,8 +166,7 @@ impl Journal {
 
     /// Until when the run is to be over, if its limits say so.
     pub fn deadline(&self) -> Option<Timestamp> {
-        let deadline = Duration::from_secs(self.run.started().spec.limits.deadline_s?);
-        self.created_at.checked_add(deadline).ok()
+        self.run.ends_by(self.created_at)
     }
 
     /// The tasks that nobody waits for any more since the run ended, as far as they are known here: servers go on with
@@ -276,7 +275,7 @@ impl Journal {
     /// given time. Says whether it was asked more than once: only then may what stands there be our own.
     async fn append(&self, append: Append) -> (Result<(), AppendError>, bool) {
         let runs = &self.store.runs;
-        let waits: &[Duration] = match self.staged.iter().any(|recorded| landed(&recorded.event)) {
+        let waits: &[Duration] = match self.staged.iter().any(|recorded| source(&recorded.event) == Source::Answer) {
             true => &STORE_WAITS,
             false => &[],
         };
@@ -300,7 +299,7 @@ impl Journal {
         self.announce(history.into_iter().filter(|recorded| recorded.seq >= before).collect());
         for mut recorded in std::mem::take(&mut self.staged) {
             recorded.seq = self.run.length();
-            if happened(&recorded.event) && self.run.apply_at(&recorded.event, recorded.at).is_ok() {
+            if source(&recorded.event) != Source::Journal && self.run.apply_at(&recorded.event, recorded.at).is_ok() {
                 self.staged.push(recorded);
             }
         }
@@ -327,19 +326,9 @@ impl Journal {
             title: self.title.clone(),
             created_at: self.created_at,
             updated_at,
-            owes: self.owes(),
+            owes: self.run.owes(self.created_at),
             purged_at: None,
         }
-    }
-
-    /// What the run waits for. It has a time of its own, which runs out like that of what is owed.
-    fn owes(&self) -> Owes {
-        let pending = self.run.pending();
-        if pending.is_empty() {
-            return Owes::default();
-        }
-        let owes = Owes::of(&pending);
-        Owes { due_at: owes.due_at.into_iter().chain(self.deadline()).min(), ..owes }
     }
 }
 
@@ -355,39 +344,23 @@ pub(crate) fn fold(id: &RunId, history: &[Recorded]) -> Result<Run, DriveError> 
     run.ok_or_else(|| corrupt(Impossible::NotTheBeginning { event: "nothing", seq: 0 }))
 }
 
-/// Whether an event tells of an answer to something that we sent, which cannot be had again.
-fn landed(event: &Event) -> bool {
-    match event {
-        Event::ModelReplied { .. } | Event::ModelFailed { .. } => true,
-        Event::CallCompleted { .. } | Event::InputRequired { .. } | Event::TaskStarted { .. } => true,
-        Event::InputGiven { .. }
-        | Event::Started(_)
-        | Event::Resumed { .. }
-        | Event::ToolsListed { .. }
-        | Event::ApprovalsResolved { .. }
-        | Event::ModelCalled { .. }
-        | Event::OutputValidated { .. }
-        | Event::TierSelected { .. }
-        | Event::CallChecked { .. }
-        | Event::ApprovalDecided { .. }
-        | Event::CallDrifted { .. }
-        | Event::Extended { .. }
-        | Event::Expired { .. }
-        | Event::QuestionAnswered { .. }
-        | Event::CallsStarted { .. }
-        | Event::MessageAdded { .. }
-        | Event::Ended { .. } => false,
-    }
+/// Where a fact comes from: it says what is lost with one that cannot be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// An answer to something that we sent, which cannot be had again.
+    Answer,
+    /// Something else that the world did.
+    World,
+    /// The journal and the time: what is to be done, or what follows from them, is decided anew.
+    Journal,
 }
 
-/// Whether an event tells of something the world did, which would be lost if it were dropped. The others say what is to
-/// be done, or what follows from the journal and the time, and are decided anew.
-fn happened(event: &Event) -> bool {
+fn source(event: &Event) -> Source {
     match event {
-        Event::ModelReplied { .. } | Event::ModelFailed { .. } => true,
-        Event::CallCompleted { .. } | Event::InputRequired { .. } | Event::TaskStarted { .. } => true,
-        Event::InputGiven { .. } | Event::ApprovalDecided { .. } | Event::QuestionAnswered { .. } => true,
-        Event::Extended { .. } | Event::MessageAdded { .. } | Event::Started(_) => true,
+        Event::ModelReplied { .. } | Event::ModelFailed { .. } => Source::Answer,
+        Event::CallCompleted { .. } | Event::InputRequired { .. } | Event::TaskStarted { .. } => Source::Answer,
+        Event::InputGiven { .. } | Event::ApprovalDecided { .. } | Event::QuestionAnswered { .. } => Source::World,
+        Event::Extended { .. } | Event::MessageAdded { .. } | Event::Started(_) => Source::World,
         // That nobody answered in time is worked out anew: somebody may have answered, or given more time.
         Event::Expired { .. }
         | Event::Resumed { .. }
@@ -399,6 +372,6 @@ fn happened(event: &Event) -> bool {
         | Event::CallChecked { .. }
         | Event::CallDrifted { .. }
         | Event::CallsStarted { .. }
-        | Event::Ended { .. } => false,
+        | Event::Ended { .. } => Source::Journal,
     }
 }

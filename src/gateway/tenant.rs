@@ -5,19 +5,26 @@ mod approvals;
 mod behalf;
 mod eyes;
 mod offers;
+mod place;
 mod standing;
 
 pub(super) use approvals::{Approval, Fate};
+pub(super) use place::Place;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tokio::sync::OnceCell;
 
 use super::access::Caller;
 use super::problem::Problem;
 use crate::core::blob::BlobHandle;
 use crate::core::error::ErrorCode;
 use crate::core::id::{AgentName, RunId};
-use crate::core::run::{Input, Recorded, Resume, Run};
+use crate::core::run::{Input, Recorded, Resume, Run, Started};
 use crate::core::trace::Trace;
 use crate::ports::{Blob, RunFilter, RunRow};
-use crate::runner::{AgentRunner, Execution, Fork, Report, Request, RunnerError, Watch};
+use crate::runner::{AgentRunner, Execution, Fork, Lookout, Report, Request, RunnerError};
 
 /// A runner that knows the runs of one tenant.
 pub(super) struct TenantRunner {
@@ -33,6 +40,8 @@ pub(super) struct TenantRun {
     runner: AgentRunner,
     caller: Caller,
     four_eyes: bool,
+    /// What it was started with, once somebody asked: that never changes.
+    started: OnceCell<Arc<Started>>,
     /// Its index row, as it was when the run was looked for.
     pub(super) row: RunRow,
 }
@@ -106,8 +115,19 @@ impl TenantRunner {
         self.runner.fresh_id()
     }
 
+    /// The time that deadlines are compared with.
+    pub(super) fn now(&self) -> Timestamp {
+        self.runner.now()
+    }
+
     fn found(&self, row: RunRow) -> TenantRun {
-        TenantRun { runner: self.runner.clone(), caller: self.caller.clone(), four_eyes: self.four_eyes, row }
+        TenantRun {
+            runner: self.runner.clone(),
+            caller: self.caller.clone(),
+            four_eyes: self.four_eyes,
+            started: OnceCell::new(),
+            row,
+        }
     }
 }
 
@@ -115,6 +135,12 @@ impl TenantRun {
     /// Its id.
     pub(super) fn id(&self) -> &RunId {
         &self.row.id
+    }
+
+    /// What it was started with.
+    async fn started(&self) -> Result<&Started, Problem> {
+        let started = self.started.get_or_try_init(|| async { Ok(self.load().await?.started().clone()) });
+        started.await.map(Arc::as_ref)
     }
 
     /// As its journal tells it.
@@ -143,10 +169,20 @@ impl TenantRun {
         self.require_no_decider().await
     }
 
-    /// Ends it.
-    pub(super) async fn cancel(&self, reason: Option<String>) -> Result<Report, Problem> {
+    /// Ends it, if it is at the version that was seen, where one was. `placed` says what the runner's errors mean for the
+    /// request.
+    pub(super) async fn cancel(
+        &self,
+        reason: Option<String>,
+        seen: Option<u64>,
+        placed: impl FnOnce(RunnerError) -> Problem,
+    ) -> Result<Report, Problem> {
         self.require_same_principal().await?;
-        Ok(self.runner.cancel(self.id(), reason).await?)
+        let cancelled = match seen {
+            Some(version) => self.runner.cancel_as_seen(self.id(), reason, version).await,
+            None => self.runner.cancel(self.id(), reason).await,
+        };
+        cancelled.map_err(placed)
     }
 
     /// Says something to it.
@@ -168,25 +204,14 @@ impl TenantRun {
         Ok(self.runner.purge(self.id()).await?)
     }
 
-    /// Its index row as it is now.
-    pub(super) async fn look(&self) -> Result<RunRow, Problem> {
-        let row = self.runner.row(self.id()).await?;
-        row.ok_or_else(|| Problem::not_found("run", self.id().as_str()))
+    /// Its facts, in order.
+    pub(super) async fn facts(&self) -> Result<Vec<Recorded>, Problem> {
+        Ok(self.runner.journal(self.id()).await?)
     }
 
-    /// Its facts from a position on.
-    pub(super) async fn facts(&self, from: u64) -> Result<Vec<Recorded>, Problem> {
-        Ok(self.runner.journal_from(self.id(), from).await?)
-    }
-
-    /// What happens in it from now on, in this process.
-    pub(super) fn watch(&self) -> Watch {
-        self.runner.watch(self.id())
-    }
-
-    /// Whether this process drives it.
-    pub(super) fn is_driven_here(&self) -> bool {
-        self.runner.drives(self.id())
+    /// Where it is watched from, for however long.
+    pub(super) fn lookout(&self) -> Lookout {
+        self.runner.lookout(self.id())
     }
 
     /// Content of its own that is kept outside its journal: nothing else that a handle names is given out.

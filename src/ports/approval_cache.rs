@@ -99,6 +99,8 @@ pub struct Guarded {
 /// Which grants to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GrantFilter {
+    /// This one only.
+    pub id: Option<GrantId>,
     /// Of this tenant only.
     pub tenant: Option<Tenant>,
     /// Of this agent only.
@@ -157,7 +159,8 @@ impl GrantFilter {
     /// Whether a grant is to be listed.
     pub fn admits(&self, grant: &Grant, now: Timestamp) -> bool {
         let session = |wanted| grant.session.as_ref().is_none_or(|session| session == wanted);
-        self.tenant.as_ref().is_none_or(|tenant| *tenant == grant.tenant)
+        self.id.as_ref().is_none_or(|id| *id == grant.id)
+            && self.tenant.as_ref().is_none_or(|tenant| *tenant == grant.tenant)
             && self.agent.as_ref().is_none_or(|agent| *agent == grant.agent)
             && self.session.as_ref().is_none_or(session)
             && (self.ended || grant.holds(now))

@@ -14,7 +14,7 @@ use crate::core::chat::{Message, Part, Reply, Role};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::ModelName;
 use crate::core::pattern::{NamePattern, Pattern};
-use crate::core::run::{Answer, CallVerdict, Ending, Event, OnDeny, Recorded, Rejection, Spec};
+use crate::core::run::{Answer, CallVerdict, Event, OnDeny, Recorded, Rejection, Spec};
 use crate::core::tool::{Origin, Outcome, Tool, ToolCall, ToolFilter};
 use crate::ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest};
 
@@ -36,10 +36,10 @@ pub enum Called {
         /// Why, for people.
         message: String,
     },
-    /// It was made.
+    /// It was made; with an unknown outcome where nobody knows what came of it.
     Ended(Arc<Outcome>),
-    /// The run ended before.
-    Abandoned(Ending),
+    /// The run ended, for this reason, before it was made.
+    Abandoned(Failure),
 }
 
 impl AgentRunner {
@@ -73,24 +73,36 @@ impl AgentRunner {
     }
 }
 
-/// What has become of the call, by the journal of its run.
+/// What has become of the call, by the journal of its run. However the run ends, a call that has its end has it; and what was
+/// sent may have taken effect, whatever is said afterwards of the run or of a second time.
 pub fn called(journal: &[Recorded]) -> Called {
-    journal.iter().rev().find_map(|recorded| came_of(&recorded.event)).unwrap_or(Called::Open)
+    let facts = || journal.iter().rev().map(|recorded| &recorded.event);
+    if let Some(outcome) = facts().find_map(end_of_call) {
+        return Called::Ended(outcome.clone());
+    }
+    let was_sent = facts().any(|event| matches!(event, Event::CallsStarted { .. }));
+    match facts().find_map(came_of) {
+        Some(Called::Rejected { .. } | Called::Abandoned(_)) if was_sent => Called::Ended(Outcome::Unknown.into()),
+        Some(called) => called,
+        None => Called::Open,
+    }
 }
 
+fn end_of_call(event: &Event) -> Option<&Arc<Outcome>> {
+    if let Event::CallCompleted { outcome, .. } = event { Some(outcome) } else { None }
+}
+
+/// What a fact says of a call that is not sent.
 fn came_of(event: &Event) -> Option<Called> {
     let rejected = |reason, message: &str| Some(Called::Rejected { reason, message: message.to_owned() });
     match event {
-        Event::CallCompleted { outcome, .. } => Some(Called::Ended(outcome.clone())),
         Event::CallChecked { verdict: CallVerdict::Rejected { reason, message }, .. } => rejected(*reason, message),
         Event::ApprovalDecided { decision, .. } if decision.answer == Answer::Deny => {
             let why = decision.reason.as_deref().unwrap_or("no reason was given");
             rejected(Rejection::Denied, &format!("denied by {}: {why}", decision.by))
         }
         Event::Expired { .. } => rejected(Rejection::Expired, "nobody answered in time; the call was not made"),
-        // What it completed with is the call's own end, which stands before it.
-        Event::Ended { ending: Ending::Completed { .. } } => None,
-        Event::Ended { ending } => Some(Called::Abandoned(ending.clone())),
+        Event::Ended { ending } => ending.failure().map(Called::Abandoned),
         Event::Started(_)
         | Event::Resumed { .. }
         | Event::ToolsListed { .. }
@@ -106,6 +118,7 @@ fn came_of(event: &Event) -> Option<Called> {
         | Event::Extended { .. }
         | Event::QuestionAnswered { .. }
         | Event::CallsStarted { .. }
+        | Event::CallCompleted { .. }
         | Event::InputRequired { .. }
         | Event::InputGiven { .. }
         | Event::TaskStarted { .. }
@@ -193,4 +206,56 @@ fn result_in(messages: &[Arc<Message>]) -> String {
         | Part::ToolUse { .. } => None,
     });
     results.next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::core::run::{Decision, Ending};
+
+    fn journal(events: Vec<Event>) -> Vec<Recorded> {
+        let record = |(seq, event)| Recorded { seq, at: Timestamp::UNIX_EPOCH, event };
+        (0..).zip(events).map(record).collect()
+    }
+
+    fn sent() -> Event {
+        Event::CallsStarted { calls: vec![CALL.into()] }
+    }
+
+    fn completed(outcome: &Arc<Outcome>) -> Event {
+        Event::CallCompleted { call: CALL.into(), outcome: outcome.clone(), stderr: Vec::new(), wire: None }
+    }
+
+    fn cancelled() -> Event {
+        Event::Ended { ending: Ending::Cancelled { reason: None } }
+    }
+
+    fn denied() -> Event {
+        Event::ApprovalDecided { call: CALL.into(), decision: Decision::new(Answer::Deny, "ann") }
+    }
+
+    #[test]
+    fn a_call_that_has_its_end_has_it_however_the_run_ends() {
+        let done = Arc::new(Outcome::failed(crate::core::tool::FailureKind::Timeout, "too slow"));
+        assert_eq!(called(&journal(vec![sent(), completed(&done), cancelled()])), Called::Ended(done));
+    }
+
+    #[test]
+    fn of_a_call_that_was_sent_and_has_no_end_nobody_knows_whether_it_took_effect() {
+        let unknown = Called::Ended(Outcome::Unknown.into());
+        let expired = Event::Expired { call: CALL.into() };
+        for said in [cancelled(), denied(), expired] {
+            assert_eq!(called(&journal(vec![sent(), said.clone()])), unknown, "{said:?}");
+        }
+        assert_eq!(called(&journal(vec![sent()])), Called::Open, "it is at work");
+    }
+
+    #[test]
+    fn a_call_that_was_not_sent_was_not_made() {
+        assert!(matches!(called(&journal(vec![cancelled()])), Called::Abandoned(_)));
+        let Called::Rejected { reason, .. } = called(&journal(vec![denied()])) else { panic!("it was denied") };
+        assert_eq!(reason, Rejection::Denied);
+    }
 }

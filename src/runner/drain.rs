@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::AgentRunner;
 use crate::core::id::RunId;
-use crate::driver::{DriveError, Journal};
+use crate::driver::{DriveError, Journal, Progress};
 
 /// How long everything that is not a run may take to end, when all runs are laid down.
 const LAST_TOUCHES: Duration = Duration::from_secs(5);
@@ -57,9 +57,10 @@ impl AgentRunner {
         at_work
     }
 
-    /// Writes down what has happened by now, before the run is given up.
+    /// Writes down what has happened by now, before the run is given up; behind what somebody else was quicker to write.
     pub(super) async fn lay_down(&self, journal: &mut Journal) -> Result<(), DriveError> {
-        journal.commit().await.map(drop)
+        while journal.commit().await? == Progress::CaughtUp {}
+        Ok(())
     }
 
     /// Gives the ownership of a run up, so that whoever asks for it next has it.

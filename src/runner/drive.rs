@@ -143,7 +143,8 @@ impl AgentRunner {
             }
             let tasks = journal.run().tasks().filter(|_| known.is_none());
             let unheard = tasks.map(|(call, ..)| call.clone()).collect();
-            return Ok(self.spawn(seat, journal, agent, updates, unheard));
+            let turn = self.inner.turnstile.enter(journal.run().started().tenant.clone());
+            return Ok(self.spawn(seat, turn, journal, agent, updates, unheard));
         }
     }
 
@@ -243,15 +244,14 @@ impl AgentRunner {
     ) -> Result<Execution, RunnerError> {
         let run = journal.id().clone();
         // Only what begins is refused: what has begun has to go on.
-        if self.inner.turnstile.is_full_for(&journal.run().started().tenant) {
-            return Err(RunnerError::Busy);
-        }
+        let tenant = journal.run().started().tenant.clone();
+        let Some(turn) = self.inner.turnstile.enter_if_there_is_room(tenant) else { return Err(RunnerError::Busy) };
         let Ok(seat) = self.sit(&run)? else { return Err(RunnerError::Lost(run)) };
         // Whoever watches from the first event on has to be there before it is written.
         let updates = self.watch(&run);
         self.share_blobs(&journal).await?;
         match journal.take(history).await? {
-            Progress::Committed => Ok(self.spawn(seat, journal, agent, updates, BTreeSet::new())),
+            Progress::Committed => Ok(self.spawn(seat, turn, journal, agent, updates, BTreeSet::new())),
             Progress::CaughtUp => Err(RunnerError::Lost(run)),
         }
     }
@@ -269,17 +269,17 @@ impl AgentRunner {
         Ok(blobs.share(journal.id(), &named).await.map_err(DriveError::from)?)
     }
 
-    /// Drives the run in a task until it rests. Before it does, the servers of the tasks of `unheard` are asked.
+    /// Drives the run in a task, when it is its turn, until it rests. Before it does, the servers of the tasks of `unheard` are asked.
     fn spawn(
         &self,
         seat: Seat,
+        turn: Turn,
         mut journal: Journal,
         agent: Arc<Agent>,
         updates: Watch,
         unheard: BTreeSet<CallId>,
     ) -> Execution {
         let (run, rest) = (journal.id().clone(), seat.driven.rest.clone());
-        let turn = self.inner.turnstile.enter(journal.run().started().tenant.clone());
         let runner = self.clone();
         let trace_id = journal.run().execution().1.id;
         // For whatever is logged on the way by those who do not know the run. It is there at every level of the log.

@@ -8,6 +8,7 @@ use futures::FutureExt;
 use futures::future::Shared;
 use tokio::sync::{Notify, oneshot};
 
+use super::lease::keep_leases;
 use super::{Inner, Report, RunnerError};
 use crate::core::id::RunId;
 use crate::driver::Hint;
@@ -41,7 +42,7 @@ pub(super) struct Driven {
 
 /// The right to drive a run in this process; given back when dropped.
 pub(super) struct Seat {
-    inner: Arc<Inner>,
+    driving: Arc<Driving>,
     run: RunId,
     pub(super) driven: Driven,
     done: Option<oneshot::Sender<Result<Report, RunnerError>>>,
@@ -49,7 +50,7 @@ pub(super) struct Seat {
 
 impl Inner {
     /// Takes the seat of a run, or tells of whoever has it.
-    pub(super) fn sit(self: &Arc<Self>, run: &RunId) -> Result<Seat, Driven> {
+    pub(super) fn sit(&self, run: &RunId) -> Result<Seat, Driven> {
         let mut seats = self.driving.seats();
         if let Some(driven) = seats.taken.get(run) {
             return Err(driven.clone());
@@ -58,9 +59,10 @@ impl Inner {
         let driven = Driven { hint: Hint::default(), rest: rest.shared() };
         seats.taken.insert(run.clone(), driven.clone());
         if !std::mem::replace(&mut seats.kept, true) {
-            self.tasks.spawn(self.clone().keep_leases());
+            // Whoever keeps the leases outlives this runner: another one may have taken its place by then.
+            self.tasks.spawn(keep_leases(self.driving.clone(), self.ports.store.clone()));
         }
-        Ok(Seat { inner: self.clone(), run: run.clone(), driven, done: Some(done) })
+        Ok(Seat { driving: self.driving.clone(), run: run.clone(), driven, done: Some(done) })
     }
 }
 
@@ -101,10 +103,10 @@ impl Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        let mut seats = self.inner.driving.seats();
+        let mut seats = self.driving.seats();
         seats.taken.remove(&self.run);
         if seats.taken.is_empty() {
-            self.inner.driving.emptied.notify_one();
+            self.driving.emptied.notify_one();
         }
     }
 }

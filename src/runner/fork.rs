@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::given::require_servers;
 use super::{AgentRunner, Execution, RunnerError};
 use crate::core::chat::Message;
 use crate::core::id::RunId;
@@ -30,7 +31,8 @@ impl AgentRunner {
     /// Copies the first events of a run into a new one, adds a message if one is given, and drives the new run. A call that
     /// was under way at that position is in doubt in the new run: it is never made a second time on the strength of the
     /// copy. Neither is a consent used twice: one that was not used yet at that position is not copied, and is asked for
-    /// again ([`Run::forked`]).
+    /// again ([`Run::forked`]). Servers that the host application added to the other run are to be
+    /// [brought](AgentRunner::inject) for the new one as well, under an id that was made for it before.
     pub async fn fork(&self, run: &RunId, fork: Fork) -> Result<Execution, RunnerError> {
         let Fork { at, message, metadata, by, id, trace } = fork;
         let mut source = self.journal(run).await?;
@@ -48,7 +50,8 @@ impl AgentRunner {
         let mut events = copied.into_iter();
         let Some(Event::Started(first)) = events.next() else { return Err(RunnerError::NoSuchRun(run.clone())) };
         let mut started = (*first).clone();
-        started.trigger = Trigger::Fork { run: run.clone(), at };
+        let authors = started.authors();
+        started.trigger = Trigger::Fork { run: run.clone(), at, authors };
         started.by = by;
         if let Some(metadata) = metadata {
             started.metadata = metadata;
@@ -69,6 +72,7 @@ impl AgentRunner {
         if let Some(message) = message {
             journal.stage(Event::MessageAdded { message })?;
         }
+        require_servers(&journal, &agent, &self.inner.injections.of(journal.id()))?;
         self.launch(journal, &history, agent).await
     }
 }

@@ -24,14 +24,8 @@ impl AgentRunner {
         if let Input::Resume(resume) = input {
             self.check(journal, resume).await?;
         }
-        let (mut input, wholes) = self.fit(journal, input);
-        if let Input::Resume(Resume { expected_version: Some(version), .. }) = &mut input
-            && *version == journal.run().length()
-        {
-            // Whoever saw all there is need not have seen what time alone has come to say.
-            *version = by_now.length();
-        }
-        let events = self.received(journal.id(), by_now, &input)?;
+        let (input, wholes) = self.fit(journal, input);
+        let events = self.received(journal, by_now, &input)?;
         Ok(Given { events, wholes })
     }
 
@@ -79,9 +73,9 @@ impl AgentRunner {
     }
 
     /// The facts an input becomes.
-    pub(super) fn received(&self, id: &RunId, run: &Run, input: &Input) -> Result<Vec<Event>, RunnerError> {
-        let input = bound(id, run, input).map_err(RunnerError::Refused)?;
-        let events = run.accept(&input).map_err(RunnerError::Refused)?;
+    pub(super) fn received(&self, journal: &Journal, by_now: &Run, input: &Input) -> Result<Vec<Event>, RunnerError> {
+        let input = bound(journal, by_now, input).map_err(RunnerError::Refused)?;
+        let events = by_now.accept(&input).map_err(RunnerError::Refused)?;
         match &input {
             Input::Extend { call, until, .. } if !events.is_empty() && *until <= self.inner.ports.clock.now() => {
                 Err(RunnerError::Refused(vec![Refusal::Past { call_id: call.clone(), until: *until }]))
@@ -158,10 +152,18 @@ fn invalid(call: &CallId, what: &str, problems: &[Problem]) -> Refusal {
     Refusal::Invalid { call_id: call.clone(), what: what.into(), problems }
 }
 
-/// The input with decisions that say what they are about, if that is what whoever decided was shown.
-fn bound(id: &RunId, run: &Run, input: &Input) -> Result<Input, Vec<Refusal>> {
-    let Input::Resume(resume) = input else { return Ok(input.clone()) };
-    let mut resume = resume.clone();
+/// The input with decisions that say what they are about, if that is what whoever decided was shown, and meant for the run as
+/// it is by now.
+fn bound(journal: &Journal, run: &Run, input: &Input) -> Result<Input, Vec<Refusal>> {
+    let (id, mut input) = (journal.id(), input.clone());
+    if let Input::Resume(Resume { expected_version: Some(version), .. })
+    | Input::Cancel { expected_version: Some(version), .. } = &mut input
+        && *version == journal.run().length()
+    {
+        // Whoever saw all there is need not have seen what time alone has come to say.
+        *version = run.length();
+    }
+    let Input::Resume(mut resume) = input else { return Ok(input) };
     let drifted = resume.seen.iter().filter(|(call, seen)| {
         let in_force = run.binding(call, None).map(|binding| binding.digest(id, call));
         in_force.is_some_and(|digest| digest != *seen)

@@ -49,7 +49,7 @@ pub use standing::NewGrant;
 pub use system::{SystemClock, UuidIds};
 pub use tasks::{Polled, TaskSaid};
 pub use turnstile::{Activity, Capacity};
-pub use watch::Watch;
+pub use watch::{Lookout, Watch};
 
 pub use crate::core::run::Resume;
 pub use crate::core::tool::result::ResultCheck;
@@ -112,7 +112,18 @@ impl AgentRunner {
 
     /// Ends a run, wherever it is driven. Cancelling a cancelled run changes nothing.
     pub async fn cancel(&self, run: &RunId, reason: Option<String>) -> Result<Report, RunnerError> {
-        self.post(run, &Input::Cancel { reason }).await
+        self.post(run, &Input::Cancel { reason, expected_version: None }).await
+    }
+
+    /// The same, unless the run has become another one than at that version, which its sender saw: that is
+    /// [refused](crate::core::run::Refusal::Stale).
+    pub async fn cancel_as_seen(
+        &self,
+        run: &RunId,
+        reason: Option<String>,
+        version: u64,
+    ) -> Result<Report, RunnerError> {
+        self.post(run, &Input::Cancel { reason, expected_version: Some(version) }).await
     }
 
     /// Gives more time for something that a run is owed by a deadline. Giving the same time twice is giving it once.
@@ -222,7 +233,7 @@ impl AgentRunner {
             let mut journal = self.open_unless_over(run).await?.0;
             // What came too late is refused. That it was late is written by whoever drives the run on.
             let (by_now, _) = journal.by_now()?;
-            let events = self.received(run, &by_now, input)?;
+            let events = self.received(&journal, &by_now, input)?;
             if self.write_beside(&mut journal, events).await? == Progress::Committed {
                 return Ok(Report::of(run.clone(), journal.run()));
             }

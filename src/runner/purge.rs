@@ -14,7 +14,7 @@ impl AgentRunner {
         if row.purged_at.is_none() && !row.status.is_ended() {
             return Err(RunnerError::NotOver { run: run.clone(), status: row.status });
         }
-        if self.drives(run) {
+        if self.inner.driving.driven(run).is_some() {
             return Err(RunnerError::StillDriven(run.clone()));
         }
         let ports = &self.inner.ports;

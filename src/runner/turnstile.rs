@@ -77,21 +77,19 @@ impl Turnstile {
 
     /// Queues up.
     pub(super) fn enter(self: &Arc<Self>, tenant: Tenant) -> Turn {
-        let mut state = self.state();
-        let place = match state.line.enter(&tenant) {
-            None => Place::Through,
-            Some(ticket) => {
-                let (call, called) = oneshot::channel();
-                state.called.insert(ticket, call);
-                Place::Waiting { ticket, called }
-            }
-        };
+        let place = self.state().enter(&tenant);
         Turn { turnstile: self.clone(), tenant, place }
     }
 
-    /// Whether one more of that tenant would have to wait, and as many wait already as may.
-    pub(super) fn is_full_for(&self, tenant: &Tenant) -> bool {
-        self.state().line.is_full_for(tenant)
+    /// Queues up, unless one more of that tenant would have to wait, and as many wait already as may.
+    pub(super) fn enter_if_there_is_room(self: &Arc<Self>, tenant: Tenant) -> Option<Turn> {
+        let mut state = self.state();
+        if state.line.is_full_for(&tenant) {
+            return None;
+        }
+        let place = state.enter(&tenant);
+        drop(state);
+        Some(Turn { turnstile: self.clone(), tenant, place })
     }
 
     pub(super) fn activity(&self) -> Activity {
@@ -104,6 +102,13 @@ impl Turnstile {
 }
 
 impl State {
+    fn enter(&mut self, tenant: &Tenant) -> Place {
+        let Some(ticket) = self.line.enter(tenant) else { return Place::Through };
+        let (call, called) = oneshot::channel();
+        self.called.insert(ticket, call);
+        Place::Waiting { ticket, called }
+    }
+
     fn call(&mut self, admitted: Vec<Ticket>) {
         for ticket in admitted {
             if let Some(call) = self.called.remove(&ticket) {
@@ -173,6 +178,16 @@ mod tests {
         assert!(third.come().now_or_never().is_some());
         drop(third);
         assert_eq!(turnstile.activity(), Activity::default());
+    }
+
+    #[test]
+    fn whoever_is_let_in_has_the_last_place_from_then_on() {
+        let turnstile = Arc::new(Turnstile::new(Capacity { driven: 1, waiting: 1, ..Capacity::default() }));
+        let _first = turnstile.enter("a".into());
+        let second = turnstile.enter_if_there_is_room("a".into());
+        assert!(second.is_some() && turnstile.enter_if_there_is_room("a".into()).is_none());
+        drop(second);
+        assert!(turnstile.enter_if_there_is_room("a".into()).is_some(), "it was given back");
     }
 
     #[test]

@@ -6,11 +6,12 @@ use std::task::Poll;
 
 use tokio::sync::broadcast;
 
-use super::{AgentRunner, RunnerError};
+use super::driving::Driving;
+use super::{AgentRunner, Inner, RunnerError};
 use crate::core::id::RunId;
 use crate::core::run::Recorded;
 use crate::driver::DriveError;
-use crate::ports::{EventSink, Update};
+use crate::ports::{EventSink, RunFilter, RunRow, RunStore, Update};
 
 /// How far a watcher may fall behind before it misses something. Every execution makes room for so many, whether it is
 /// watched or not, so the room is one of pointers.
@@ -54,16 +55,45 @@ impl Watch {
     }
 }
 
-/// What a watcher needs besides: what it missed, and whether there is anything to be seen here at all.
+/// Where one run is watched from: what happens, what was missed, and whether there is anything to be seen here at all. Nothing
+/// that drives runs is held by it, so that a configuration that was replaced goes away however long somebody watches.
+#[derive(Clone)]
+pub struct Lookout {
+    run: RunId,
+    runs: Arc<dyn RunStore>,
+    hub: Arc<Hub>,
+    driving: Arc<Driving>,
+}
+
 impl AgentRunner {
-    /// The facts of a run from a position on; none when there are none yet.
-    pub async fn journal_from(&self, run: &RunId, from: u64) -> Result<Vec<Recorded>, RunnerError> {
-        Ok(self.inner.ports.store.runs.load(run, from).await.map_err(DriveError::from)?)
+    /// Where a run is watched from, whichever process drives it.
+    pub fn lookout(&self, run: &RunId) -> Lookout {
+        let Inner { ports, hub, driving, .. } = &*self.inner;
+        Lookout { run: run.clone(), runs: ports.store.runs.clone(), hub: hub.clone(), driving: driving.clone() }
+    }
+}
+
+impl Lookout {
+    /// What happens from now on, in this process.
+    pub fn watch(&self) -> Watch {
+        self.hub.watch(&self.run)
+    }
+
+    /// The facts from a position on; none when there are none yet.
+    pub async fn facts(&self, from: u64) -> Result<Vec<Recorded>, RunnerError> {
+        Ok(self.runs.load(&self.run, from).await.map_err(DriveError::from)?)
+    }
+
+    /// The index row as it is now, also of a run that was deleted.
+    pub async fn row(&self) -> Result<RunRow, RunnerError> {
+        let filter = RunFilter { run: Some(self.run.clone()), purged: true, limit: 1, ..RunFilter::default() };
+        let row = self.runs.list(&filter).await.map_err(DriveError::from)?.into_iter().next();
+        row.ok_or_else(|| RunnerError::NoSuchRun(self.run.clone()))
     }
 
     /// Whether this process drives the run at this moment. A run that is driven elsewhere shows only in its journal.
-    pub fn drives(&self, run: &RunId) -> bool {
-        self.inner.driving.driven(run).is_some()
+    pub fn is_driven_here(&self) -> bool {
+        self.driving.driven(&self.run).is_some()
     }
 }
 

@@ -242,7 +242,9 @@ fn lower_tiers_that_are_drained_or_elided() {
 #[test]
 fn a_cancel_while_the_run_waits() {
     let script = Script::of(plain(), [Reply::calling([call("a", "ext_order"), call("b", "mcp_files_write")]), done()]);
-    script.waiting(|_| Input::Cancel { reason: Some("enough".into()) }).survives_every_cut(Status::Cancelled);
+    script
+        .waiting(|_| Input::Cancel { reason: Some("enough".into()), expected_version: None })
+        .survives_every_cut(Status::Cancelled);
 }
 
 #[test]

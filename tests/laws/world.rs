@@ -295,7 +295,7 @@ impl World {
 
     fn interrupt(&mut self) -> Result<(), Lost> {
         match self.tape.below(48) {
-            47 => self.give(&Input::Cancel { reason: None }),
+            47 => self.give(&Input::Cancel { reason: None, expected_version: None }),
             44..=46 => self.give(&Input::Message(Message::user(format!("and also {}", self.journal.len())))),
             40..=43 => {
                 let resume = any_resume(&mut self.tape, &visible_debts(&self.run, &self.journal));

@@ -115,7 +115,7 @@ impl Picture {
     pub(super) fn origin(&self) -> Option<String> {
         match &self.started.trigger {
             Trigger::Manual => None,
-            Trigger::Fork { run, at } => Some(format!("fork of {run} at event {at}")),
+            Trigger::Fork { run, at, .. } => Some(format!("fork of {run} at event {at}")),
         }
     }
 

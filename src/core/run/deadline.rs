@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::state::Phase;
 use super::turn::Call;
-use super::{Channel, Event, Refusal, Run, Step};
+use super::{Channel, Event, Owes, Refusal, Run, Step};
 use crate::core::id::CallId;
 
 /// What somebody outside has to answer, and by when.
@@ -89,6 +89,23 @@ impl Run {
             Some(now) if now > until => Err(vec![Refusal::NotLater { call_id, until: now }]),
             Some(_) | None => Ok(vec![Event::Extended { call: call_id, until, by: by.to_owned(), via }]),
         }
+    }
+
+    /// What it is owed while it waits, of a run that began then. It has a time of its own, which runs out like that of what is
+    /// owed.
+    pub fn owes(&self, began: Timestamp) -> Owes {
+        let pending = self.pending();
+        if pending.is_empty() {
+            return Owes::default();
+        }
+        let owes = Owes::of(&pending);
+        Owes { due_at: owes.due_at.into_iter().chain(self.ends_by(began)).min(), ..owes }
+    }
+
+    /// Until when a run that began then is to be over, if its limits say so.
+    pub fn ends_by(&self, began: Timestamp) -> Option<Timestamp> {
+        let deadline = Duration::from_secs(self.started.spec.limits.deadline_s?);
+        began.checked_add(deadline).ok()
     }
 
     /// When the first of the things that are owed becomes overdue.

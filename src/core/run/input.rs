@@ -1,6 +1,8 @@
 //! What comes in from outside for a run: results, decisions, messages, a cancel. Checked against what is owed before
 //! anything is written; a refused input consumes nothing.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +13,9 @@ use crate::core::chat::Message;
 use crate::core::id::CallId;
 use crate::core::tool::Outcome;
 use crate::core::tool::result::shortened;
+
+/// How many reasons are told of an input that is refused for more.
+const MOST_TOLD: usize = 100;
 
 /// Something for a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +39,8 @@ pub enum Input {
     Cancel {
         /// Why.
         reason: Option<String>,
+        /// The journal length the sender saw; a different one is refused.
+        expected_version: Option<u64>,
     },
 }
 
@@ -189,15 +196,18 @@ impl Run {
                 }
             }
             Input::Extend { call, until, by, via } => self.accept_extension(call, *until, by, *via),
-            Input::Cancel { reason } => match self.ending() {
+            Input::Cancel { reason, expected_version } => match self.ending() {
+                Some(Ending::Cancelled { .. }) => Ok(Vec::new()),
+                Some(_) => Err(vec![self.late(*expected_version).unwrap_or_else(|| self.over())]),
                 None => {
+                    if let Some(stale) = self.late(*expected_version) {
+                        return Err(vec![stale]);
+                    }
                     // Whoever wants a run to stop is not sent back over the length of the reason.
                     let most = self.started.spec.limits.result_bytes();
                     let reason = reason.as_ref().map(|reason| shortened(reason, most));
                     Ok(vec![Event::Ended { ending: Ending::Cancelled { reason } }])
                 }
-                Some(Ending::Cancelled { .. }) => Ok(Vec::new()),
-                Some(_) => Err(vec![self.over()]),
             },
         }
     }
@@ -215,7 +225,8 @@ impl Run {
         let owed = self.debts();
         let mut events = Vec::new();
         let mut refusals = Vec::new();
-        let mut answered: Vec<&CallId> = Vec::new();
+        let mut answered = BTreeSet::new();
+        let mut twice = Vec::new();
         for (call, outcome) in &resume.results {
             let known = self.external_results.get(call).map(|before| **before == *outcome);
             match self.judge(&owed, call, "external_result", known) {
@@ -231,7 +242,9 @@ impl Run {
                 Ok(Taken::Before) => {}
                 Err(refusal) => refusals.push(refusal),
             }
-            answered.push(call);
+            if !answered.insert(call) {
+                twice.push(Refusal::Twice { call_id: call.clone() });
+            }
         }
         for (call, decision) in &resume.decisions {
             let known = self.decisions.get(call).map(|before| before.is_repeated_by(decision));
@@ -244,7 +257,9 @@ impl Run {
                 Ok(Taken::Before) => {}
                 Err(refusal) => refusals.push(refusal),
             }
-            answered.push(call);
+            if !answered.insert(call) {
+                twice.push(Refusal::Twice { call_id: call.clone() });
+            }
         }
         for (call, answer) in &resume.answers {
             let known = self.answers.get(call).map(|before| before == answer);
@@ -256,7 +271,9 @@ impl Run {
                 Ok(Taken::Before) => {}
                 Err(refusal) => refusals.push(refusal),
             }
-            answered.push(call);
+            if !answered.insert(call) {
+                twice.push(Refusal::Twice { call_id: call.clone() });
+            }
         }
         for (call, given) in &resume.inputs {
             let known = self.inputs_given.get(call).map(|before| before.is_repeated_by(given));
@@ -270,16 +287,14 @@ impl Run {
                 Ok(Taken::Before) => {}
                 Err(refusal) => refusals.push(refusal),
             }
-            answered.push(call);
-        }
-        for (index, call) in answered.iter().enumerate() {
-            if answered.iter().skip(index + 1).any(|other| other == call) {
-                refusals.push(Refusal::Twice { call_id: (*call).clone() });
+            if !answered.insert(call) {
+                twice.push(Refusal::Twice { call_id: call.clone() });
             }
         }
+        refusals.append(&mut twice);
         // What repeats what was given before is fine at any version; what gives nothing means the run as it was seen.
         if refusals.is_empty() && (!events.is_empty() || answered.is_empty()) {
-            refusals.extend(self.late(resume));
+            refusals.extend(self.late(resume.expected_version));
         }
         if refusals.is_empty() && !events.is_empty() {
             let wanting = owed.iter().filter(|debt| debt.wants_answer());
@@ -289,6 +304,7 @@ impl Run {
                 refusals.push(Refusal::Incomplete { missing });
             }
         }
+        refusals.truncate(MOST_TOLD);
         if refusals.is_empty() { Ok(events) } else { Err(refusals) }
     }
 
@@ -302,8 +318,8 @@ impl Run {
         is_asked_again && repeats && !saw
     }
 
-    fn late(&self, resume: &Resume) -> Option<Refusal> {
-        let expected = resume.expected_version.filter(|expected| *expected != self.length)?;
+    fn late(&self, expected_version: Option<u64>) -> Option<Refusal> {
+        let expected = expected_version.filter(|expected| *expected != self.length)?;
         Some(Refusal::Stale { expected, actual: self.length, status: self.status().as_str().to_owned() })
     }
 

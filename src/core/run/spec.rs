@@ -50,7 +50,22 @@ pub enum Trigger {
         run: RunId,
         /// How many events were copied: the other run's up to a position, but for consents that were not used there yet.
         at: u64,
+        /// Who asked for the other run, and for those it was copied from in turn: what is copied may be their words.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        authors: Vec<String>,
     },
+}
+
+impl Started {
+    /// Those who asked for what it was copied from, and whoever asked for it.
+    pub fn authors(&self) -> Vec<String> {
+        let mut authors = match &self.trigger {
+            Trigger::Manual => Vec::new(),
+            Trigger::Fork { authors, .. } => authors.clone(),
+        };
+        authors.extend(self.by.clone());
+        authors
+    }
 }
 
 /// An agent as a run uses it.

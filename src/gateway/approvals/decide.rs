@@ -40,7 +40,7 @@ pub(super) async fn decide(
     let approval = runner.approval(&id).await?;
     if verdict.seen().is_some_and(|seen| approval.digest().as_deref() != Some(seen)) {
         let detail = "what is asked is not what you saw (`seen`); look at it again and decide anew";
-        return Err(Problem::new(ErrorCode::Conflict, detail));
+        return Err(settled(detail));
     }
     let decision = verdict.decision(&caller.name);
     if is_open(&approval, &decision)?
@@ -57,22 +57,29 @@ pub(super) async fn decide(
 /// Whether there is something to be decided. The error says why there is not, unless this is what was decided.
 fn is_open(approval: &Approval, decision: &Decision) -> Result<bool, Problem> {
     match &approval.fate {
-        Fate::Pending => Ok(true),
         Fate::Decided { decision: made, .. } if made.is_repeated_by(decision) => Ok(false),
-        fate @ (Fate::Decided { .. } | Fate::Expired | Fate::Withdrawn) => Err(over(fate)),
+        fate @ (Fate::Pending | Fate::Decided { .. } | Fate::Expired | Fate::Withdrawn) => {
+            over(fate).map_or(Ok(true), Err)
+        }
     }
 }
 
-/// Why nothing more is taken for an approval.
-pub(super) fn over(fate: &Fate) -> Problem {
+/// Why nothing more is taken for an approval; `None` while something is.
+pub(super) fn over(fate: &Fate) -> Option<Problem> {
     let gone = |detail: &str| Problem::new(ErrorCode::Gone, detail);
-    match fate {
+    Some(match fate {
+        Fate::Pending => return None,
         Fate::Decided { decision, .. } => {
-            let detail = format!("`{}` has decided about this already, and otherwise or in other words", decision.by);
-            // Trying again changes nothing.
-            Problem::new(ErrorCode::Conflict, detail)
+            settled(format!("`{}` has decided about this already, and otherwise or in other words", decision.by))
         }
         Fate::Expired => gone("nobody decided about this in time, and nothing is taken for it any more"),
-        Fate::Withdrawn | Fate::Pending => gone("this is not asked any more: its run is over, or asks something else"),
-    }
+        Fate::Withdrawn => gone("this is not asked any more: its run is over, or asks something else"),
+    })
+}
+
+/// A conflict that trying again does not solve.
+fn settled(detail: impl Into<String>) -> Problem {
+    let mut problem = Problem::new(ErrorCode::Conflict, detail);
+    problem.set_retryable(false);
+    problem
 }

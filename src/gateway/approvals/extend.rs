@@ -15,7 +15,6 @@ use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::{Body, Path};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::gateway::tenant::Fate;
 
 /// More time: exactly one of `until` and `seconds`.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -48,10 +47,10 @@ pub(super) async fn extend(
     let runner = gateway.runner_of(&caller);
     let until = extension.until(runner.now())?;
     let approval = runner.approval(&id).await?;
-    match &approval.fate {
-        Fate::Pending => approval.extend(until).await?,
-        fate @ (Fate::Decided { .. } | Fate::Expired | Fate::Withdrawn) => return Err(over(fate)),
+    if let Some(problem) = over(&approval.fate) {
+        return Err(problem);
     }
+    approval.extend(until).await?;
     shown(&runner, &id).await
 }
 

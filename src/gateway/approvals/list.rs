@@ -5,7 +5,6 @@ use axum::extract::State;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::place::Place;
 use super::view::InboxView;
 use crate::core::id::{AgentName, SessionId};
 use crate::gateway::access::{Caller, Scope};
@@ -13,7 +12,7 @@ use crate::gateway::body::Query;
 use crate::gateway::page::{Page, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::gateway::tenant::Approval;
+use crate::gateway::tenant::{Approval, Place};
 use crate::ports::RunFilter;
 
 /// Which approvals.

@@ -3,11 +3,10 @@
 mod decide;
 mod extend;
 mod list;
-mod place;
 mod read;
 mod view;
 
-pub(super) use place::Place;
+pub(super) use super::tenant::Place;
 pub(super) use view::via;
 
 use utoipa_axum::router::OpenApiRouter;

@@ -60,6 +60,11 @@ impl FromRequestParts<Gateway> for Asked {
 }
 
 impl Asked {
+    /// Whether what was said is to be told as well.
+    pub(super) fn quotes(&self) -> bool {
+        self.content == Content::Include
+    }
+
     /// The answer, about a run that is driven on whatever becomes of it. `rested` is the status when the run rests.
     pub(super) async fn answer(
         self,

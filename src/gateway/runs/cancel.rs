@@ -23,7 +23,7 @@ pub(super) struct Cancel {
 
 /// Stop a run
 ///
-/// Calls under way are cancelled. A run that is over stays as it is.
+/// Calls under way are cancelled. A run that is over stays as it is, and is shown to those who may read it.
 #[utoipa::path(
     post, path = "/v1/runs/{run}/cancel", tag = "runs", operation_id = "cancelRun", request_body = Cancel,
     params(
@@ -44,14 +44,17 @@ pub(super) async fn cancel(
 ) -> Result<Json<RunView>, Problem> {
     caller.require(Scope::RunsWrite)?;
     let run = gateway.runner_of(&caller).run(&run).await?;
-    precondition::required(&headers, run.row.version)?;
-    if !run.row.status.is_ended() {
-        match run.cancel(reason).await {
-            Ok(_) => {}
-            // Whoever was quicker ended it, and that is as good.
-            Err(_) if run.load().await?.ending().is_some() => {}
+    let seen = precondition::required(&headers, run.row.version)?;
+    let was_over = run.row.status.is_ended()
+        || match run.cancel(reason, seen, |error| precondition::unmet(error, seen, Problem::from)).await {
+            Ok(_) => false,
+            // Whoever was quicker ended it, and that is as good, unless it was to be stopped only as it was seen.
+            Err(_) if seen.is_none() && run.load().await?.ending().is_some() => true,
             Err(problem) => return Err(problem),
-        }
+        };
+    if was_over {
+        // Nothing was done to it, and it is only looked at.
+        caller.require(Scope::RunsRead)?;
     }
     Ok(Json(RunView::of(&run.row, &run.load().await?)))
 }

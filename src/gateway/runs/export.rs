@@ -1,14 +1,11 @@
 //! `GET /v1/runs/{run}/export`
 
-use std::convert::Infallible;
-
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use futures::stream;
 
-use crate::core::error::ErrorCode;
 use crate::core::run::Recorded;
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::Path;
@@ -33,13 +30,11 @@ pub(super) async fn export(
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsRead)?;
     let run = gateway.runner_of(&caller).run(&run).await?;
-    let facts = run.facts(0).await?;
-    let lines: Vec<String> = facts.iter().map(line).collect::<Result<_, _>>()?;
-    let body = Body::from_stream(stream::iter(lines.into_iter().map(Ok::<_, Infallible>)));
+    let facts = run.facts().await?;
+    let body = Body::from_stream(stream::iter(facts.into_iter().map(|fact| line(&fact))));
     Ok(([(CONTENT_TYPE, "application/x-ndjson")], body).into_response())
 }
 
-fn line(fact: &Recorded) -> Result<String, Problem> {
-    let json = serde_json::to_string(fact).map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))?;
-    Ok(json + "\n")
+fn line(fact: &Recorded) -> serde_json::Result<String> {
+    Ok(serde_json::to_string(fact)? + "\n")
 }

@@ -13,6 +13,9 @@ use crate::gateway::access::Caller;
 use crate::gateway::problem::Problem;
 use crate::runner::{ResultFor, Resume};
 
+/// How many entries each list of what is given may have.
+const MOST_GIVEN: usize = 1000;
+
 /// What a run is given.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -177,6 +180,27 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
 }
 
 impl Given {
+    /// Whether there is nothing in it for the run, which is then only looked at or driven on.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.results.is_empty() && self.decisions.is_empty() && self.answers.is_empty() && self.inputs.is_empty()
+    }
+
+    /// Refuses more than any run is owed.
+    fn fits(&self) -> Result<(), Problem> {
+        let lists = [
+            ("results", self.results.len()),
+            ("decisions", self.decisions.len()),
+            ("answers", self.answers.len()),
+            ("inputs", self.inputs.len()),
+        ];
+        match lists.into_iter().find(|(_, length)| *length > MOST_GIVEN) {
+            Some((list, _)) => {
+                Err(Problem::invalid(format!("/{list}"), format!("at most {MOST_GIVEN} in one request")))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Where in the body each call is spoken of.
     pub(super) fn places(&self) -> Places {
         let results = self.results.iter().enumerate().map(|(index, given)| (&given.call_id, "results", index));
@@ -188,6 +212,7 @@ impl Given {
 
     /// As the runner takes it, in the name of the caller.
     pub(super) fn resume(self, caller: &Caller) -> Result<Resume, Problem> {
+        self.fits()?;
         let by = caller.name.as_ref();
         let mut resume = Resume { partial: self.partial, expected_version: self.expected_version, ..Resume::default() };
         for (index, result) in self.results.into_iter().enumerate() {

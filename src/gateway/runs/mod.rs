@@ -25,7 +25,7 @@ mod view;
 mod wait;
 
 pub(super) use given::GivenVerdict;
-pub(super) use pending::{AnnotationsView, ApprovalView, OriginView, PendingView, approval_id};
+pub(super) use pending::{AnnotationsView, ApprovalView, OriginView, PendingView};
 pub(super) use view::StatusView;
 pub(super) use wait::Patience;
 

@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 use crate::core::id::RunId;
 use crate::core::run::Debt;
 use crate::core::tool::{Annotations, Difference, Origin, Question};
+use crate::gateway::tenant::Place;
 
 /// One thing that has to come from outside before a run goes on.
 #[derive(Debug, Serialize, ToSchema)]
@@ -251,7 +252,7 @@ impl PendingView {
                 ..
             } => Self::Approval(ApprovalView {
                 call_id,
-                approval_id: approval_id(run, *event),
+                approval_id: Place { run: run.clone(), event: *event }.to_string(),
                 summary: summary.clone(),
                 origin: OriginView::of(origin),
                 name,
@@ -294,11 +295,6 @@ impl PendingView {
             },
         }
     }
-}
-
-/// The id of an approval: the run, and the position of the fact that asks. Asked again, it is another one.
-pub(in crate::gateway) fn approval_id(run: &RunId, event: u64) -> String {
-    format!("appr_{}_{event}", run.as_str().trim_start_matches("run_"))
 }
 
 impl OriginView {

@@ -9,17 +9,15 @@ use super::events::FrameDescription;
 use super::given::Given;
 use super::precondition;
 use super::view::RunView;
-use crate::core::run::Refusal;
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::{Body, Path};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::runner::RunnerError;
 
 /// Give a run what it is owed
 ///
 /// Everything that is owed at once, or some of it with `partial`. The same resume twice is one. Nothing is taken of a resume
-/// that is refused.
+/// that is refused. One that gives nothing takes up what was left behind and looks at the rest: it wants `runs:read` as well.
 #[utoipa::path(
     post, path = "/v1/runs/{run}/resume", tag = "runs", operation_id = "resumeRun", request_body = Given,
     params(
@@ -43,20 +41,19 @@ pub(super) async fn resume(
     Body(given): Body<Given>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsWrite)?;
+    if given.is_nothing() || asked.quotes() {
+        caller.require(Scope::RunsRead)?;
+    }
     if !given.decisions.is_empty() {
         caller.require(Scope::ApprovalsDecide)?;
     }
     let found = gateway.runner_of(&caller).run(&run).await?;
-    let is_conditional = precondition::required(&headers, found.row.version)?;
+    let seen = precondition::required(&headers, found.row.version)?;
     let places = given.places();
     let mut resume = given.resume(&caller)?;
-    if is_conditional {
-        resume.expected_version.get_or_insert(found.row.version);
-    }
-    let placed = |error: RunnerError| match error.refusals() {
-        [Refusal::Stale { actual, .. }, ..] if is_conditional => precondition::changed(*actual),
-        _ => Problem::placed(error, |refusal| places.of_refusal(refusal)),
-    };
-    let execution = found.resume(resume, asked.trace.clone(), placed).await?;
+    resume.expected_version = resume.expected_version.or(seen);
+    let placed = |error| Problem::placed(error, |refusal| places.of_refusal(refusal));
+    let unmet = |error| precondition::unmet(error, seen, placed);
+    let execution = found.resume(resume, asked.trace.clone(), unmet).await?;
     asked.answer(&gateway, found, execution, StatusCode::OK).await
 }

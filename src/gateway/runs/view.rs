@@ -230,7 +230,6 @@ impl RunView {
             Trigger::Manual => None,
             Trigger::Fork { run, .. } => Some(run.to_string()),
         };
-        let due = Owes::of(&pending).due_at;
         Self {
             id: row.id.clone(),
             object: "run",
@@ -243,7 +242,7 @@ impl RunView {
             forked_from,
             created_at: row.created_at,
             updated_at: run.clock().unwrap_or(row.updated_at),
-            due_at: if pending.is_empty() { None } else { due.or(row.owes.due_at) },
+            due_at: run.owes(row.created_at).due_at,
             pending: pending.iter().map(|debt| PendingView::of(&row.id, debt)).collect(),
             output: ending.and_then(|ending| ending.output()).map(OutputView::of),
             error: ending.and_then(|ending| ending.failure()).map(FailureView::of),

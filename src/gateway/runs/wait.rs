@@ -42,7 +42,7 @@ impl Patience {
         let Self::UpTo(longest) = self else { return Ok(false) };
         match tokio::time::timeout(longest, execution.rest()).await {
             // It was begun, and goes on elsewhere.
-            Ok(Err(RunnerError::LaidDown(_))) => Ok(false),
+            Ok(Err(RunnerError::LaidDown(_) | RunnerError::DrivenElsewhere { .. })) => Ok(false),
             Ok(rested) => rested.map(|_| true).map_err(Problem::from),
             Err(_) => Ok(false),
         }

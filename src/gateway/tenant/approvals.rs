@@ -3,12 +3,11 @@
 
 use jiff::Timestamp;
 
-use super::{TenantRun, TenantRunner};
+use super::{Place, TenantRun, TenantRunner};
 use crate::core::error::ErrorCode;
 use crate::core::id::CallId;
 use crate::core::run::{CallVerdict, Channel, Debt, Decision, Ending, Event, Recorded, Resume, Run, Status};
 use crate::core::trace::Trace;
-use crate::gateway::approvals::Place;
 use crate::gateway::problem::Problem;
 use crate::ports::{Owing, RunFilter};
 

@@ -10,7 +10,7 @@ impl TenantRun {
     pub(super) async fn require_same_principal(&self) -> Result<(), Problem> {
         let Some(own) = &self.caller.principal else { return Ok(()) };
         // What was deleted says nothing any more, and cannot be changed either.
-        if self.row.purged_at.is_some() || self.load().await?.started().spec.principal.as_ref() == Some(own) {
+        if self.row.purged_at.is_some() || self.started().await?.spec.principal.as_ref() == Some(own) {
             return Ok(());
         }
         let detail = format!(

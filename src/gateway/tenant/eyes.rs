@@ -21,14 +21,14 @@ impl TenantRun {
                           why, and the model may ask again";
             return Err(Problem::new(ErrorCode::Forbidden, detail));
         }
-        let run = self.load().await?;
-        if is_theirs(&self.caller, run.started()) {
+        let started = self.started().await?;
+        if is_theirs(&self.caller, started) {
             let detail =
                 "you started this run, and somebody else has to approve its calls (four eyes); you may deny them";
             return Err(Problem::new(ErrorCode::Forbidden, detail));
         }
         let reaches_further = approved.iter().any(|decision| decision.scope != Scope::Once);
-        if reaches_further && may_start_for(&self.caller, run.started().spec.principal.as_ref()) {
+        if reaches_further && may_start_for(&self.caller, started.spec.principal.as_ref()) {
             let detail =
                 "a yes beyond this call would cover runs that you may start yourself (four eyes); approve it `once`";
             return Err(Problem::new(ErrorCode::Forbidden, detail));
@@ -41,7 +41,7 @@ impl TenantRun {
         if !self.four_eyes || !self.caller.scopes.contains(access::Scope::ApprovalsDecide) {
             return Ok(());
         }
-        if is_theirs(&self.caller, self.load().await?.started()) {
+        if is_theirs(&self.caller, self.started().await?) {
             return Ok(());
         }
         let detail =
@@ -62,10 +62,10 @@ impl TenantRunner {
     }
 }
 
-/// Whether they started a run, or it acts on their behalf.
+/// Whether they started a run, or one whose beginning it copies, or it acts on their behalf.
 fn is_theirs(caller: &Caller, started: &Started) -> bool {
     let acts_for_them = caller.principal.is_some() && caller.principal == started.spec.principal;
-    started.by.as_deref() == Some(&*caller.name) || acts_for_them
+    acts_for_them || started.authors().iter().any(|author| **author == *caller.name)
 }
 
 /// Whether they may start runs that act on behalf of this principal.

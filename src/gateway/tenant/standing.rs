@@ -31,15 +31,10 @@ impl TenantRunner {
     pub(in crate::gateway) async fn revoke(&self, id: &str) -> Result<Grant, Problem> {
         let missing = || Problem::not_found("standing approval", id);
         let grant = GrantId::from(id);
-        let ours = self.grants(GrantFilter { ended: true, ..GrantFilter::default() }).await?;
-        if !ours.iter().any(|known| known.id == grant) {
+        let ours = GrantFilter { id: Some(grant.clone()), ended: true, ..GrantFilter::default() };
+        if self.grants(ours).await?.is_empty() {
             return Err(missing());
         }
         self.runner.revoke(&grant, self.caller.name.as_ref()).await?.ok_or_else(missing)
-    }
-
-    /// The time that deadlines are compared with.
-    pub(in crate::gateway) fn now(&self) -> jiff::Timestamp {
-        self.runner.now()
     }
 }

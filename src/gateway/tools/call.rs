@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::core::error::{ErrorCode, Failure};
+use crate::core::error::ErrorCode;
 use crate::core::id::{AgentName, Principal, RunId, SessionId};
 use crate::core::run::{Rejection, Run, TighterLimits};
 use crate::core::tool::{CallFailure, Outcome, ToolOutput};
@@ -115,15 +115,15 @@ pub(super) async fn call(
     caller: Caller,
     headers: HeaderMap,
     Path(tool): Path<String>,
-    Body(new): Body<NewCall>,
+    Body(mut new): Body<NewCall>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::ToolsCall)?;
     let patience = Patience::of(&headers, gateway.settings());
     let runner = gateway.runner_of(&caller);
-    let name = new.agent.clone().map_or_else(|| runner.usual_agent(), Ok)?;
+    let name = new.agent.take().map_or_else(|| runner.usual_agent(), Ok)?;
     named::fit("/session_id", new.session_id.as_ref().map(SessionId::as_str))?;
     named::fit("/principal", new.principal.as_ref().map(Principal::as_str))?;
-    let arguments = new.arguments.clone();
+    let arguments = std::mem::take(&mut new.arguments);
     let agent = runner.agent(name.as_str()).map_err(|unknown| unknown.of_field("/agent"))?;
     let request = Request { trace: traced(&headers), ..new.request(agent) };
     let execution = runner.call(request, &tool, &arguments).await?;
@@ -134,7 +134,7 @@ pub(super) async fn call(
         Called::Open => (None, None),
         Called::Ended(outcome) => came_of(&outcome),
         Called::Rejected { reason, message } => return Err(rejected(reason, message)),
-        Called::Abandoned(ending) => return Err(ending.failure().unwrap_or_else(stopped).into()),
+        Called::Abandoned(failure) => return Err(failure.into()),
     };
     let status = if result.is_none() && error.is_none() { StatusCode::ACCEPTED } else { StatusCode::OK };
     let location = gateway.address_of(&id);
@@ -194,8 +194,4 @@ fn rejected(reason: Rejection, message: String) -> Problem {
         Rejection::Unknown => Problem::new(ErrorCode::NotFound, message),
         Rejection::Budget | Rejection::Deferred => Problem::new(ErrorCode::TurnLimit, message),
     }
-}
-
-fn stopped() -> Failure {
-    Failure::new(ErrorCode::Cancelled, "the run of this call was stopped before it was made")
 }

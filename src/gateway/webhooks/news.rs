@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::core::id::{MessageId, RunId};
 use crate::core::json::hex;
 use crate::core::run::{Debt, Event, Impossible, Recorded, Run, Status, Trigger};
-use crate::gateway::runs::approval_id;
+use crate::gateway::tenant::Place;
 use crate::ports::{DeliveryState, WebhookDelivery, WebhookEndpoint, WebhookKind};
 
 /// What is to be told of a run.
@@ -86,7 +86,7 @@ impl Story<'_> {
             let Debt::Approval { event, .. } = debt else { continue };
             if event >= self.asked.max(since) {
                 let mut data = data(self.id, run);
-                data.insert("approval_id".to_owned(), approval_id(self.id, event).into());
+                data.insert("approval_id".to_owned(), Place { run: self.id.clone(), event }.to_string().into());
                 self.tell(WebhookKind::ApprovalRequested, event, at, data);
             }
         }

@@ -151,7 +151,7 @@ impl AgentRunner {
         let bare = Resume { seen: Vec::new(), expected_version: None, ..resume.clone() };
         let journal = self.open_unless_over(run).await?.0;
         let (input, _) = self.fit(&journal, &Input::Resume(bare));
-        let received = self.received(run, &journal.by_now()?.0, &input);
+        let received = self.received(&journal, &journal.by_now()?.0, &input);
         Ok(gives(&input) && received.is_ok_and(|events| events.is_empty()))
     }
 
@@ -174,7 +174,7 @@ impl AgentRunner {
         let given = bound(resume, claims, by_now.length());
         self.check(&journal, &given).await?;
         let (input, _) = self.fit(&journal, &Input::Resume(given));
-        self.received(run, &by_now, &input)?;
+        self.received(&journal, &by_now, &input)?;
         if let Some(blobs) = &ports.blobs {
             for blob in content.blobs()? {
                 blobs.put(run, blob).await.map_err(|error| DriveError::from(unavailable(error)))?;

@@ -6,12 +6,15 @@ use sqlx::sqlite::{SqliteConnection, SqlitePool};
 
 use super::writer::Write;
 use crate::core::id::GrantId;
-use crate::ports::{Grant, Guarded, Revoked, StoreError};
+use crate::ports::{Grant, GrantFilter, Guarded, Revoked, StoreError};
 
 const GRANT: &str =
     "INSERT INTO standing_grant (id, definition, created_at, body) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
 const REVOKE: &str = "UPDATE standing_grant SET revoked = coalesce(revoked, ?2) WHERE id = ?1 RETURNING body, revoked";
 const ALL: &str = "SELECT body, revoked FROM standing_grant ORDER BY created_at DESC, id DESC";
+/// The tenant stands in the body, and not where it is the default one.
+pub(super) const OF_TENANT: &str = "SELECT body, revoked FROM standing_grant
+    WHERE coalesce(body ->> 'tenant', 'default') = ? ORDER BY created_at DESC, id DESC";
 /// `CROSS JOIN` makes SQLite look up each key instead of reading every grant.
 pub(super) const COVERING: &str =
     "SELECT given.body, given.revoked FROM json_each(?1) AS asked CROSS JOIN standing_grant AS given
@@ -42,9 +45,13 @@ pub(super) async fn named(db: &SqlitePool, grants: &[GrantId]) -> Result<Vec<Row
     sqlx::query_as(NAMED).bind(serde_json::json!(grants).to_string()).fetch_all(db).await
 }
 
-/// All grants, newest first.
-pub(super) async fn all(db: &SqlitePool) -> Result<Vec<Row>, sqlx::Error> {
-    sqlx::query_as(ALL).fetch_all(db).await
+/// Those that may be meant, and few others, newest first.
+pub(super) async fn candidates(db: &SqlitePool, filter: &GrantFilter) -> Result<Vec<Row>, sqlx::Error> {
+    match (&filter.id, &filter.tenant) {
+        (Some(id), _) => named(db, std::slice::from_ref(id)).await,
+        (None, Some(tenant)) => sqlx::query_as(OF_TENANT).bind(tenant.as_str()).fetch_all(db).await,
+        (None, None) => sqlx::query_as(ALL).fetch_all(db).await,
+    }
 }
 
 /// With all its digits: text without them does not sort by time.

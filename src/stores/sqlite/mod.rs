@@ -180,7 +180,7 @@ impl ApprovalCache for SqliteStore {
     }
 
     async fn grants(&self, filter: &GrantFilter, now: Timestamp) -> Result<Vec<Grant>, StoreError> {
-        let found = grant::all(&self.readers).await.map_err(|error| self.fault(error))?;
+        let found = grant::candidates(&self.readers, filter).await.map_err(|error| self.fault(error))?;
         Ok(grant::read(found)?.into_iter().filter(|grant| filter.admits(grant, now)).collect())
     }
 

@@ -181,6 +181,7 @@ async fn whatever_is_looked_up_has_an_index() {
         (blob::DESCRIBE.to_owned(), "SEARCH blob USING INDEX sqlite_autoindex_blob_1 (sha256=?)"),
         (grant::COVERING.to_owned(), "SEARCH given USING INDEX standing_grant_definition (definition=?)"),
         (grant::NAMED.to_owned(), "SEARCH given USING PRIMARY KEY (id=?)"),
+        (grant::OF_TENANT.to_owned(), "SEARCH standing_grant USING INDEX standing_grant_by_tenant (<expr>=?)"),
         (purge::UNQUOTE.to_owned(), "SEARCH reply USING INDEX reply_by_run (<expr>=?)"),
         (webhook::outbox::UNTOLD.to_owned(), "SCAN run USING INDEX run_by_untold"),
         (

@@ -61,6 +61,7 @@ on_every_store! {
         assert_eq!((again.status.as_u16(), &again.body["decision"]), (200, &decided.body["decision"]));
         let otherwise = served.post(&decision_of(first), json!({"decision": "deny"})).await;
         assert_eq!((otherwise.status.as_u16(), otherwise.problem()), (409, "conflict"));
+        assert_eq!(otherwise.body["retryable"], false, "trying again changes nothing");
 
         served.post(&decision_of(second), json!({"decision": "deny", "reason": "keep it"})).await;
         let done = rested(&served, &run).await;
@@ -100,7 +101,7 @@ async fn what_is_no_approval_is_not_found_and_what_cannot_be_meant_is_refused() 
     assert_eq!(served.get("/v1/approvals?after=x").await.problem(), "validation");
     let first = &inbox(&served).await[0];
     let seen = served.post(&decision_of(first), json!({"decision": "approve", "seen": "sha256:other"})).await;
-    assert_eq!(seen.problem(), "conflict");
+    assert_eq!((seen.problem(), &seen.body["retryable"]), ("conflict", &json!(false)));
     let extend = format!("/v1/approvals/{}/extend", first["id"].as_str().unwrap());
     assert_eq!(served.post(&extend, json!({})).await.problem(), "validation");
     assert_eq!(served.post(&extend, json!({"seconds": 5})).await.problem(), "conflict", "it has no deadline");

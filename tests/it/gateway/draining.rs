@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use toolgate::core::chat::Message;
 use toolgate::core::id::NodeId;
 use toolgate::core::run::{Event, Status};
 use toolgate::runner::{AgentRunner, Capacity, DrainTimes, Request, RunnerError};
@@ -11,6 +12,8 @@ use toolgate::stores::MemoryStore;
 
 use super::queueing::agent;
 use super::site::{Site, until};
+use crate::fakes::Fault;
+use crate::runner::world::{given_an_agent, say};
 
 /// So long that nobody gets a run by waiting for it to run out.
 const LEASE: Duration = Duration::from_secs(3600);
@@ -119,4 +122,20 @@ async fn whoever_waits_for_a_run_of_a_server_that_stops_is_told_that_it_goes_on_
     let (answer, cut) = tokio::join!(asked, stopped);
     assert_eq!(cut, 1);
     assert_eq!((answer.status.as_u16(), answer.text("status")), (202, "running"), "{answer:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_tool_returned_is_written_down_although_somebody_else_writes_first() {
+    let turn = json!({"calls": [{"name": "mcp_files_read"}]});
+    let clerk = given_an_agent().with_tools("files", &["read"]).whose_model_says(json!([turn, say("Done.")]));
+    let world = clerk.where_servers(|servers| servers.take_ms("read", 1000)).ready().await;
+    let execution = world.start().await;
+    until(async || world.servers.calls().len() == 1).await;
+    world.store.fail_next(Fault::Intrusion(Event::MessageAdded { message: Message::user("Hurry") }.into()));
+
+    assert_eq!(world.runner.drain(times(20, 20_000)).await, 0, "nothing is cut");
+
+    assert!(world.store.is_spent());
+    let journal = world.journal(&execution.run).await;
+    assert_eq!(journal[journal.len() - 2..], ["message.added", "tool.completed"]);
 }

@@ -45,9 +45,11 @@ async fn a_fork_that_cannot_be_is_refused_with_its_place() {
         Served::to_all(given_an_agent().whose_model_says(json!([say("Hi.")])).kept(Kept::InMemory).await).await;
     let source = served.run(json!({"input": "Hello"})).await;
     let path = format!("/v1/runs/{source}/fork");
+    let ending = served.get(&format!("/v1/runs/{source}")).await.body["version"].clone();
     for (body, code, pointer) in [
         (json!({"at": 0}), "validation", "/at"),
         (json!({"at": 999}), "validation", "/at"),
+        (json!({"at": ending}), "validation", "/at"),
         (json!({"message": " "}), "validation", "/message"),
         (json!({"at": "x"}), "invalid_request", "/at"),
         (json!({"at": 1.5}), "invalid_request", "/at"),

@@ -3,10 +3,12 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use toolgate::core::chat::Message;
 use toolgate::core::policy::Verdict;
-use toolgate::core::run::Limits;
+use toolgate::core::run::{Event, Limits};
 
 use super::served::{Answer, Served};
+use crate::fakes::Fault;
 use crate::runner::world::{Kept, given_an_agent, say};
 
 #[tokio::test]
@@ -94,4 +96,21 @@ async fn a_request_that_is_meant_for_another_version_of_a_run_is_refused() {
     assert_eq!(served.get(&path).await.body, read.body, "nothing was taken");
     assert_eq!(sent("resume", &tag, answer).await.text("status"), "completed");
     assert_eq!(sent("cancel", "*", json!({})).await.text("status"), "completed");
+}
+
+#[tokio::test]
+async fn a_run_that_becomes_another_while_it_is_being_stopped_as_it_was_seen_is_not_stopped() {
+    let turns = json!([{"calls": [{"name": "ext_lookup"}]}, say("Done.")]);
+    let served = Served::to_all(given_an_agent().whose_model_says(turns).kept(Kept::InAFile).await).await;
+    let run = served.run(json!({"input": "Hello", "external_tools": [{"name": "lookup"}]})).await;
+    let path = format!("/v1/runs/{run}");
+    let tag = served.get(&path).await.header("etag").to_owned();
+    let said = Event::MessageAdded { message: Message::user("Wait") };
+    served.world.store.fail_next(Fault::Intrusion(said.into()));
+
+    let request = served.request(Method::POST, &format!("{path}/cancel")).header("if-match", tag).json(&json!({}));
+    let refused = Answer::of(request.send().await.unwrap()).await;
+
+    assert_eq!((refused.status.as_u16(), refused.problem()), (412, "precondition_failed"));
+    assert_eq!(served.get(&path).await.text("status"), "pending");
 }

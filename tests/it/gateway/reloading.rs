@@ -1,6 +1,6 @@
 //! Another configuration while runs are under way: each goes on with what it began with.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use serde_json::json;
@@ -10,6 +10,7 @@ use toolgate::stores::MemoryStore;
 
 use super::queueing::agent;
 use super::site::{Site, until};
+use crate::fakes::FakeServers;
 
 #[tokio::test]
 async fn what_is_under_way_keeps_its_agent_and_what_begins_has_the_new_one() {
@@ -26,6 +27,51 @@ async fn what_is_under_way_keeps_its_agent_and_what_begins_has_the_new_one() {
     let path = format!("/v1/runs/{}", under_way.text("id"));
     until(async || site.get(&path).await.text("status") == "completed").await;
     assert_eq!(site.get(&path).await.body["output"]["text"], "The old one.");
+}
+
+/// A runner with servers of its own, and a sight of them that keeps nothing.
+fn with_servers(turns: &serde_json::Value) -> (AgentRunner, Weak<FakeServers>) {
+    let servers = Arc::new(FakeServers::default());
+    let seen = Arc::downgrade(&servers);
+    let builder = AgentRunner::builder().store(Arc::new(MemoryStore::new())).servers(servers);
+    (builder.agent(agent(turns)).build().unwrap(), seen)
+}
+
+fn with_others() -> toolgate::runner::Builder {
+    AgentRunner::builder().servers(Arc::new(FakeServers::default())).agent(agent(&json!([{"hang": true}])))
+}
+
+#[tokio::test]
+async fn the_servers_of_the_old_configuration_go_with_its_last_run_although_others_are_under_way() {
+    let (old, servers) = with_servers(&json!([{"hang": true}]));
+    let first = old.start(Request::new("clerk", "Hello")).await.unwrap();
+    let new = old.renewed(with_others()).unwrap();
+    let second = new.start(Request::new("clerk", "Hello")).await.unwrap();
+    old.cancel(&first.run, None).await.unwrap();
+    first.rest().await.unwrap();
+
+    drop(old);
+
+    until(async || servers.upgrade().is_none()).await;
+    new.cancel(&second.run, None).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_servers_of_the_old_configuration_go_although_somebody_watches_a_run_of_it() {
+    let (old, servers) = with_servers(&json!([{"calls": [{"name": "ext_lookup"}]}]));
+    let mut site = Site::over(old).await;
+    let body = json!({"input": "Hello", "external_tools": [{"name": "lookup"}]});
+    let pending = site.post("/v1/runs", body).await;
+    assert_eq!(pending.text("status"), "pending", "{pending:?}");
+    let events = format!("http://{}/v1/runs/{}/events", site.address, pending.text("id"));
+    let watching = reqwest::Client::new().get(events).header("accept", "text/event-stream").send().await.unwrap();
+
+    site.runner = site.runner.renewed(with_others()).unwrap();
+    site.gateway.replace(site.runner.clone(), Arc::new(toolgate::gateway::Alone));
+
+    until(async || servers.upgrade().is_none()).await;
+    assert_eq!(site.gateway.open_streams(), 1);
+    drop(watching);
 }
 
 #[tokio::test]

@@ -1,7 +1,8 @@
 //! Runs are started, read, given what they are owed, stopped and listed.
 
+use jiff::Timestamp;
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use toolgate::core::policy::Verdict;
 
 use super::served::{Answer, Served};
@@ -48,6 +49,30 @@ on_every_store! {
         let again = served.post(&path, answer).await;
         assert_eq!(again.body, resumed.body, "the same resume twice is one");
     }
+}
+
+#[tokio::test]
+async fn what_runs_out_first_is_told_alike_by_whoever_is_asked_and_only_while_it_is_owed() {
+    let calls = |name: &str| json!({"calls": [{"name": name}]});
+    let turns = json!([calls("ext_soon"), calls("ext_ever"), say("Done.")]);
+    let served = Served::to_all(given_an_agent().whose_model_says(turns).kept(Kept::InMemory).await).await;
+    let body = |limits: Value| {
+        let tools = json!([{"name": "soon", "deadline_s": 3600}, {"name": "ever"}]);
+        json!({"input": "Hello", "external_tools": tools, "limits": limits})
+    };
+    let answer = |owed: &Answer| json!({"results": [{"call_id": owed.body["pending"][0]["call_id"], "output": 1}]});
+    let seconds = |of: &Answer| {
+        let time = |field: &str| of.text(field).parse::<Timestamp>().unwrap();
+        time("due_at").duration_since(time("created_at")).as_secs()
+    };
+
+    let soon = served.post("/v1/runs", body(json!({"deadline_s": 600}))).await;
+    assert_eq!(seconds(&soon), 600, "the run is to be over before the answer is late: {soon:?}");
+    assert_eq!(served.get(soon.header("location")).await.body, soon.body);
+    let owed = served.post("/v1/runs", body(json!({}))).await;
+    assert_eq!(seconds(&owed), 3600);
+    let ever = served.post(&format!("{}/resume", owed.header("location")), answer(&owed)).await;
+    assert_eq!((ever.text("status"), &ever.body["due_at"]), ("pending", &Value::Null), "{ever:?}");
 }
 
 #[tokio::test]

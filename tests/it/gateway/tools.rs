@@ -10,6 +10,7 @@ use toolgate::runner::{Agent, Resume};
 
 use super::people::{self, Person};
 use super::served::{Answer, Served};
+use super::site::until;
 use crate::fakes::tool;
 use crate::runner::world::{Given, Kept, given_an_agent, on_every_store, yes};
 
@@ -132,4 +133,22 @@ async fn tools_are_called_with_the_scope_for_it_and_their_runs_are_of_the_tenant
     let tim = Person { served: &served, badge: "tim acme tools:read" };
     assert_eq!(tim.post("/v1/tools/mcp_files_read/call", json!({})).await.problem(), "forbidden");
     assert_eq!(ann.get("/v1/tools").await.problem(), "forbidden");
+}
+
+#[tokio::test]
+async fn a_call_that_is_stopped_at_work_is_told_as_one_that_may_have_taken_effect() {
+    let clerk = clerk().where_servers(|servers| servers.hang_in("read"));
+    let served = Served::to_all(clerk.kept(Kept::InMemory).await).await;
+    let stopped = async {
+        until(async || served.world.servers.calls().len() == 1).await;
+        let runs = served.get("/v1/runs").await;
+        let run = runs.body["data"][0]["id"].as_str().unwrap().to_owned();
+        served.post(&format!("/v1/runs/{run}/cancel"), json!({})).await
+    };
+
+    let (told, stopped) = tokio::join!(call(&served, "mcp_files_read", json!({"path": "a"})), stopped);
+
+    assert_eq!(stopped.text("status"), "cancelled");
+    assert_eq!((told.status.as_u16(), told.text("status")), (200, "cancelled"), "{told:?}");
+    assert_eq!(told.body["error"]["kind"], "unknown");
 }

@@ -7,6 +7,7 @@ use toolgate::core::chat::Message;
 use toolgate::core::policy::{Policy, Verdict};
 use toolgate::core::run::{Debt, InputGiven, Status};
 use toolgate::core::tool::{CallReply, InputNeeded, Outcome, Question, Reaction, ToolOutput};
+use toolgate::ports::RunFilter;
 use toolgate::runner::{Fork, Report, Resume, RunnerError};
 
 use super::world::{
@@ -206,4 +207,16 @@ async fn answers_that_a_server_was_not_sent_yet_are_asked_for_again_by_a_fork() 
 
     assert!(matches!(&copy.pending[..], [Debt::Input { .. }]), "{:?}", copy.pending);
     assert_eq!(world.servers.calls(), ["call_1_1", "call_1_1"], "asked and answered, in the source alone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_does_not_go_on_without_its_servers() {
+    let world = given_an_agent().with_tools("files", &["read"]).whose_model_says(json!([say("One.")])).ready().await;
+    let source = world.run().await;
+    let elsewhere = world.another_process_where(|agent| agent.servers.clear()).await;
+
+    let refused = elsewhere.fork(&source.run_id, Fork::default()).await.unwrap_err();
+
+    assert!(matches!(refused, RunnerError::ServerMissing { .. }), "{refused}");
+    assert_eq!(world.runner.list(&RunFilter::default()).await.unwrap().len(), 1, "nothing was begun");
 }

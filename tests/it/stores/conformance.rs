@@ -68,6 +68,7 @@ macro_rules! conforms {
             a_batch_finds_every_tool_that_is_covered_under_its_own_name
             a_grant_ends_with_its_time_or_when_it_is_revoked
             grants_are_listed_newest_first_and_filtered
+            grants_are_found_by_id_and_tenant
             a_blob_comes_back_exactly_as_it_went_in
             the_same_bytes_are_one_blob_under_their_first_type
             what_was_never_put_is_not_there

@@ -230,7 +230,7 @@ fn a_fork_tells_nothing_of_what_it_copied_and_links_back_to_it() {
     let at = 3;
     fork.events.truncate(at);
     let Event::Started(started) = &mut fork.events[0].event else { panic!("not started") };
-    Arc::make_mut(started).trigger = Trigger::Fork { run: source.run.clone(), at: at as u64 };
+    Arc::make_mut(started).trigger = Trigger::Fork { run: source.run.clone(), at: at as u64, authors: Vec::new() };
     fork.resumes();
     fork.asks_model("main", 2, Offer::Tools);
     fork.then(Event::ModelReplied { reply: Arc::new(Reply::text("Paris.")) });

@@ -72,7 +72,7 @@ pub(super) enum Include {
 /// A stream of server-sent events: what happened so far, and then what happens. Each event has an `id`; taken up again with
 /// `Last-Event-ID`, at this server or another one, the stream goes on with the very next event. Fragments of the model's text,
 /// and `execution.pending`, which says what the run waits for, are told live and have none. The stream ends with the run's
-/// ending, and is then answered with 204. A server that stops ends it with `server.draining`.
+/// ending, or with `until=rest` when the run waits, and is then answered with 204. A server that stops ends it with `server.draining`.
 ///
 /// With `Accept: application/json` it is a page of the events there are.
 #[utoipa::path(
@@ -84,7 +84,7 @@ pub(super) enum Include {
     ),
     responses(
         (status = 200, description = "The events", content((Page<EventDescription> = "application/json"), (FrameDescription = "text/event-stream"))),
-        (status = 204, description = "There is nothing after the event you have, and never will be"),
+        (status = 204, description = "There is nothing after the event you have: the run is over, or with `until=rest` it waits for somebody"),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
@@ -100,7 +100,7 @@ pub(super) async fn events(
     let most = limit(which.limit)?;
     let run = gateway.runner_of(&caller).run(&run).await?;
     // Watch first, then read.
-    let watch = run.watch();
+    let watch = run.lookout().watch();
     let seen = which.seen(&headers)?;
     if let Some(seen) = seen.filter(|seen| seen.seq >= run.row.version) {
         let detail = format!("run `{}` has no event `{seen}`; its journal has {} facts", run.id(), run.row.version);
@@ -110,8 +110,8 @@ pub(super) async fn events(
     if form == Form::Json {
         return Ok(Json(page(&run, teller, most).await?).into_response());
     }
-    let mut tail = tail(&gateway, run, teller, which.until, watch);
-    if tail.is_over().await? {
+    let mut tail = tail(&gateway, &run, teller, which.until, watch);
+    if tail.is_over(run.row.status).await? {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     Ok(streamed(&gateway, tail))
@@ -119,8 +119,8 @@ pub(super) async fn events(
 
 /// A stream of all that a run did so far, and then does until it rests.
 pub(super) fn whole(gateway: &Gateway, run: TenantRun, content: Content) -> Response {
-    let (watch, teller) = (run.watch(), Teller::new(run.id().clone(), content, None));
-    streamed(gateway, tail(gateway, run, teller, Until::Rest, watch))
+    let (watch, teller) = (run.lookout().watch(), Teller::new(run.id().clone(), content, None));
+    streamed(gateway, tail(gateway, &run, teller, Until::Rest, watch))
 }
 
 /// A stream of what an execution does, from the fact that began it until the run rests.
@@ -133,16 +133,16 @@ pub(super) async fn execution(
     let (begun, _) = run.load().await?.execution();
     let seen = begun.checked_sub(1).map(EventId::whole);
     let teller = Teller::new(run.id().clone(), content, seen);
-    Ok(streamed(gateway, tail(gateway, run, teller, Until::Rest, watch)))
+    Ok(streamed(gateway, tail(gateway, &run, teller, Until::Rest, watch)))
 }
 
-fn tail(gateway: &Gateway, run: TenantRun, teller: Teller, until: Until, watch: Watch) -> Tail {
-    Tail::new(run, teller, until, gateway.settings().poll, gateway.stopping().clone(), watch)
+fn tail(gateway: &Gateway, run: &TenantRun, teller: Teller, until: Until, watch: Watch) -> Tail {
+    Tail::new(run.lookout(), teller, until, gateway.settings().poll, gateway.stopping().clone(), watch)
 }
 
 async fn page(run: &TenantRun, mut teller: Teller, limit: usize) -> Result<Page<EventView>, Problem> {
     let mut events = Vec::new();
-    for fact in run.facts(0).await? {
+    for fact in run.facts().await? {
         events.extend(teller.tell(&fact));
         if events.len() > limit {
             break;

@@ -1,8 +1,8 @@
 //! A run as it goes on: first what its journal says, then what happens, whichever process drives it.
 //!
 //! It watches before it reads, so that nothing falls in between; what it watched is told only where it follows on what was
-//! told before, and everything else is read. It is pulled by its listener and keeps nothing for one who is slow: whoever
-//! falls behind reads from the journal what the watch has dropped.
+//! told before, and everything else is read. It is pulled by its listener, and for one who is slow it keeps what it read last and
+//! what a [`Watch`] holds: whoever falls further behind reads from the journal the facts that the watch has dropped.
 
 use std::collections::VecDeque;
 use std::task::Poll;
@@ -14,9 +14,8 @@ use super::teller::Teller;
 use super::view::EventView;
 use crate::core::run::{Recorded, Status};
 use crate::gateway::problem::Problem;
-use crate::gateway::tenant::TenantRun;
 use crate::ports::Update;
-use crate::runner::Watch;
+use crate::runner::{Lookout, Watch};
 
 /// How much rarer the store is looked at for a run that need not be looked for there: it is driven here and seen, or it rests.
 const UNHURRIED: u32 = 10;
@@ -40,7 +39,7 @@ pub(super) enum Told {
 }
 
 pub(super) struct Tail {
-    run: TenantRun,
+    lookout: Lookout,
     teller: Teller,
     until: Until,
     poll: Duration,
@@ -69,7 +68,7 @@ enum State {
 impl Tail {
     /// `watch` has seen everything since before this: nothing that is missing in it is later than the journal.
     pub(super) fn new(
-        run: TenantRun,
+        lookout: Lookout,
         teller: Teller,
         until: Until,
         poll: Duration,
@@ -78,7 +77,7 @@ impl Tail {
     ) -> Self {
         let (facts, events) = (VecDeque::new(), VecDeque::new());
         Self {
-            run,
+            lookout,
             teller,
             until,
             poll,
@@ -92,15 +91,16 @@ impl Tail {
         }
     }
 
-    /// Whether there is nothing to be told any more: the listener has seen how the run ended, or that it rests.
-    pub(super) async fn is_over(&mut self) -> Result<bool, Problem> {
+    /// Whether there is nothing to be told: the listener has seen how the run ended, or all there is of one that stands so and
+    /// rests.
+    pub(super) async fn is_over(&mut self, status: Status) -> Result<bool, Problem> {
         self.read().await?;
         while self.events.is_empty()
             && let Some(fact) = self.facts.pop_front()
         {
             self.events = self.teller.tell(&fact);
         }
-        let rests = self.until == Until::Rest && self.run.row.status == Status::Pending;
+        let rests = self.until == Until::Rest && status == Status::Pending;
         Ok(self.events.is_empty() && (self.teller.has_ended() || rests))
     }
 
@@ -170,7 +170,7 @@ impl Tail {
 
     /// Whoever takes the run up again is watched anew, before it is looked at where it stands.
     fn was_laid_down(&mut self) {
-        self.watch = self.run.watch();
+        self.watch = self.lookout.watch();
         self.state = State::Behind;
     }
 
@@ -188,7 +188,7 @@ impl Tail {
         if !self.facts.is_empty() {
             return Ok(());
         }
-        let row = self.run.look().await?;
+        let row = self.lookout.row().await?;
         if row.purged_at.is_some() {
             self.state = State::Over;
             return Ok(());
@@ -208,14 +208,15 @@ impl Tail {
     }
 
     async fn read(&mut self) -> Result<(), Problem> {
-        self.facts = self.run.facts(self.teller.next()).await?.into();
+        self.facts = self.lookout.facts(self.teller.next()).await?.into();
         Ok(())
     }
 
     /// Waits for news of any kind.
     async fn listen(&mut self) {
         let rests = self.rested_at == Some(self.teller.next());
-        let patience = if rests || self.run.is_driven_here() { self.poll.saturating_mul(UNHURRIED) } else { self.poll };
+        let patience =
+            if rests || self.lookout.is_driven_here() { self.poll.saturating_mul(UNHURRIED) } else { self.poll };
         tokio::select! {
             update = self.watch.next() => match update {
                 Some(update) => self.take(update),

@@ -37,6 +37,25 @@ async fn with_four_eyes_whoever_approves_had_no_hand_in_what_is_called() {
 }
 
 #[tokio::test]
+async fn with_four_eyes_a_fork_by_somebody_else_does_not_let_its_author_approve() {
+    let served = people::served_with_four_eyes(guarded().kept(Kept::InMemory).await).await;
+    let ann = Person { served: &served, badge: "key:ann acme all" };
+    let carl = Person { served: &served, badge: "key:carl acme all" };
+    let eve = Person { served: &served, badge: "key:eve acme all" };
+    let run = ann.post("/v1/runs", json!({"input": "Delete the backups"})).await;
+    let fork = carl.post(&format!("/v1/runs/{}/fork", run.text("id")), json!({})).await;
+    let again = eve.post(&format!("/v1/runs/{}/fork", fork.text("id")), json!({})).await;
+
+    for fork in [&fork, &again] {
+        let decision = format!("/v1/approvals/{}/decision", fork.body["pending"][0]["approval_id"].as_str().unwrap());
+        assert_eq!(ann.post(&decision, json!({"decision": "approve"})).await.problem(), "forbidden", "{fork:?}");
+    }
+    assert_eq!(served.world.servers.calls().len(), 0);
+    let decision = format!("/v1/approvals/{}/decision", fork.body["pending"][0]["approval_id"].as_str().unwrap());
+    assert_eq!(eve.post(&decision, json!({"decision": "approve"})).await.text("status"), "decided");
+}
+
+#[tokio::test]
 async fn sessions_of_the_same_name_in_two_tenants_share_nothing() {
     let served = people::served(guarded().kept(Kept::InMemory).await).await;
     let ann = Person { served: &served, badge: "key:ci acme all" };

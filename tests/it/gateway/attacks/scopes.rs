@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use toolgate::gateway::{Scope, description};
 
-use crate::gateway::people;
+use crate::gateway::people::{self, Person};
 use crate::gateway::served::Answer;
 use crate::runner::world::{Kept, given_an_agent, say};
 
@@ -39,6 +39,7 @@ const SCOPES: &[(&str, &[&str])] = &[
 fn body_of(operation: &str) -> Value {
     match operation {
         "createRun" => json!({"input": "Hello"}),
+        "resumeRun" => json!({"answers": [{"call_id": "call_1", "text": "Yes"}]}),
         "addMessage" => json!({"text": "Hello"}),
         "createKey" => json!({"name": "mine", "scopes": ["runs:read"]}),
         "decideApproval" => json!({"decision": "approve"}),
@@ -86,4 +87,25 @@ async fn an_endpoint_is_open_to_its_scope_and_to_no_other() {
         let answer = ask(own).await;
         assert!(!lacks(&answer) || id == "createKey", "{id}: {answer:?}");
     }
+}
+
+#[tokio::test]
+async fn what_changes_nothing_reads_and_wants_the_scope_for_it() {
+    let turns = json!([{"calls": [{"name": "ext_lookup"}]}, say("A secret.")]);
+    let served = people::served(given_an_agent().whose_model_says(turns).kept(Kept::InMemory).await).await;
+    let writes = Person { served: &served, badge: "ann acme runs:write" };
+    let run = writes.post("/v1/runs", json!({"input": "Hello", "external_tools": [{"name": "lookup"}]})).await;
+    let path = format!("/v1/runs/{}", run.text("id"));
+    let result = json!({"results": [{"call_id": run.body["pending"][0]["call_id"], "output": 1}]});
+
+    for (what, body) in
+        [("resume", json!({})), ("resume?include=content", result.clone()), ("fork?include=content", json!({}))]
+    {
+        let refused = writes.post(&format!("{path}/{what}"), body).await;
+        assert_eq!((refused.status.as_u16(), refused.problem()), (403, "forbidden"), "{what}");
+        assert!(refused.text("detail").contains("`runs:read`"), "{what}: {refused:?}");
+    }
+    assert_eq!(writes.post(&format!("{path}/resume"), result).await.text("status"), "completed");
+    let over = writes.post(&format!("{path}/cancel"), json!({})).await;
+    assert!(over.problem() == "forbidden" && !over.body.to_string().contains("secret"), "{over:?}");
 }

@@ -70,3 +70,22 @@ async fn numbers_that_no_clock_reaches_are_taken_or_refused_and_break_nothing() 
         assert!(!answer.status.is_server_error(), "{query}: {answer:?}");
     }
 }
+
+#[tokio::test]
+async fn what_no_run_can_be_owed_is_refused_and_only_the_first_reasons_are_told() {
+    let served = served().await;
+    let run = served.run(json!({"input": "Hello"})).await;
+    let results = |count: usize| -> Value {
+        let results = (0..count).map(|number| json!({"call_id": format!("c{number}"), "output": 1}));
+        json!({"results": results.collect::<Value>()})
+    };
+    let resume = format!("/v1/runs/{run}/resume");
+
+    let heavy = served.post(&resume, results(1001)).await;
+    assert_eq!((heavy.problem(), &heavy.body["errors"][0]["pointer"]), ("validation", &json!("/results")));
+    let many = served.post(&resume, results(1000)).await;
+    assert_eq!(many.body["errors"].as_array().unwrap().len(), 100, "{many:?}");
+    let one = json!({"call_id": "c", "output": 1});
+    let twice = served.post(&resume, json!({"results": [one, one]})).await;
+    assert!(twice.text("detail").contains("answered twice"), "{twice:?}");
+}
