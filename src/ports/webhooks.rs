@@ -244,7 +244,7 @@ pub trait WebhookEndpoints: Send + Sync {
 #[async_trait]
 pub trait WebhookOutbox: Send + Sync {
     /// Runs that rest and were not told of up to where they are. Of tenants without endpoints there are none: what happens
-    /// while nobody listens counts as told.
+    /// while nobody listens counts as told, and so does what is deleted before it was told.
     async fn untold(&self, limit: usize) -> Result<Vec<Untold>, StoreError>;
 
     /// Makes the deliveries and moves the mark of the run, in one commit. A delivery that is there already stays as it is, and

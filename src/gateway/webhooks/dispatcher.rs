@@ -21,6 +21,7 @@ use crate::core::error::ErrorCode;
 use crate::core::id::{EndpointId, RunId, Tenant};
 use crate::gateway::state::Gateway;
 use crate::ports::{EndpointFilter, StoreError, Told, Untold, WebhookDelivery, WebhookEndpoint};
+use crate::runner::RunnerError;
 
 /// How many runs are read at a time.
 const TOGETHER: usize = 128;
@@ -110,6 +111,8 @@ impl Dispatcher {
             Err(error) if error.code() == ErrorCode::StoreUnavailable => {
                 return Err(StoreError::Unavailable(error.to_string()));
             }
+            // It was deleted since it was found.
+            Err(RunnerError::Purged { .. }) => Ok(News { items: Vec::new(), up_to: row.version }),
             Err(error) => Err(error.to_string()),
         };
         let news = news.unwrap_or_else(|error| {

@@ -73,7 +73,7 @@ impl WebhookOutbox for MemoryStore {
         for row in runs.values().map(|run| &run.row).filter(|row| row.status != Status::Running) {
             let told = webhooks.told.entry(row.id.clone()).or_default();
             match *told < row.version {
-                true if !listening.contains(&row.tenant) => *told = row.version,
+                true if row.purged_at.is_some() || !listening.contains(&row.tenant) => *told = row.version,
                 true if untold.len() < limit => untold.push(Untold { row: row.clone(), told: *told }),
                 true | false => {}
             }

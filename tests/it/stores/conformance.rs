@@ -93,6 +93,7 @@ macro_rules! conforms {
             what_is_configured_takes_the_place_of_what_was
             a_run_at_rest_is_untold_until_it_is_told
             what_happens_while_nobody_of_the_tenant_listens_counts_as_told
+            what_is_deleted_before_it_was_told_hides_nothing_that_is_to_be_told
             telling_twice_makes_one_delivery
             what_is_taken_is_nobody_elses_until_it_is_due_again
             what_was_taken_by_somebody_else_since_is_not_settled

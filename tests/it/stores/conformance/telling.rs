@@ -152,6 +152,18 @@ pub(crate) async fn what_happens_while_nobody_of_the_tenant_listens_counts_as_to
     assert_eq!(untold().await, [run(1), run(3)]);
 }
 
+pub(crate) async fn what_is_deleted_before_it_was_told_hides_nothing_that_is_to_be_told<S: Store>(store: Arc<S>) {
+    store.save(&endpoint("we_a", "default")).await.unwrap();
+    for number in 1..=4 {
+        store.append(append(run(number), 0, 1).leaving(Status::Completed)).await.unwrap();
+    }
+    for number in 1..=3 {
+        store.purge(&run(number), 1, second(9)).await.unwrap();
+    }
+    let untold = store.untold(2).await.unwrap();
+    assert_eq!(untold.into_iter().map(|untold| untold.row.id).collect::<Vec<_>>(), [run(4)]);
+}
+
 pub(crate) async fn telling_twice_makes_one_delivery<S: Store>(store: Arc<S>) {
     store.save(&endpoint("we_a", "default")).await.unwrap();
     store.append(append(run(1), 0, 1).leaving(Status::Pending)).await.unwrap();
