@@ -78,7 +78,7 @@ pub(super) async fn create(
         url: new.url,
         events: new.events.into_iter().map(EventView::kind).collect(),
         description,
-        secrets: EndpointSecrets { current: secret.clone(), previous: None },
+        secrets: EndpointSecrets { current: secret.clone(), previous: Vec::new() },
         created_at: endpoints.outbound.clock.now(),
         configured: false,
         revision: 0,

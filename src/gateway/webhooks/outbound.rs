@@ -105,7 +105,7 @@ impl Outbound {
             url: url.clone(),
             events: events.clone(),
             description: None,
-            secrets: EndpointSecrets { current, previous: None },
+            secrets: EndpointSecrets { current, previous: Vec::new() },
             created_at: self.clock.now(),
             configured: true,
             revision: 0,

@@ -18,9 +18,8 @@ use crate::gateway::body::{Body, Path};
 use crate::gateway::idempotency::Confidential;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::ports::EndpointSecrets;
 
-/// How long the secret before signs, too.
+/// How long a secret signs when there is another one.
 const OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The secret to come.
@@ -34,7 +33,8 @@ pub(super) struct Rotation {
 
 /// Give a webhook endpoint another secret
 ///
-/// For 24 hours messages are signed with the secret before as well. The new one is in this answer and in no other.
+/// Messages are signed with the secret before as well, for 24 hours, also if it is changed once more meanwhile. The new one
+/// is in this answer and in no other.
 #[utoipa::path(
     post, path = "/v1/webhook-endpoints/{endpoint}/rotate", tag = "webhooks", operation_id = "rotateWebhookSecret",
     request_body = Rotation, params(("endpoint" = String, Path, description = "The endpoint")),
@@ -58,7 +58,7 @@ pub(super) async fn rotate(
     };
     let now = endpoints.outbound.clock.now();
     let until = now.saturating_add(OVERLAP).unwrap_or(now);
-    endpoint.secrets = EndpointSecrets { current: secret.clone(), previous: Some((endpoint.secrets.current, until)) };
+    endpoint.secrets = endpoint.secrets.rotated(secret.clone(), now, until);
     endpoints.save(&endpoint).await?;
     let view = EndpointView::of(endpoint).showing(&secret);
     Ok((Confidential, [(CACHE_CONTROL, "no-store")], Json(view)).into_response())

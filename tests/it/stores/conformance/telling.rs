@@ -25,7 +25,7 @@ fn endpoint(id: &str, tenant: &str) -> WebhookEndpoint {
         description: Some("the ledger".into()),
         secrets: EndpointSecrets {
             current: WebhookSecret::new("whsec_current"),
-            previous: Some((WebhookSecret::new("whsec_previous"), second(5))),
+            previous: vec![(WebhookSecret::new("whsec_previous"), second(5))],
         },
         created_at: second(0),
         configured: false,
