@@ -207,6 +207,14 @@ pub enum Standing {
     Failing(Timestamp),
     /// Nothing is to be sent there any more.
     Disabled(Disabled),
+    /// Nothing is to be sent there any more, for it has failed for too long. If something arrived meanwhile, it begins to
+    /// fail anew.
+    GivenUp {
+        /// Since when it fails, as far as was known when the attempt began.
+        since: Timestamp,
+        /// When and why.
+        disabled: Disabled,
+    },
 }
 
 /// Which deliveries, newest first.
@@ -225,8 +233,9 @@ pub struct DeliveryFilter {
 /// The endpoints of all tenants. Their secrets are kept as they are: what cannot be read cannot sign.
 #[async_trait]
 pub trait WebhookEndpoints: Send + Sync {
-    /// Adds an endpoint (revision 0), or changes it if it has this revision, and counts the revision on. `false`: it was
-    /// changed or removed by somebody else since it was read.
+    /// Adds an endpoint (revision 0), or changes it if it has this revision, and counts the revision on. Since when it
+    /// fails is not written but stays as attempts left it, until it is switched on again. `false`: it was changed or removed
+    /// by somebody else since it was read.
     async fn save(&self, endpoint: &WebhookEndpoint) -> Result<bool, StoreError>;
 
     /// Endpoints, oldest first.

@@ -59,12 +59,12 @@ pub(super) async fn change(
         endpoint.description = described(change.description)?;
     }
     match change.enabled {
-        Some(true) => (endpoint.disabled, endpoint.failing_since) = (None, None),
+        Some(true) if endpoint.disabled.is_some() => (endpoint.disabled, endpoint.failing_since) = (None, None),
         Some(false) if endpoint.disabled.is_none() => {
             let reason = format!("{} switched it off", endpoints.caller.name);
             endpoint.disabled = Some(Disabled { at: endpoints.outbound.clock.now(), reason });
         }
-        Some(false) | None => {}
+        Some(_) | None => {}
     }
     endpoints.save(&endpoint).await?;
     endpoints.outbound.wake.wake();

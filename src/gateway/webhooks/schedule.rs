@@ -48,7 +48,7 @@ pub(super) fn settled(
         Answered::Refused { .. } | Answered::Nothing { .. } => match endpoint.failing_since {
             Some(since) if now >= later(since, PATIENCE) => {
                 let reason = format!("nothing has arrived there since {since:.0}");
-                Standing::Disabled(Disabled { at: now, reason })
+                Standing::GivenUp { since, disabled: Disabled { at: now, reason } }
             }
             Some(_) | None => Standing::Failing(now),
         },
@@ -158,7 +158,9 @@ mod tests {
         assert_eq!(standing(None, at(9), refused(None)), Standing::Failing(at(9)));
         let days = 5 * 24 * HOUR;
         assert!(matches!(standing(Some(at(0)), at(days - 1), refused(None)), Standing::Failing(_)));
-        let Standing::Disabled(disabled) = standing(Some(at(0)), at(days), refused(None)) else { panic!("it goes on") };
+        let given_up = standing(Some(at(0)), at(days), refused(None));
+        let Standing::GivenUp { since, disabled } = given_up else { panic!("it goes on") };
+        assert_eq!(since, at(0));
         assert_eq!(disabled.reason, "nothing has arrived there since 1970-01-01T00:00:00Z");
         assert_eq!(standing(Some(at(0)), at(days), Answered::Taken { status: 204 }), Standing::Well);
     }

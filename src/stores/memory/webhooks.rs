@@ -24,11 +24,14 @@ pub(super) struct Kept {
 impl WebhookEndpoints for MemoryStore {
     async fn save(&self, endpoint: &WebhookEndpoint) -> Result<bool, StoreError> {
         let mut kept = self.kept();
-        let revision = kept.webhooks.endpoints.get(&endpoint.id).map_or(0, |known| known.revision);
+        let known = kept.webhooks.endpoints.get(&endpoint.id);
+        let revision = known.map_or(0, |known| known.revision);
         if revision != endpoint.revision {
             return Ok(false);
         }
-        let saved = WebhookEndpoint { revision: revision + 1, ..endpoint.clone() };
+        let stays_on_or_off = known.filter(|known| known.disabled.is_none() || endpoint.disabled.is_some());
+        let failing_since = stays_on_or_off.and_then(|known| known.failing_since);
+        let saved = WebhookEndpoint { revision: revision + 1, failing_since, ..endpoint.clone() };
         kept.webhooks.endpoints.insert(endpoint.id.clone(), saved);
         Ok(true)
     }
@@ -152,6 +155,11 @@ impl WebhookDeliveries for MemoryStore {
                     endpoint.disabled.get_or_insert_with(|| disabled.clone());
                     endpoint.revision += 1;
                 }
+                Standing::GivenUp { since, disabled } if endpoint.failing_since == Some(*since) => {
+                    endpoint.disabled.get_or_insert_with(|| disabled.clone());
+                    endpoint.revision += 1;
+                }
+                Standing::GivenUp { disabled, .. } => drop(endpoint.failing_since.get_or_insert(disabled.at)),
             }
         }
         Ok(())

@@ -98,6 +98,9 @@ macro_rules! conforms {
             what_is_taken_is_nobody_elses_until_it_is_due_again
             what_was_taken_by_somebody_else_since_is_not_settled
             an_endpoint_that_is_switched_off_is_sent_nothing
+            an_endpoint_that_recovered_is_not_given_up_by_an_attempt_that_did_not_know
+            a_change_of_an_endpoint_leaves_what_attempts_say_of_it
+            an_endpoint_that_is_switched_on_again_has_not_failed_yet
             deliveries_are_listed_newest_first_in_pages
             old_deliveries_are_forgotten_and_those_of_a_removed_endpoint_go_with_it
         }

@@ -24,6 +24,8 @@ const WELL: &str = "UPDATE webhook_endpoint SET failing_since = NULL WHERE id = 
 const FAILING: &str = "UPDATE webhook_endpoint SET failing_since = ?2 WHERE id = ?1 AND failing_since IS NULL";
 const DISABLE: &str =
     "UPDATE webhook_endpoint SET disabled = coalesce(disabled, ?2), revision = revision + 1 WHERE id = ?1";
+const GIVE_UP: &str = "UPDATE webhook_endpoint SET disabled = coalesce(disabled, ?2), revision = revision + 1
+    WHERE id = ?1 AND failing_since = ?3";
 const LIST: &str = "SELECT due_at, body FROM webhook_delivery WHERE endpoint = ?1 AND (?2 IS NULL OR id = ?2)
     AND (?3 IS NULL OR (created_at, id) < (SELECT created_at, id FROM webhook_delivery WHERE id = ?3 AND endpoint = ?1))
     ORDER BY created_at DESC, id DESC LIMIT ?4";
@@ -136,6 +138,13 @@ impl Write for Settled {
             Standing::Well => sqlx::query(WELL).bind(endpoint),
             Standing::Failing(at) => sqlx::query(FAILING).bind(endpoint).bind(nanos(*at)),
             Standing::Disabled(disabled) => sqlx::query(DISABLE).bind(endpoint).bind(json(disabled)?),
+            Standing::GivenUp { since, disabled } => {
+                let query = sqlx::query(GIVE_UP).bind(endpoint).bind(json(disabled)?).bind(nanos(*since));
+                if query.execute(&mut *db).await?.rows_affected() == 1 {
+                    return Ok(());
+                }
+                sqlx::query(FAILING).bind(endpoint).bind(nanos(disabled.at))
+            }
         };
         query.execute(db).await.map(drop)
     }

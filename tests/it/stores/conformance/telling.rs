@@ -215,17 +215,8 @@ pub(crate) async fn what_was_taken_by_somebody_else_since_is_not_settled<S: Stor
 }
 
 pub(crate) async fn an_endpoint_that_is_switched_off_is_sent_nothing<S: Store>(store: Arc<S>) {
-    store.save(&endpoint("we_a", "default")).await.unwrap();
-    for id in ["msg_1", "msg_2", "msg_3", "msg_4"] {
-        store.enqueue(&delivery(id, "we_a", 1)).await.unwrap();
-    }
-    let settle = async |standing| {
-        let taken = store.take(&"we_a".into(), second(1), second(60), 1).await.unwrap().remove(0);
-        WebhookDeliveries::settle(&*store, &Settled { delivery: taken, taken_until: second(60), standing })
-            .await
-            .unwrap();
-        all(&store).await.remove(0)
-    };
+    one_endpoint_with_messages(&store).await;
+    let settle = async |standing| after(&store, standing).await;
     assert_eq!(settle(Standing::Failing(second(3))).await.failing_since, Some(second(3)));
     assert_eq!(settle(Standing::Failing(second(4))).await.failing_since, Some(second(3)), "the first failure counts");
     assert_eq!(settle(Standing::Well).await.failing_since, None);
@@ -236,6 +227,61 @@ pub(crate) async fn an_endpoint_that_is_switched_off_is_sent_nothing<S: Store>(s
     let off = all(&store).await.remove(0);
     assert!(store.save(&WebhookEndpoint { disabled: None, ..off }).await.unwrap());
     assert_eq!(store.take(&"we_a".into(), second(1_000), second(2_000), 9).await.unwrap().len(), 4);
+}
+
+/// Takes the next message to the one endpoint there is, settles it like that, and says how the endpoint is then.
+async fn after<S: Store>(store: &Arc<S>, standing: Standing) -> WebhookEndpoint {
+    let taken = store.take(&"we_a".into(), second(1), second(60), 1).await.unwrap().remove(0);
+    let settled = Settled { delivery: taken, taken_until: second(60), standing };
+    WebhookDeliveries::settle(&**store, &settled).await.unwrap();
+    all(store).await.remove(0)
+}
+
+async fn one_endpoint_with_messages<S: Store>(store: &Arc<S>) {
+    store.save(&endpoint("we_a", "default")).await.unwrap();
+    for id in ["msg_1", "msg_2", "msg_3", "msg_4"] {
+        store.enqueue(&delivery(id, "we_a", 1)).await.unwrap();
+    }
+}
+
+pub(crate) async fn an_endpoint_that_recovered_is_not_given_up_by_an_attempt_that_did_not_know<S: Store>(
+    store: Arc<S>,
+) {
+    one_endpoint_with_messages(&store).await;
+    let disabled = Disabled { at: second(9), reason: "nothing has arrived there for days".into() };
+    let given_up = Standing::GivenUp { since: second(3), disabled: disabled.clone() };
+    after(&store, Standing::Failing(second(3))).await;
+    after(&store, Standing::Well).await;
+    let recovered = after(&store, given_up.clone()).await;
+    assert_eq!((recovered.disabled, recovered.failing_since), (None, Some(second(9))), "it begins to fail anew");
+
+    let given_up = Standing::GivenUp { since: second(9), disabled: disabled.clone() };
+    assert_eq!(after(&store, given_up).await.disabled, Some(disabled));
+}
+
+pub(crate) async fn a_change_of_an_endpoint_leaves_what_attempts_say_of_it<S: Store>(store: Arc<S>) {
+    one_endpoint_with_messages(&store).await;
+    let read = all(&store).await.remove(0);
+    after(&store, Standing::Failing(second(3))).await;
+    assert!(store.save(&WebhookEndpoint { description: None, ..read }).await.unwrap());
+    let changed = all(&store).await.remove(0);
+    assert_eq!((changed.description.clone(), changed.failing_since), (None, Some(second(3))));
+
+    after(&store, Standing::Well).await;
+    let disabled = Some(Disabled { at: second(4), reason: "kim switched it off".into() });
+    assert!(store.save(&WebhookEndpoint { disabled, ..changed }).await.unwrap());
+    assert_eq!(all(&store).await.remove(0).failing_since, None, "it had recovered");
+}
+
+pub(crate) async fn an_endpoint_that_is_switched_on_again_has_not_failed_yet<S: Store>(store: Arc<S>) {
+    one_endpoint_with_messages(&store).await;
+    let failing = after(&store, Standing::Failing(second(3))).await;
+    let disabled = Some(Disabled { at: second(4), reason: "kim switched it off".into() });
+    assert!(store.save(&WebhookEndpoint { disabled, ..failing }).await.unwrap());
+    let off = all(&store).await.remove(0);
+    assert_eq!(off.failing_since, Some(second(3)));
+    assert!(store.save(&WebhookEndpoint { disabled: None, ..off }).await.unwrap());
+    assert_eq!(all(&store).await.remove(0).failing_since, None);
 }
 
 pub(crate) async fn deliveries_are_listed_newest_first_in_pages<S: Store>(store: Arc<S>) {
