@@ -267,8 +267,8 @@ pub trait WebhookOutbox: Send + Sync {
 /// Messages on their way.
 #[async_trait]
 pub trait WebhookDeliveries: Send + Sync {
-    /// Makes a delivery, or puts it in the place of one with its id.
-    async fn enqueue(&self, delivery: &WebhookDelivery) -> Result<(), StoreError>;
+    /// Makes a delivery, or puts it in the place of one with its id. `false`: its endpoint is not there any more.
+    async fn enqueue(&self, delivery: &WebhookDelivery) -> Result<bool, StoreError>;
 
     /// Enabled endpoints for which something is due.
     async fn due(&self, now: Timestamp) -> Result<Vec<EndpointId>, StoreError>;

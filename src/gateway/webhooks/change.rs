@@ -5,8 +5,7 @@ use axum::extract::State;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::create::described;
-use super::endpoint::Endpoints;
+use super::endpoint::{Endpoints, described};
 use super::view::{EndpointView, EventView};
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::{Body, Path};

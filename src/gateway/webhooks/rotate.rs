@@ -9,10 +9,8 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::endpoint::Endpoints;
-use super::signature;
+use super::endpoint::{Endpoints, secret};
 use super::view::EndpointView;
-use crate::core::error::ErrorCode;
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::{Body, Path};
 use crate::gateway::idempotency::Confidential;
@@ -52,10 +50,7 @@ pub(super) async fn rotate(
     caller.require(Scope::Webhooks)?;
     let endpoints = Endpoints::of(&gateway, caller)?;
     let mut endpoint = endpoints.find_own(&endpoint).await?;
-    let secret = match &rotation.secret {
-        Some(text) => signature::brought(text).map_err(|why| Problem::invalid("/secret", why))?,
-        None => signature::fresh().map_err(|why| Problem::new(ErrorCode::Internal, why))?,
-    };
+    let secret = secret(rotation.secret.as_deref())?;
     let now = endpoints.outbound.clock.now();
     let until = now.saturating_add(OVERLAP).unwrap_or(now);
     endpoint.secrets = endpoint.secrets.rotated(secret.clone(), now, until);

@@ -106,9 +106,13 @@ impl WebhookOutbox for MemoryStore {
 
 #[async_trait]
 impl WebhookDeliveries for MemoryStore {
-    async fn enqueue(&self, delivery: &WebhookDelivery) -> Result<(), StoreError> {
-        self.kept().webhooks.deliveries.insert(delivery.id.clone(), delivery.clone());
-        Ok(())
+    async fn enqueue(&self, delivery: &WebhookDelivery) -> Result<bool, StoreError> {
+        let kept = &mut self.kept().webhooks;
+        if !kept.endpoints.contains_key(&delivery.endpoint) {
+            return Ok(false);
+        }
+        kept.deliveries.insert(delivery.id.clone(), delivery.clone());
+        Ok(true)
     }
 
     async fn due(&self, now: Timestamp) -> Result<Vec<EndpointId>, StoreError> {

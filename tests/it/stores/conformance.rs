@@ -101,6 +101,7 @@ macro_rules! conforms {
             an_endpoint_that_recovered_is_not_given_up_by_an_attempt_that_did_not_know
             a_change_of_an_endpoint_leaves_what_attempts_say_of_it
             an_endpoint_that_is_switched_on_again_has_not_failed_yet
+            nothing_is_made_for_an_endpoint_that_is_not_there
             deliveries_are_listed_newest_first_in_pages
             old_deliveries_are_forgotten_and_those_of_a_removed_endpoint_go_with_it
         }

@@ -11,7 +11,8 @@ use super::{json, moment, parsed};
 use crate::core::id::{EndpointId, MessageId};
 use crate::ports::{DeliveryFilter, DeliveryState, Settled, Standing, StoreError, WebhookDeliveries, WebhookDelivery};
 
-const PUT: &str = "INSERT INTO webhook_delivery (id, endpoint, created_at, due_at, body) VALUES (?1, ?2, ?3, ?4, ?5)
+const PUT: &str = "INSERT INTO webhook_delivery (id, endpoint, created_at, due_at, body)
+    SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM webhook_endpoint WHERE id = ?2)
     ON CONFLICT (id) DO UPDATE SET due_at = ?4, body = ?5";
 pub(in crate::stores::sqlite) const DUE: &str = "SELECT id FROM webhook_endpoint AS endpoint WHERE disabled IS NULL
     AND EXISTS (SELECT 1 FROM webhook_delivery WHERE endpoint = endpoint.id AND due_at <= ?1)";
@@ -35,7 +36,7 @@ type Row = (Option<i64>, String);
 
 #[async_trait]
 impl WebhookDeliveries for SqliteStore {
-    async fn enqueue(&self, delivery: &WebhookDelivery) -> Result<(), StoreError> {
+    async fn enqueue(&self, delivery: &WebhookDelivery) -> Result<bool, StoreError> {
         self.writer.make(Putting(delivery.clone())).await
     }
 
@@ -86,12 +87,13 @@ struct Putting(WebhookDelivery);
 
 #[async_trait]
 impl Write for Putting {
-    type Answer = ();
+    type Answer = bool;
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
         let WebhookDelivery { id, endpoint, created_at, .. } = &self.0;
         let query = sqlx::query(PUT).bind(id.as_str()).bind(endpoint.as_str()).bind(nanos(*created_at));
-        query.bind(self.0.due_at().map(nanos)).bind(json(&self.0)?).execute(db).await.map(drop)
+        let done = query.bind(self.0.due_at().map(nanos)).bind(json(&self.0)?).execute(db).await?;
+        Ok(done.rows_affected() == 1)
     }
 }
 

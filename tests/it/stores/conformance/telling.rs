@@ -284,8 +284,20 @@ pub(crate) async fn an_endpoint_that_is_switched_on_again_has_not_failed_yet<S: 
     assert_eq!(all(&store).await.remove(0).failing_since, None);
 }
 
-pub(crate) async fn deliveries_are_listed_newest_first_in_pages<S: Store>(store: Arc<S>) {
+pub(crate) async fn nothing_is_made_for_an_endpoint_that_is_not_there<S: Store>(store: Arc<S>) {
     store.save(&endpoint("we_a", "default")).await.unwrap();
+    assert!(store.enqueue(&delivery("msg_1", "we_a", 1)).await.unwrap());
+    assert!(store.enqueue(&delivery("msg_1", "we_a", 2)).await.unwrap(), "once more");
+    assert!(!store.enqueue(&delivery("msg_2", "we_b", 1)).await.unwrap());
+    store.remove(&"we_a".into()).await.unwrap();
+    assert!(!store.enqueue(&delivery("msg_1", "we_a", 3)).await.unwrap());
+    assert_eq!((listed(&store, "we_a").await, listed(&store, "we_b").await), (Vec::new(), Vec::new()));
+}
+
+pub(crate) async fn deliveries_are_listed_newest_first_in_pages<S: Store>(store: Arc<S>) {
+    for id in ["we_a", "we_b"] {
+        store.save(&endpoint(id, "default")).await.unwrap();
+    }
     for (id, made) in [("msg_b", 1), ("msg_a", 1), ("msg_d", 3), ("msg_c", 2)] {
         store.enqueue(&delivery(id, "we_a", made)).await.unwrap();
     }
