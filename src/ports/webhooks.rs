@@ -187,6 +187,15 @@ pub struct Attempt {
     pub error: Option<String>,
 }
 
+/// An endpoint for which something is due.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DueEndpoint {
+    /// The endpoint.
+    pub id: EndpointId,
+    /// Whose it is.
+    pub tenant: Tenant,
+}
+
 /// What came of an attempt.
 #[derive(Clone, Debug)]
 pub struct Settled {
@@ -270,8 +279,8 @@ pub trait WebhookDeliveries: Send + Sync {
     /// Makes a delivery, or puts it in the place of one with its id. `false`: its endpoint is not there any more.
     async fn enqueue(&self, delivery: &WebhookDelivery) -> Result<bool, StoreError>;
 
-    /// Enabled endpoints for which something is due.
-    async fn due(&self, now: Timestamp) -> Result<Vec<EndpointId>, StoreError>;
+    /// Enabled endpoints for which something is due, the one that is longest due first.
+    async fn due(&self, now: Timestamp) -> Result<Vec<DueEndpoint>, StoreError>;
 
     /// Takes what is due for one endpoint, longest due first: it is due again at `until`, unless it was settled before.
     async fn take(

@@ -14,6 +14,8 @@ use crate::core::json::hex;
 use crate::ports::{Clock, EndpointSecrets, StoreError, WebhookEndpoint, WebhookKind, Webhooks};
 use crate::runner::SystemClock;
 
+const PATIENCE: Duration = Duration::from_secs(15);
+
 /// The store of endpoints and deliveries, and how they are dealt with. Cheap to clone.
 #[derive(Clone)]
 pub struct Outbound {
@@ -22,7 +24,7 @@ pub struct Outbound {
     pub(super) wake: Wake,
     pub(super) egress: WebhookEgress,
     pub(super) look_every: Duration,
-    pub(super) patience: Option<Duration>,
+    pub(super) patience: Duration,
 }
 
 /// An endpoint of the operator's configuration. It may be anywhere.
@@ -47,7 +49,7 @@ impl Outbound {
             wake: Wake::default(),
             egress: WebhookEgress::default(),
             look_every: Duration::from_secs(2),
-            patience: None,
+            patience: PATIENCE,
         }
     }
 
@@ -75,10 +77,10 @@ impl Outbound {
         Self { look_every, ..self }
     }
 
-    /// How long an endpoint has to answer; default: 15 seconds.
+    /// How long an attempt may take, from looking the name up to the end of the answer; default: 15 seconds.
     #[must_use]
     pub fn patience(self, patience: Duration) -> Self {
-        Self { patience: Some(patience), ..self }
+        Self { patience, ..self }
     }
 
     /// Puts the endpoints of the configuration in the place of those of the configuration before. What is sent at this

@@ -20,7 +20,7 @@ const PAUSES: [u64; 7] = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOU
 const LONGEST: Duration = Duration::from_secs(24 * HOUR);
 
 /// How long an endpoint may fail before nothing is sent there any more.
-const PATIENCE: Duration = Duration::from_secs(5 * 24 * HOUR);
+const GIVEN_UP_AFTER: Duration = Duration::from_secs(5 * 24 * HOUR);
 
 /// How many attempts are kept in the log of a message.
 const KEPT: usize = 24;
@@ -46,7 +46,7 @@ pub(super) fn settled(
             Standing::Disabled(Disabled { at: now, reason: "it answered 410: it is gone for good".to_owned() })
         }
         Answered::Refused { .. } | Answered::Nothing { .. } => match endpoint.failing_since {
-            Some(since) if now >= later(since, PATIENCE) => {
+            Some(since) if now >= later(since, GIVEN_UP_AFTER) => {
                 let reason = format!("nothing has arrived there since {since:.0}");
                 Standing::GivenUp { since, disabled: Disabled { at: now, reason } }
             }

@@ -9,7 +9,7 @@ use super::MemoryStore;
 use crate::core::id::{EndpointId, MessageId, RunId, Tenant};
 use crate::core::run::Status;
 use crate::ports::{
-    DeliveryFilter, DeliveryState, EndpointFilter, Settled, Standing, StoreError, Told, Untold, WebhookDeliveries,
+    DeliveryFilter, DeliveryState, DueEndpoint, EndpointFilter, Settled, Standing, StoreError, Told, Untold, WebhookDeliveries,
     WebhookDelivery, WebhookEndpoint, WebhookEndpoints, WebhookOutbox,
 };
 
@@ -115,12 +115,20 @@ impl WebhookDeliveries for MemoryStore {
         Ok(true)
     }
 
-    async fn due(&self, now: Timestamp) -> Result<Vec<EndpointId>, StoreError> {
+    async fn due(&self, now: Timestamp) -> Result<Vec<DueEndpoint>, StoreError> {
         let kept = &self.kept().webhooks;
-        let due = kept.deliveries.values().filter(|delivery| delivery.due_at().is_some_and(|due| due <= now));
-        let due: BTreeSet<&EndpointId> = due.map(|delivery| &delivery.endpoint).collect();
-        let enabled = |id: &&&EndpointId| kept.endpoints.get(**id).is_some_and(|known| known.disabled.is_none());
-        Ok(due.iter().filter(enabled).map(|id| (*id).clone()).collect())
+        let mut longest: BTreeMap<&EndpointId, Timestamp> = BTreeMap::new();
+        for delivery in kept.deliveries.values() {
+            if let Some(due_at) = delivery.due_at().filter(|due_at| *due_at <= now) {
+                let longest = longest.entry(&delivery.endpoint).or_insert(due_at);
+                *longest = due_at.min(*longest);
+            }
+        }
+        let mut longest: Vec<_> = longest.into_iter().collect();
+        longest.sort_by_key(|(id, due_at)| (*due_at, *id));
+        let known = longest.into_iter().filter_map(|(id, _)| kept.endpoints.get(id));
+        let enabled = known.filter(|known| known.disabled.is_none());
+        Ok(enabled.map(|known| DueEndpoint { id: known.id.clone(), tenant: known.tenant.clone() }).collect())
     }
 
     async fn take(

@@ -95,6 +95,7 @@ macro_rules! conforms {
             what_happens_while_nobody_of_the_tenant_listens_counts_as_told
             what_is_deleted_before_it_was_told_hides_nothing_that_is_to_be_told
             telling_twice_makes_one_delivery
+            the_endpoint_that_is_longest_due_comes_first
             what_is_taken_is_nobody_elses_until_it_is_due_again
             what_was_taken_by_somebody_else_since_is_not_settled
             an_endpoint_that_is_switched_off_is_sent_nothing

@@ -9,13 +9,14 @@ use super::super::append::{integer, nanos};
 use super::super::writer::Write;
 use super::{json, moment, parsed};
 use crate::core::id::{EndpointId, MessageId};
-use crate::ports::{DeliveryFilter, DeliveryState, Settled, Standing, StoreError, WebhookDeliveries, WebhookDelivery};
+use crate::ports::{DeliveryFilter, DeliveryState, DueEndpoint, Settled, Standing, StoreError, WebhookDeliveries, WebhookDelivery};
 
 const PUT: &str = "INSERT INTO webhook_delivery (id, endpoint, created_at, due_at, body)
     SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM webhook_endpoint WHERE id = ?2)
     ON CONFLICT (id) DO UPDATE SET due_at = ?4, body = ?5";
-pub(in crate::stores::sqlite) const DUE: &str = "SELECT id FROM webhook_endpoint AS endpoint WHERE disabled IS NULL
-    AND EXISTS (SELECT 1 FROM webhook_delivery WHERE endpoint = endpoint.id AND due_at <= ?1)";
+pub(in crate::stores::sqlite) const DUE: &str = "SELECT id, tenant,
+        (SELECT min(due_at) FROM webhook_delivery WHERE endpoint = endpoint.id AND due_at <= ?1) AS longest_due
+    FROM webhook_endpoint AS endpoint WHERE disabled IS NULL AND longest_due IS NOT NULL ORDER BY longest_due, id";
 pub(in crate::stores::sqlite) const TAKE: &str = "SELECT id FROM webhook_delivery
     WHERE endpoint = ?1 AND due_at <= ?2 ORDER BY due_at LIMIT ?3";
 const ENABLED: &str = "SELECT count(*) FROM webhook_endpoint WHERE id = ?1 AND disabled IS NULL";
@@ -40,10 +41,10 @@ impl WebhookDeliveries for SqliteStore {
         self.writer.make(Putting(delivery.clone())).await
     }
 
-    async fn due(&self, now: Timestamp) -> Result<Vec<EndpointId>, StoreError> {
-        let found = sqlx::query_scalar(DUE).bind(nanos(now)).fetch_all(&self.readers).await;
-        let found: Vec<String> = found.map_err(|error| self.fault(error))?;
-        Ok(found.into_iter().map(EndpointId::from).collect())
+    async fn due(&self, now: Timestamp) -> Result<Vec<DueEndpoint>, StoreError> {
+        let found = sqlx::query_as(DUE).bind(nanos(now)).fetch_all(&self.readers).await;
+        let found: Vec<(String, String)> = found.map_err(|error| self.fault(error))?;
+        Ok(found.into_iter().map(|(id, tenant)| DueEndpoint { id: id.into(), tenant: tenant.into() }).collect())
     }
 
     async fn take(
