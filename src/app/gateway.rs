@@ -58,10 +58,11 @@ pub fn check_gateway(settings: &Settings) -> Result<(), AppError> {
 }
 
 impl App {
-    /// The gateway that the settings describe, over this program's runner, to listen at that address.
+    /// The gateway that the settings describe, over this program's runner, to listen at that address. From then on the
+    /// store holds the webhooks of these settings, so whoever calls this has the address already.
     ///
     /// # Errors
-    /// Nobody could be let in, or everybody on a network.
+    /// Nobody could be let in, or everybody on a network; nothing was changed then.
     pub async fn gateway(&self, listen: SocketAddr) -> Result<Gateway, AppError> {
         let written = &self.settings.gateway;
         let settings = GatewaySettings {
@@ -84,7 +85,6 @@ impl App {
             .keys(self.store.keys())
             .replies(self.store.replies())
             .webhooks(self.outbound());
-        self.configure_webhooks(&self.settings).await?;
         if let Some(meter) = self.telemetry.http() {
             builder = builder.measured(meter);
         }
@@ -100,12 +100,12 @@ impl App {
             return Err(GatewayError::Nobody.into());
         }
         let gateway = builder.build();
+        // The last that can fail: others on this store go by it at once.
+        self.configure_webhooks(&self.settings).await?;
         self.telemetry.watch(&gateway);
         Ok(gateway)
     }
-}
 
-impl App {
     /// Puts the webhooks of a configuration in the place of those of the one before.
     pub(super) async fn configure_webhooks(&self, settings: &Settings) -> Result<(), GatewayError> {
         let configured = settings.gateway.webhooks.iter().map(webhook).collect::<Result<Vec<_>, _>>()?;

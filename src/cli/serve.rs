@@ -92,9 +92,10 @@ impl Serve {
     ) -> Result<Ended, CliError> {
         let refused =
             |error| CliError::told(ErrorCode::Configuration, format!("{address} cannot be listened at: {error}"));
-        let gateway = app.gateway(address).await?;
+        // Whoever cannot listen leaves the store as those who do have it.
         let listener = TcpListener::bind(address).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
+        let gateway = app.gateway(address).await?;
         let closing = CancellationToken::new();
         let mut serving = JoinSet::new();
         serving.spawn(serve(listener, gateway.router(), ServeSettings::default(), closing.clone()));

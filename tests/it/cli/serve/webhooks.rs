@@ -123,6 +123,22 @@ async fn a_server_that_is_killed_while_runs_end_leaves_each_to_be_told_of_by_the
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_cannot_listen_leaves_the_webhooks_of_the_one_that_does() {
+    let receiver = Receiver::open().await;
+    let desk = desk(&told_at(&receiver, "configured", SECRET), TURNS);
+    let server = Server::at(&desk).await;
+    let configured = async || server.get("/v1/webhook-endpoints").await.1["data"][0]["url"].clone();
+    let before = configured().await;
+
+    desk.write("toolgate.yaml", &told_at(&receiver, "elsewhere", ANOTHER));
+    let taken = server.url.strip_prefix("http://").unwrap();
+    let refused = desk.toolgate(&["serve", "--listen", taken]);
+
+    assert!(refused.code != 0 && refused.err.contains(taken), "{}", refused.err);
+    assert_eq!((configured().await, before.as_str().unwrap().ends_with("/configured")), (before, true));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn two_servers_on_one_store_tell_of_each_run_once() {
     let receiver = Receiver::open().await;
     let desk = desk(&told_at(&receiver, "configured", SECRET), TURNS);
