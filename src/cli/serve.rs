@@ -137,10 +137,7 @@ async fn drain(app: &App, gateway: &Gateway, rest: Rest, signals: &mut Signals) 
     let times = DrainTimes { rest: app.settings.gateway.drain, step: STEP };
     tracing::info!(drain_s = times.rest.as_secs(), runs = gateway.activity().driven, "stopping; nothing new is begun");
     gateway.stop();
-    let drained = async {
-        rest.end().await;
-        app.runner.drain(times).await
-    };
+    let drained = async { tokio::join!(rest.end(), app.runner.drain(times)).1 };
     let stopped = async { while signals.next().await != Signal::Stop {} };
     tokio::select! {
         cut = drained => {

@@ -159,6 +159,27 @@ async fn two_servers_on_one_store_tell_of_each_run_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_message_on_its_way_keeps_no_run_from_being_handed_over() {
+    let nobody_answers = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/hooks", nobody_answers.local_addr().unwrap());
+    let config = with_agents("desk: {}").replace("gateway: {", "gateway: { webhook_egress: { loopback: true },");
+    let desk = desk(&config, "turns: [{ latency_ms: 500, calls: [{ name: nothing }] }, { latency_ms: 500, say: Done. }]");
+    let server = Server::at(&desk).await;
+    let (_, endpoint) = server.post("/v1/webhook-endpoints", "", json!({"url": url})).await;
+    server.post(&format!("/v1/webhook-endpoints/{}/test", endpoint["id"].as_str().unwrap()), "", json!({})).await;
+    let (_on_its_way, _) = nobody_answers.accept().await.unwrap();
+    let run = server.start(json!({"input": "Hello"})).await;
+
+    server.send(Signal::TERM);
+
+    assert_eq!(server.ended().await, Some(0));
+    let next = Server::at(&desk).await;
+    next.sees(&run, "completed").await;
+    let journal = desk.journal(&run);
+    assert!(journal.iter().any(|fact| fact["type"] == "execution.resumed"), "it was laid down, {journal:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn webhooks_of_another_configuration_are_taken_while_the_server_goes_on() {
     let receiver = Receiver::open().await;
     let desk = desk(&with_agents("desk: {}"), TURNS);
