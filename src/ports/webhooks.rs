@@ -304,8 +304,8 @@ pub trait Webhooks: WebhookEndpoints + WebhookOutbox + WebhookDeliveries {}
 impl<S: WebhookEndpoints + WebhookOutbox + WebhookDeliveries> Webhooks for S {}
 
 impl WebhookKind {
-    /// Everything there is.
-    pub const ALL: [Self; 8] = [
+    /// What endpoints can wish to hear of.
+    pub const OF_RUNS: [Self; 7] = [
         Self::RunPending,
         Self::RunCompleted,
         Self::RunFailed,
@@ -313,7 +313,6 @@ impl WebhookKind {
         Self::RunExpired,
         Self::RunTurnLimit,
         Self::ApprovalRequested,
-        Self::Test,
     ];
 
     /// As messages write it.

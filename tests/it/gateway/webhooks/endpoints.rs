@@ -248,7 +248,7 @@ async fn what_the_operator_configured_may_be_anywhere_and_is_changed_only_there(
     assert_eq!(hooked.delete(&id).await.problem(), "conflict");
     let error =
         hooked.outbound.configure(&[configured("https://example.com".into(), "hunter2hunter2")]).await.unwrap_err();
-    assert!(error.contains("https://example.com") && !error.contains("hunter2"), "{error}");
+    assert!(error.starts_with("number 1: ") && !error.contains("hunter2"), "{error}");
     hooked.outbound.configure(&[]).await.unwrap();
     assert_eq!(hooked.served.get("/v1/webhook-endpoints").await.body["data"], json!([]));
 }
