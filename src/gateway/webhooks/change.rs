@@ -24,8 +24,8 @@ pub(super) struct Change {
     events: Option<Vec<EventView>>,
     /// What people say about it; an empty text takes it away.
     description: Option<String>,
-    /// Whether anything is sent there. What waited while it was off is sent when it is on again; what happened meanwhile is
-    /// not told.
+    /// Whether anything is sent there. What waited while it was off is sent when it is on again; what others were told of
+    /// meanwhile is not.
     enabled: Option<bool>,
 }
 
