@@ -146,9 +146,13 @@ mod tests {
 
     #[test]
     fn an_issuer_is_on_this_machine_by_its_host_alone() {
-        for here in
-            ["http://localhost", "http://localhost:9000/realm", "http://127.0.0.1/", "http://[::1]/realm", "http://[::1]:80"]
-        {
+        for here in [
+            "http://localhost",
+            "http://localhost:9000/realm",
+            "http://127.0.0.1/",
+            "http://[::1]/realm",
+            "http://[::1]:80",
+        ] {
             assert!(is_on_this_machine(here), "{here}");
         }
         for elsewhere in [

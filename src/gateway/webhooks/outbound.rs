@@ -50,7 +50,9 @@ impl ConfiguredWebhook {
             endpoint.check_alone().map_err(|why| format!("number {number}: {why}"))?;
             let is_same = |other: &Self| (&other.tenant, &other.url) == (&endpoint.tenant, &endpoint.url);
             if endpoints.iter().take(place).any(is_same) {
-                return Err(format!("number {number} has the tenant and the address of one before it; write one of them"));
+                return Err(format!(
+                    "number {number} has the tenant and the address of one before it; write one of them"
+                ));
             }
         }
         Ok(())

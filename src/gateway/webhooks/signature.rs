@@ -56,7 +56,8 @@ mod tests {
     #[test]
     fn the_example_of_the_specification_is_signed_as_it_says() {
         let now = Timestamp::from_second(1_614_265_330).expect("a time");
-        let header = header(&secrets(Vec::new()), &"msg_p5jXN8AQM9LWM0D4loKWxJek".into(), now, r#"{"test": 2432232314}"#);
+        let header =
+            header(&secrets(Vec::new()), &"msg_p5jXN8AQM9LWM0D4loKWxJek".into(), now, r#"{"test": 2432232314}"#);
         assert_eq!(header, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
     }
 

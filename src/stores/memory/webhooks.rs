@@ -9,8 +9,8 @@ use super::MemoryStore;
 use crate::core::id::{EndpointId, MessageId, RunId, Tenant};
 use crate::core::run::Status;
 use crate::ports::{
-    DeliveryFilter, DeliveryState, DueEndpoint, EndpointFilter, Settled, Standing, StoreError, Told, Untold, WebhookDeliveries,
-    WebhookDelivery, WebhookEndpoint, WebhookEndpoints, WebhookOutbox,
+    DeliveryFilter, DeliveryState, DueEndpoint, EndpointFilter, Settled, Standing, StoreError, Told, Untold,
+    WebhookDeliveries, WebhookDelivery, WebhookEndpoint, WebhookEndpoints, WebhookOutbox,
 };
 
 #[derive(Debug, Default)]

@@ -172,7 +172,10 @@ fn webhooks_that_cannot_be_sent_are_refused_before_anything_is_served_and_by_the
     let good = format!("{{ url: 'https://example.com/token-hunter2', secret: {SECRET} }}");
     for (second, told) in [
         ("{ url: 'https://example.com/hunter2', secret: whsec_c2hvcnQ= }".to_owned(), "number 2: a webhook secret is"),
-        (format!("{{ url: 'https://kim:hunter2@example.com', secret: {SECRET} }}"), "number 2: leave name and password"),
+        (
+            format!("{{ url: 'https://kim:hunter2@example.com', secret: {SECRET} }}"),
+            "number 2: leave name and password",
+        ),
         (good.clone(), "number 2 has the tenant and the address of one before it"),
         (format!("{{ url: 'https://example.com', secret: {SECRET}, events: [webhook.test] }}"), "there is no event"),
     ] {

@@ -83,9 +83,8 @@ async fn a_call_that_its_server_goes_on_with_is_asked_about_until_it_is_done_and
 
 #[tokio::test]
 async fn a_server_that_never_tells_of_a_task_keeps_no_other_run_waiting() {
-    let task = |id: &str| {
-        CallReply::Task(TaskHandle { id: id.into(), message: None, poll_ms: Some(100), ttl_ms: None })
-    };
+    let task =
+        |id: &str| CallReply::Task(TaskHandle { id: id.into(), message: None, poll_ms: Some(100), ttl_ms: None });
     let done: CallReply = Outcome::Returned(ToolOutput::text("printed")).into();
     let world = given_an_agent()
         .with_tools("shop", &["print"])

@@ -9,7 +9,9 @@ use super::super::append::{integer, nanos};
 use super::super::writer::Write;
 use super::{json, moment, parsed};
 use crate::core::id::{EndpointId, MessageId};
-use crate::ports::{DeliveryFilter, DeliveryState, DueEndpoint, Settled, Standing, StoreError, WebhookDeliveries, WebhookDelivery};
+use crate::ports::{
+    DeliveryFilter, DeliveryState, DueEndpoint, Settled, Standing, StoreError, WebhookDeliveries, WebhookDelivery,
+};
 
 const PUT: &str = "INSERT INTO webhook_delivery (id, endpoint, created_at, due_at, body)
     SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM webhook_endpoint WHERE id = ?2)

@@ -163,7 +163,8 @@ async fn a_message_on_its_way_keeps_no_run_from_being_handed_over() {
     let nobody_answers = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/hooks", nobody_answers.local_addr().unwrap());
     let config = with_agents("desk: {}").replace("gateway: {", "gateway: { webhook_egress: { loopback: true },");
-    let desk = desk(&config, "turns: [{ latency_ms: 500, calls: [{ name: nothing }] }, { latency_ms: 500, say: Done. }]");
+    let desk =
+        desk(&config, "turns: [{ latency_ms: 500, calls: [{ name: nothing }] }, { latency_ms: 500, say: Done. }]");
     let server = Server::at(&desk).await;
     let (_, endpoint) = server.post("/v1/webhook-endpoints", "", json!({"url": url})).await;
     server.post(&format!("/v1/webhook-endpoints/{}/test", endpoint["id"].as_str().unwrap()), "", json!({})).await;
@@ -172,7 +173,6 @@ async fn a_message_on_its_way_keeps_no_run_from_being_handed_over() {
 
     server.send(Signal::TERM);
 
-    assert_eq!(server.ended().await, Some(0));
     let next = Server::at(&desk).await;
     next.sees(&run, "completed").await;
     let journal = desk.journal(&run);
