@@ -67,12 +67,14 @@ impl Rounds {
         let known = std::mem::take(&mut self.due);
         self.next.clear();
         for run in runs {
-            match known.get(&run) {
-                _ if self.since.contains_key(&run) => {}
-                Some(later) if *later > now => {
+            if self.since.contains_key(&run) {
+                continue;
+            }
+            match known.get(&run).filter(|later| **later > now) {
+                Some(later) => {
                     self.due.insert(run, *later);
                 }
-                Some(_) | None => self.next.push_back(run),
+                None => self.next.push_back(run),
             }
         }
     }
