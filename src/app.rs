@@ -40,7 +40,7 @@ use crate::validation::SchemaValidator;
 pub use access::{AccessError, Login, login, logout};
 pub use envelopes::check_envelope_keys;
 pub use gateway::{GatewayError, check_gateway};
-pub use keys::{FreshKey, Scope as KeyScope};
+pub use keys::{NewKey, Scope as KeyScope, check_name};
 pub use kinds::{kind_of, model_of_kind};
 use models::Identities;
 pub use models::{Models, identities, open as open_models};

@@ -53,15 +53,16 @@ pub enum GatewayError {
 /// Whether a gateway can be put together from the settings. Nothing is opened, and keys are not counted.
 pub fn check_gateway(settings: &Settings) -> Result<(), AppError> {
     settings.gateway.oidc.as_ref().map_or(Ok(()), |oidc| claims(oidc).map(drop))?;
-    settings.gateway.webhooks.iter().try_for_each(|written| webhook(written).map(drop))?;
+    ConfiguredWebhook::check(&webhooks(settings)?).map_err(GatewayError::Webhook)?;
     Ok(())
 }
 
 impl App {
-    /// The gateway that the settings describe, over this program's runner, to listen at that address.
+    /// The gateway that the settings describe, over this program's runner, to listen at that address. From then on the
+    /// store holds the webhooks of these settings, so whoever calls this has the address already.
     ///
     /// # Errors
-    /// Nobody could be let in, or everybody on a network.
+    /// Nobody could be let in, or everybody on a network; nothing was changed then.
     pub async fn gateway(&self, listen: SocketAddr) -> Result<Gateway, AppError> {
         let written = &self.settings.gateway;
         let settings = GatewaySettings {
@@ -84,7 +85,6 @@ impl App {
             .keys(self.store.keys())
             .replies(self.store.replies())
             .webhooks(self.outbound());
-        self.configure_webhooks(&self.settings).await?;
         if let Some(meter) = self.telemetry.http() {
             builder = builder.measured(meter);
         }
@@ -100,16 +100,15 @@ impl App {
             return Err(GatewayError::Nobody.into());
         }
         let gateway = builder.build();
+        // The last that can fail: others on this store go by it at once.
+        self.configure_webhooks(&self.settings).await?;
         self.telemetry.watch(&gateway);
         Ok(gateway)
     }
-}
 
-impl App {
     /// Puts the webhooks of a configuration in the place of those of the one before.
     pub(super) async fn configure_webhooks(&self, settings: &Settings) -> Result<(), GatewayError> {
-        let configured = settings.gateway.webhooks.iter().map(webhook).collect::<Result<Vec<_>, _>>()?;
-        self.outbound().configure(&configured).await.map_err(GatewayError::Webhook)
+        self.outbound().configure(&webhooks(settings)?).await.map_err(GatewayError::Webhook)
     }
 
     /// What webhooks are sent with.
@@ -120,9 +119,13 @@ impl App {
     }
 }
 
+fn webhooks(settings: &Settings) -> Result<Vec<ConfiguredWebhook>, GatewayError> {
+    settings.gateway.webhooks.iter().map(webhook).collect()
+}
+
 fn webhook(written: &WebhookSettings) -> Result<ConfiguredWebhook, GatewayError> {
     let kind = |name: &String| {
-        let known = WebhookKind::ALL.into_iter().find(|kind| kind.as_str() == name);
+        let known = WebhookKind::OF_RUNS.into_iter().find(|kind| kind.as_str() == name);
         known.ok_or_else(|| GatewayError::NoSuchEvent { name: name.clone() })
     };
     Ok(ConfiguredWebhook {
@@ -134,7 +137,7 @@ fn webhook(written: &WebhookSettings) -> Result<ConfiguredWebhook, GatewayError>
 }
 
 fn events() -> String {
-    WebhookKind::ALL.map(WebhookKind::as_str).join(", ")
+    WebhookKind::OF_RUNS.map(WebhookKind::as_str).join(", ")
 }
 
 fn issuer(oidc: &config::OidcSettings) -> Result<OidcDoor, GatewayError> {

@@ -1,4 +1,4 @@
-//! What a gateway shows of adapters: models, MCP servers, metrics.
+//! What a gateway shows of adapters: models and MCP servers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -92,9 +92,10 @@ impl Serve {
     ) -> Result<Ended, CliError> {
         let refused =
             |error| CliError::told(ErrorCode::Configuration, format!("{address} cannot be listened at: {error}"));
-        let gateway = app.gateway(address).await?;
+        // Whoever cannot listen leaves the store as those who do have it.
         let listener = TcpListener::bind(address).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
+        let gateway = app.gateway(address).await?;
         let closing = CancellationToken::new();
         let mut serving = JoinSet::new();
         serving.spawn(serve(listener, gateway.router(), ServeSettings::default(), closing.clone()));
@@ -136,10 +137,7 @@ async fn drain(app: &App, gateway: &Gateway, rest: Rest, signals: &mut Signals) 
     let times = DrainTimes { rest: app.settings.gateway.drain, step: STEP };
     tracing::info!(drain_s = times.rest.as_secs(), runs = gateway.activity().driven, "stopping; nothing new is begun");
     gateway.stop();
-    let drained = async {
-        rest.end().await;
-        app.runner.drain(times).await
-    };
+    let drained = async { tokio::join!(rest.end(), app.runner.drain(times)).1 };
     let stopped = async { while signals.next().await != Signal::Stop {} };
     tokio::select! {
         cut = drained => {

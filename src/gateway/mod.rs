@@ -39,6 +39,7 @@ pub use access::{
 };
 pub use builder::{Builder, GatewaySettings};
 pub use contract::description;
+pub use named::check as check_name;
 pub use problem::{FieldProblem, Problem};
 pub use rest::Rest;
 pub use serve::{ServeSettings, serve};

@@ -8,11 +8,13 @@ const LONGEST: usize = 256;
 
 /// Refuses a name that cannot stand there.
 pub(super) fn fit(pointer: &str, name: Option<&str>) -> Result<(), Problem> {
-    let is_fit = |name: &str| (1..=LONGEST).contains(&name.len()) && !name.chars().any(char::is_control);
-    match name {
-        Some(name) if !is_fit(name) => {
-            Err(Problem::invalid(pointer, format!("a name has 1 to {LONGEST} bytes and no control characters")))
-        }
-        Some(_) | None => Ok(()),
+    name.map_or(Ok(()), check).map_err(|wrong| Problem::invalid(pointer, wrong))
+}
+
+/// What is wrong with the name of a conversation, a principal or a tenant, in words.
+pub fn check(name: &str) -> Result<(), String> {
+    match (1..=LONGEST).contains(&name.len()) && !name.chars().any(char::is_control) {
+        true => Ok(()),
+        false => Err(format!("a name has 1 to {LONGEST} bytes and no control characters")),
     }
 }

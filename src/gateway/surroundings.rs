@@ -11,11 +11,6 @@ use crate::ports::ModelIdentity;
 /// What surrounds a gateway.
 #[async_trait]
 pub trait Surroundings: Send + Sync {
-    /// The metrics of the process as Prometheus reads them, if anybody keeps them.
-    fn metrics(&self) -> Option<String> {
-        None
-    }
-
     /// The configured models, by name.
     fn models(&self) -> Vec<ModelCard> {
         Vec::new()

@@ -9,7 +9,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{RunRow, StoreError};
 use crate::core::id::{EndpointId, MessageId, RunId, Tenant};
@@ -55,9 +55,9 @@ pub struct WebhookSecret(String);
 pub struct EndpointSecrets {
     /// The one that every message is signed with.
     pub current: WebhookSecret,
-    /// The one before it, and until when messages are signed with that as well.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub previous: Option<(WebhookSecret, Timestamp)>,
+    /// Those before it, newest first, and until when messages are signed with each as well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_many")]
+    pub previous: Vec<(WebhookSecret, Timestamp)>,
 }
 
 /// Where webhooks of a tenant go.
@@ -187,6 +187,15 @@ pub struct Attempt {
     pub error: Option<String>,
 }
 
+/// An endpoint for which something is due.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DueEndpoint {
+    /// The endpoint.
+    pub id: EndpointId,
+    /// Whose it is.
+    pub tenant: Tenant,
+}
+
 /// What came of an attempt.
 #[derive(Clone, Debug)]
 pub struct Settled {
@@ -207,6 +216,14 @@ pub enum Standing {
     Failing(Timestamp),
     /// Nothing is to be sent there any more.
     Disabled(Disabled),
+    /// Nothing is to be sent there any more, for it has failed for too long. If something arrived meanwhile, it begins to
+    /// fail anew.
+    GivenUp {
+        /// Since when it fails, as far as was known when the attempt began.
+        since: Timestamp,
+        /// When and why.
+        disabled: Disabled,
+    },
 }
 
 /// Which deliveries, newest first.
@@ -225,8 +242,9 @@ pub struct DeliveryFilter {
 /// The endpoints of all tenants. Their secrets are kept as they are: what cannot be read cannot sign.
 #[async_trait]
 pub trait WebhookEndpoints: Send + Sync {
-    /// Adds an endpoint (revision 0), or changes it if it has this revision, and counts the revision on. `false`: it was
-    /// changed or removed by somebody else since it was read.
+    /// Adds an endpoint (revision 0), or changes it if it has this revision, and counts the revision on. Since when it
+    /// fails is not written but stays as attempts left it, until it is switched on again. `false`: it was changed or removed
+    /// by somebody else since it was read.
     async fn save(&self, endpoint: &WebhookEndpoint) -> Result<bool, StoreError>;
 
     /// Endpoints, oldest first.
@@ -244,7 +262,7 @@ pub trait WebhookEndpoints: Send + Sync {
 #[async_trait]
 pub trait WebhookOutbox: Send + Sync {
     /// Runs that rest and were not told of up to where they are. Of tenants without endpoints there are none: what happens
-    /// while nobody listens counts as told.
+    /// while nobody listens counts as told, and so does what is deleted before it was told.
     async fn untold(&self, limit: usize) -> Result<Vec<Untold>, StoreError>;
 
     /// Makes the deliveries and moves the mark of the run, in one commit. A delivery that is there already stays as it is, and
@@ -258,11 +276,11 @@ pub trait WebhookOutbox: Send + Sync {
 /// Messages on their way.
 #[async_trait]
 pub trait WebhookDeliveries: Send + Sync {
-    /// Makes a delivery, or puts it in the place of one with its id.
-    async fn enqueue(&self, delivery: &WebhookDelivery) -> Result<(), StoreError>;
+    /// Makes a delivery, or puts it in the place of one with its id. `false`: its endpoint is not there any more.
+    async fn enqueue(&self, delivery: &WebhookDelivery) -> Result<bool, StoreError>;
 
-    /// Enabled endpoints for which something is due.
-    async fn due(&self, now: Timestamp) -> Result<Vec<EndpointId>, StoreError>;
+    /// Enabled endpoints for which something is due, the one that is longest due first.
+    async fn due(&self, now: Timestamp) -> Result<Vec<DueEndpoint>, StoreError>;
 
     /// Takes what is due for one endpoint, longest due first: it is due again at `until`, unless it was settled before.
     async fn take(
@@ -286,8 +304,8 @@ pub trait Webhooks: WebhookEndpoints + WebhookOutbox + WebhookDeliveries {}
 impl<S: WebhookEndpoints + WebhookOutbox + WebhookDeliveries> Webhooks for S {}
 
 impl WebhookKind {
-    /// Everything there is.
-    pub const ALL: [Self; 8] = [
+    /// What endpoints can wish to hear of.
+    pub const OF_RUNS: [Self; 7] = [
         Self::RunPending,
         Self::RunCompleted,
         Self::RunFailed,
@@ -295,7 +313,6 @@ impl WebhookKind {
         Self::RunExpired,
         Self::RunTurnLimit,
         Self::ApprovalRequested,
-        Self::Test,
     ];
 
     /// As messages write it.
@@ -344,6 +361,40 @@ impl fmt::Debug for WebhookSecret {
     }
 }
 
+impl EndpointSecrets {
+    /// How many of the secrets before are kept.
+    const KEPT: usize = 4;
+
+    /// Another secret from now on; those before it sign as well: the current one until `until`, older ones as long as they
+    /// were to, the oldest of too many no longer.
+    #[must_use]
+    pub fn rotated(self, secret: WebhookSecret, now: Timestamp, until: Timestamp) -> Self {
+        let holding = self.previous.into_iter().filter(|(_, until)| now < *until);
+        let previous = [(self.current, until)].into_iter().chain(holding).take(Self::KEPT);
+        Self { current: secret, previous: previous.collect() }
+    }
+
+    /// What signs at that time, the current one first.
+    pub fn holding(&self, now: Timestamp) -> impl Iterator<Item = &WebhookSecret> {
+        let previous = self.previous.iter().filter(move |(_, until)| now < *until).map(|(secret, _)| secret);
+        [&self.current].into_iter().chain(previous)
+    }
+}
+
+/// Once there was one secret before the current one, and no list of them.
+fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(WebhookSecret, Timestamp)>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Previous {
+        One((WebhookSecret, Timestamp)),
+        Many(Vec<(WebhookSecret, Timestamp)>),
+    }
+    Ok(match Previous::deserialize(from)? {
+        Previous::One(one) => vec![one],
+        Previous::Many(many) => many,
+    })
+}
+
 impl WebhookEndpoint {
     /// Whether it is to hear of something of that kind now.
     pub fn hears(&self, kind: WebhookKind) -> bool {
@@ -366,5 +417,43 @@ impl WebhookDelivery {
             DeliveryState::Waiting { due_at } => Some(due_at),
             DeliveryState::Delivered | DeliveryState::Failed => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).expect("a time")
+    }
+
+    fn named(number: i64) -> WebhookSecret {
+        WebhookSecret::new(format!("whsec_{number}"))
+    }
+
+    #[test]
+    fn a_secret_that_is_changed_again_and_again_signs_as_long_as_it_was_to() {
+        let mut secrets = EndpointSecrets { current: named(0), previous: Vec::new() };
+        for number in 1..=3 {
+            secrets = secrets.rotated(named(number), at(number), at(number + 10));
+        }
+        let holding = |now| secrets.holding(at(now)).map(WebhookSecret::expose).collect::<Vec<_>>();
+        assert_eq!(holding(3), ["whsec_3", "whsec_2", "whsec_1", "whsec_0"]);
+        assert_eq!(holding(11), ["whsec_3", "whsec_2", "whsec_1"]);
+        let later = secrets.clone().rotated(named(4), at(12), at(22));
+        assert_eq!(later.previous, [(named(3), at(22)), (named(2), at(13))]);
+        let many = (4..9).fold(secrets, |secrets, number| secrets.rotated(named(number), at(4), at(14)));
+        assert_eq!(many.previous.len(), EndpointSecrets::KEPT);
+    }
+
+    #[test]
+    fn the_one_secret_before_that_an_older_version_kept_is_read() {
+        let read = |previous| serde_json::from_value(json!({"current": "whsec_1", "previous": previous})).ok();
+        let one = EndpointSecrets { current: named(1), previous: vec![(named(0), at(9))] };
+        assert_eq!(read(json!(["whsec_0", "1970-01-01T00:00:09Z"])), Some(one.clone()));
+        assert_eq!(read(json!([["whsec_0", "1970-01-01T00:00:09Z"]])), Some(one));
     }
 }

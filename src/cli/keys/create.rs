@@ -5,7 +5,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use jiff::Timestamp;
 use secrecy::ExposeSecret as _;
 
-use crate::app::{FreshKey, KeyScope};
+use crate::app::{KeyScope, NewKey, check_name};
 use crate::cli::answers::who;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
@@ -59,7 +59,11 @@ fn scope() -> impl clap::builder::TypedValueParser<Value = KeyScope> {
 
 impl Create {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
-        FreshKey::check_name(&self.name).map_err(CliError::usage)?;
+        NewKey::check_name(&self.name).map_err(CliError::usage)?;
+        for (flag, name) in [("--tenant", &self.tenant), ("--principal", &self.principal)] {
+            let checked = name.as_deref().map_or(Ok(()), check_name);
+            checked.map_err(|wrong| CliError::usage(format!("{flag}: {wrong}")))?;
+        }
         let expires = self.expires.map(|moment| moment.after(Timestamp::now())).transpose();
         let expires_at = expires.map_err(|error| CliError::usage(format!("--expires: {error}")))?;
         let settings = setup::settings(&self.config)?;
@@ -67,16 +71,16 @@ impl Create {
             let error = CliError::told(ErrorCode::Configuration, "a key in memory would be gone at once");
             return Err(error.with_remedy("configure a store that is a file: `store: { sqlite: {} }`"));
         }
-        let fresh = FreshKey {
+        let new = NewKey {
             name: self.name,
             tenant: self.tenant.map_or_else(Tenant::default, Tenant::from),
             principal: self.principal.map(Into::into),
-            scopes: if self.all { KeyScope::ALL.to_vec() } else { self.scopes },
+            scopes: if self.all { KeyScope::ALL.into_iter().collect() } else { self.scopes.into_iter().collect() },
             expires_at,
             by: self.by.unwrap_or_else(who),
         };
         let app = setup::open(settings).await?;
-        let created = app.create_key(fresh).await;
+        let created = app.create_key(new).await;
         crate::cli::close(app, out).await;
         let (secret, key) = created?;
         let until =

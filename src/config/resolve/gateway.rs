@@ -50,7 +50,7 @@ fn told(webhook: &Webhook, scope: &mut Scope<'_>) -> WebhookSettings {
     WebhookSettings {
         url: scope.url(&webhook.url),
         secret: scope.secret(&webhook.secret),
-        events: webhook.events.iter().flatten().map(|event| scope.text(event)).collect(),
+        events: webhook.events.iter().map(|event| scope.text(event)).collect(),
         tenant: webhook.tenant.as_ref().map_or_else(|| DEFAULT_TENANT.to_owned(), |tenant| scope.text(tenant)),
     }
 }
@@ -105,10 +105,14 @@ fn issuer(placed: &Placed<Oidc>, scope: &mut Scope<'_>) -> OidcSettings {
 }
 
 fn is_on_this_machine(url: &str) -> bool {
-    let authority = url.split_once("://").and_then(|(_, rest)| rest.split('/').next()).unwrap_or_default();
-    let name = authority.rsplit_once(':').map_or(authority, |(name, _)| name);
-    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    name == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    let authority = url.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next()).unwrap_or_default();
+    // The address between brackets has colons of its own; before an `@` stands no host at all.
+    let host = match authority.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').map_or(rest, |(address, _)| address),
+        None => authority.split_once(':').map_or(authority, |(name, _)| name),
+    };
+    let is_here = host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
+    is_here && !authority.contains('@')
 }
 
 fn limits(written: &written::GatewayLimits, scope: &mut Scope<'_>) -> GatewayLimits {
@@ -134,4 +138,32 @@ fn address(written: Option<&Text>, scope: &mut Scope<'_>) -> Option<SocketAddr> 
         scope.fault(fault.with_remedy(remedy), text.place());
     }
     address
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_issuer_is_on_this_machine_by_its_host_alone() {
+        for here in [
+            "http://localhost",
+            "http://localhost:9000/realm",
+            "http://127.0.0.1/",
+            "http://[::1]/realm",
+            "http://[::1]:80",
+        ] {
+            assert!(is_on_this_machine(here), "{here}");
+        }
+        for elsewhere in [
+            "http://login.example.com",
+            "http://localhost.example.com",
+            "http://localhost:x@login.example.com",
+            "http://[::1]@login.example.com/",
+            "http://[2001:db8::1]/",
+            "http://10.0.0.1",
+        ] {
+            assert!(!is_on_this_machine(elsewhere), "{elsewhere}");
+        }
+    }
 }

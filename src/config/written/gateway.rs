@@ -52,7 +52,8 @@ pub(in crate::config) struct Webhook {
     /// What messages are signed with: `whsec_` and the Base64 of 24 to 64 bytes.
     pub(in crate::config) secret: Text,
     /// What is told, such as `run.pending` or `approval.requested`. Default: everything.
-    pub(in crate::config) events: Option<Vec<Text>>,
+    #[serde(default)]
+    pub(in crate::config) events: Vec<Text>,
     /// Whose runs it is told of. Default: `default`.
     pub(in crate::config) tenant: Option<Text>,
 }

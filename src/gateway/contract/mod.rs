@@ -6,8 +6,10 @@ mod reader;
 mod refusals;
 mod wire;
 
+use axum::Router;
+use axum::body::Bytes;
+use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
-use axum::{Json, Router};
 use utoipa::Modify;
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
@@ -72,9 +74,9 @@ fn complete(mut description: OpenApi) -> OpenApi {
 
 /// The description, for programs and for people.
 pub(super) fn routes(api: OpenApi) -> Router<Gateway> {
-    let api = complete(api);
+    let description = Bytes::from(complete(api).to_json().unwrap_or_default());
     Router::new()
-        .route("/openapi.json", get(|| async move { Json(api) }))
+        .route("/openapi.json", get(|| async move { ([(CONTENT_TYPE, "application/json")], description) }))
         .route("/docs", get(reader::page))
         .route("/docs/reader.js", get(reader::script))
         .route("/errors", get(pages::index))

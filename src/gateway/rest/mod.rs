@@ -1,8 +1,9 @@
 //! What a server does on its own account: it looks after runs that nobody asks about.
 //!
 //! Those left behind by a process that died are taken up, those of which something runs out are told so, and servers are
-//! asked about tasks that are due. All of it is found by the store's index, so a run that waits costs a row and no memory.
-//! Several processes may do it on one store: doing any of it twice is doing it once.
+//! asked about tasks that are due. All of it is found by the store's index, so a run that waits costs a row; one that waits
+//! for a task also costs the note when its server is to be asked. Several processes may do it on one store: doing any of
+//! it twice is doing it once.
 
 mod due;
 mod left_behind;

@@ -1,9 +1,12 @@
-//! Calls that servers go on with by themselves: each server is asked when it wanted to be.
+//! Calls that servers go on with by themselves: each server is asked when it wanted to be. One that does not answer holds
+//! nobody up but itself, for who is asked is not whom the next look waits for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
 use tokio::time::Instant;
 
 use super::{PAGE, pause};
@@ -13,8 +16,12 @@ use crate::gateway::state::Gateway;
 use crate::ports::{Owing, RunFilter};
 use crate::runner::{Polled, RunnerError};
 
-/// How many runs are asked about at once.
+/// How many runs are asked about at once, those not counted whose servers are slow.
 const AT_ONCE: usize = 16;
+/// How many are asked about at once in all.
+const MOST: usize = 512;
+/// Who takes longer is slow.
+const SLOW: Duration = Duration::from_secs(1);
 const SHORTEST: Duration = Duration::from_millis(100);
 /// The longest sleep: a task may begin meanwhile.
 const LONGEST: Duration = Duration::from_secs(2);
@@ -22,39 +29,94 @@ const LONGEST: Duration = Duration::from_secs(2);
 const LATER: Duration = Duration::from_secs(30);
 
 pub(super) async fn look_after(gateway: Gateway) {
-    // A run that nothing is known of is asked about at once; after a restart that is each of them.
-    let mut due: BTreeMap<RunId, Instant> = BTreeMap::new();
+    let mut rounds = Rounds::default();
     loop {
         match waiting(&gateway).await {
-            Ok(runs) => due = ask(&gateway, runs, &due).await,
+            Ok(runs) => rounds.look_at(runs),
             Err(error) => tracing::warn!(%error, "runs that wait for tasks of servers cannot be looked for"),
         }
-        let next = due.values().min().map(|next| next.saturating_duration_since(Instant::now()));
-        tokio::time::sleep(pause(next, SHORTEST, LONGEST)).await;
+        let looked = Instant::now();
+        loop {
+            rounds.ask(&gateway);
+            let next = rounds.next().map(|next| next.saturating_duration_since(looked));
+            tokio::select! {
+                Some((run, again)) = rounds.under_way.next() => rounds.answered(run, again),
+                () = tokio::time::sleep_until(looked + pause(next, SHORTEST, LONGEST)) => break,
+            }
+        }
     }
 }
 
-/// Asks about those that are due, and says when each is to be asked about next.
-async fn ask(gateway: &Gateway, runs: Vec<RunId>, due: &BTreeMap<RunId, Instant>) -> BTreeMap<RunId, Instant> {
-    let now = Instant::now();
-    let asked = futures::stream::iter(runs).map(|run| async move {
-        match due.get(&run) {
-            Some(later) if *later > now => Some((run, *later)),
-            Some(_) | None => poll(gateway, run).await,
-        }
-    });
-    asked.buffer_unordered(AT_ONCE).filter_map(std::future::ready).collect().await
+/// Whom to ask, and who is being asked.
+#[derive(Default)]
+struct Rounds {
+    /// When runs that were asked about are to be asked about again. A run that nothing is known of is asked about at once;
+    /// after a restart that is each of them.
+    due: BTreeMap<RunId, Instant>,
+    /// Those to be asked about as soon as there is room.
+    next: VecDeque<RunId>,
+    /// Since when others are being asked about.
+    since: BTreeMap<RunId, Instant>,
+    under_way: FuturesUnordered<BoxFuture<'static, (RunId, Option<Instant>)>>,
 }
 
-async fn poll(gateway: &Gateway, run: RunId) -> Option<(RunId, Instant)> {
-    match gateway.runner().poll_tasks(&run).await {
-        Ok(Polled::StillWaits { again_in, .. }) => Some((run, Instant::now() + again_in)),
+impl Rounds {
+    /// Takes note of all runs that wait for tasks.
+    fn look_at(&mut self, runs: Vec<RunId>) {
+        let now = Instant::now();
+        let known = std::mem::take(&mut self.due);
+        self.next.clear();
+        for run in runs {
+            if self.since.contains_key(&run) {
+                continue;
+            }
+            match known.get(&run).filter(|later| **later > now) {
+                Some(later) => {
+                    self.due.insert(run, *later);
+                }
+                None => self.next.push_back(run),
+            }
+        }
+    }
+
+    /// Begins to ask, as far as there is room.
+    fn ask(&mut self, gateway: &Gateway) {
+        let now = Instant::now();
+        let quick = self.since.values().filter(|since| now.duration_since(**since) < SLOW).count();
+        let room = AT_ONCE.saturating_sub(quick).min(MOST.saturating_sub(self.since.len()));
+        for run in self.next.drain(..room.min(self.next.len())) {
+            self.since.insert(run.clone(), now);
+            self.under_way.push(Box::pin(poll(gateway.clone(), run)));
+        }
+    }
+
+    /// When it is time to look again, if anything says so.
+    fn next(&self) -> Option<Instant> {
+        let now = Instant::now();
+        let slow = self.since.values().map(|since| *since + SLOW);
+        let room = slow.filter(|slow| *slow > now && !self.next.is_empty()).min();
+        self.due.values().min().copied().into_iter().chain(room).min()
+    }
+
+    fn answered(&mut self, run: RunId, again: Option<Instant>) {
+        self.since.remove(&run);
+        if let Some(again) = again {
+            self.due.insert(run, again);
+        }
+    }
+}
+
+/// Asks the servers of a run, and says when it is to be asked about again.
+async fn poll(gateway: Gateway, run: RunId) -> (RunId, Option<Instant>) {
+    let again = match gateway.runner().poll_tasks(&run).await {
+        Ok(Polled::StillWaits { again_in, .. }) => Some(Instant::now() + again_in),
         Ok(Polled::GoesOn(_) | Polled::NoTasks(_)) | Err(RunnerError::NoSuchRun(_) | RunnerError::Closed) => None,
         Err(error) => {
             tracing::warn!(%run, %error, "the tasks of a run cannot be asked about here");
-            Some((run, Instant::now() + LATER))
+            Some(Instant::now() + LATER)
         }
-    }
+    };
+    (run, again)
 }
 
 /// The runs that wait for tasks.

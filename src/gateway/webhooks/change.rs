@@ -5,8 +5,7 @@ use axum::extract::State;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::create::described;
-use super::endpoint::Endpoints;
+use super::endpoint::{Endpoints, described};
 use super::view::{EndpointView, EventView};
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::{Body, Path};
@@ -25,8 +24,8 @@ pub(super) struct Change {
     events: Option<Vec<EventView>>,
     /// What people say about it; an empty text takes it away.
     description: Option<String>,
-    /// Whether anything is sent there. What waited while it was off is sent when it is on again; what happened meanwhile is
-    /// not told.
+    /// Whether anything is sent there. What waited while it was off is sent when it is on again; what others were told of
+    /// meanwhile is not.
     enabled: Option<bool>,
 }
 
@@ -59,12 +58,12 @@ pub(super) async fn change(
         endpoint.description = described(change.description)?;
     }
     match change.enabled {
-        Some(true) => (endpoint.disabled, endpoint.failing_since) = (None, None),
+        Some(true) if endpoint.disabled.is_some() => (endpoint.disabled, endpoint.failing_since) = (None, None),
         Some(false) if endpoint.disabled.is_none() => {
             let reason = format!("{} switched it off", endpoints.caller.name);
             endpoint.disabled = Some(Disabled { at: endpoints.outbound.clock.now(), reason });
         }
-        Some(false) | None => {}
+        Some(_) | None => {}
     }
     endpoints.save(&endpoint).await?;
     endpoints.outbound.wake.wake();

@@ -9,8 +9,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::endpoint::Endpoints;
-use super::signature;
+use super::endpoint::{Endpoints, described, secret};
 use super::view::{EndpointView, EventView};
 use crate::core::error::ErrorCode;
 use crate::core::id::EndpointId;
@@ -23,9 +22,6 @@ use crate::ports::{EndpointSecrets, WebhookEndpoint};
 
 /// How many endpoints a tenant may have: each makes a message of everything it hears of.
 const MOST: usize = 100;
-
-/// How long a description may be.
-const LONGEST: usize = 500;
 
 /// An endpoint to be made.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -64,10 +60,7 @@ pub(super) async fn create(
     let endpoints = Endpoints::of(&gateway, caller)?;
     endpoints.outbound.egress.check(&new.url).map_err(|refused| Problem::invalid("/url", refused.to_string()))?;
     let description = described(new.description)?;
-    let secret = match &new.secret {
-        Some(text) => signature::brought(text).map_err(|why| Problem::invalid("/secret", why))?,
-        None => signature::fresh().map_err(|why| Problem::new(ErrorCode::Internal, why))?,
-    };
+    let secret = secret(new.secret.as_deref())?;
     if endpoints.all().await?.len() >= MOST {
         let detail = format!("there are {MOST} webhook endpoints already; remove one first");
         return Err(Problem::new(ErrorCode::Conflict, detail));
@@ -78,7 +71,7 @@ pub(super) async fn create(
         url: new.url,
         events: new.events.into_iter().map(EventView::kind).collect(),
         description,
-        secrets: EndpointSecrets { current: secret.clone(), previous: None },
+        secrets: EndpointSecrets { current: secret.clone(), previous: Vec::new() },
         created_at: endpoints.outbound.clock.now(),
         configured: false,
         revision: 0,
@@ -90,14 +83,4 @@ pub(super) async fn create(
     let location = format!("{}/v1/webhook-endpoints/{}", gateway.settings().public_url, view.id());
     let headers = [(LOCATION, location), (CACHE_CONTROL, "no-store".to_owned())];
     Ok((StatusCode::CREATED, Confidential, headers, Json(view)).into_response())
-}
-
-/// A description that is no book.
-pub(super) fn described(description: Option<String>) -> Result<Option<String>, Problem> {
-    match description {
-        Some(text) if text.chars().count() > LONGEST => {
-            Err(Problem::invalid("/description", format!("at most {LONGEST} characters")))
-        }
-        description => Ok(description.filter(|text| !text.is_empty())),
-    }
 }

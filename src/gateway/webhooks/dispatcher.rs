@@ -18,15 +18,18 @@ use super::news::News;
 use super::outbound::Outbound;
 use super::post::Post;
 use crate::core::error::ErrorCode;
-use crate::core::id::{EndpointId, RunId, Tenant};
+use crate::core::id::{RunId, Tenant};
 use crate::gateway::state::Gateway;
-use crate::ports::{EndpointFilter, StoreError, Told, Untold, WebhookDelivery, WebhookEndpoint};
+use crate::ports::{DueEndpoint, EndpointFilter, StoreError, Told, Untold, WebhookDelivery, WebhookEndpoint};
+use crate::runner::RunnerError;
 
 /// How many runs are read at a time.
 const TOGETHER: usize = 128;
 const AT_ONCE: usize = 8;
 /// How many endpoints are sent to at a time.
 const LANES: usize = 256;
+/// How many of one tenant.
+const LANES_OF_ONE: usize = 32;
 /// How long the log of deliveries goes back.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 const SWEEP: Duration = Duration::from_secs(60 * 60);
@@ -42,7 +45,7 @@ pub struct Dispatcher {
 #[derive(Default)]
 struct Lanes {
     tasks: JoinSet<()>,
-    open: HashMap<Id, EndpointId>,
+    open: HashMap<Id, DueEndpoint>,
 }
 
 impl Dispatcher {
@@ -63,17 +66,20 @@ impl Dispatcher {
                 swept = Some(now);
                 self.forget(now).await;
             }
-            if let Err(error) = self.tell_all().await {
+            let has_more = self.tell_some().await.unwrap_or_else(|error| {
                 tracing::warn!(%error, "what webhooks are to tell cannot be read; it is looked for again");
-            }
+                false
+            });
             if let Err(error) = self.open_lanes(&mut lanes, &stop).await {
                 tracing::warn!(%error, "webhooks that are due cannot be read; they are looked for again");
             }
             tokio::select! {
+                biased;
                 () = stop.cancelled() => {}
-                () = self.outbound.wake.woken() => {}
                 // Something may have become due in the moment it was closed.
                 () = lanes.close_one(), if !lanes.open.is_empty() => {}
+                () = std::future::ready(()), if has_more => {}
+                () = self.outbound.wake.woken() => {}
                 () = self.outbound.clock.sleep(self.outbound.look_every) => {}
             }
         }
@@ -82,23 +88,19 @@ impl Dispatcher {
         }
     }
 
-    /// Tells of every run that rests.
-    async fn tell_all(&self) -> Result<(), StoreError> {
-        loop {
-            let untold = self.outbound.store.untold(TOGETHER).await?;
-            if untold.is_empty() {
-                return Ok(());
-            }
-            let endpoints = self.outbound.store.endpoints(&EndpointFilter::default()).await?;
-            let (found, endpoints) = (untold.len(), &endpoints);
-            let told = stream::iter(untold).map(|untold| self.tell(untold, endpoints)).buffer_unordered(AT_ONCE);
-            let told: Vec<Result<bool, StoreError>> = told.collect().await;
-            let moved = told.into_iter().collect::<Result<Vec<bool>, _>>()?;
-            // What went on in the meantime is told when it rests again.
-            if found < TOGETHER || !moved.contains(&true) {
-                return Ok(());
-            }
+    /// Tells of runs that rest, a few at a time; whether there are more.
+    async fn tell_some(&self) -> Result<bool, StoreError> {
+        let untold = self.outbound.store.untold(TOGETHER).await?;
+        if untold.is_empty() {
+            return Ok(false);
         }
+        let endpoints = self.outbound.store.endpoints(&EndpointFilter::default()).await?;
+        let (found, endpoints) = (untold.len(), &endpoints);
+        let told = stream::iter(untold).map(|untold| self.tell(untold, endpoints)).buffer_unordered(AT_ONCE);
+        let told: Vec<Result<bool, StoreError>> = told.collect().await;
+        let moved = told.into_iter().collect::<Result<Vec<bool>, _>>()?;
+        // What went on in the meantime is told when it rests again.
+        Ok(found == TOGETHER && moved.contains(&true))
     }
 
     /// Tells of one run; whether there was anything to tell.
@@ -110,6 +112,8 @@ impl Dispatcher {
             Err(error) if error.code() == ErrorCode::StoreUnavailable => {
                 return Err(StoreError::Unavailable(error.to_string()));
             }
+            // It was deleted since it was found.
+            Err(RunnerError::Purged { .. }) => Ok(News { items: Vec::new(), up_to: row.version }),
             Err(error) => Err(error.to_string()),
         };
         let news = news.unwrap_or_else(|error| {
@@ -137,15 +141,12 @@ impl Dispatcher {
     }
 
     async fn open_lanes(&self, lanes: &mut Lanes, stop: &CancellationToken) -> Result<(), StoreError> {
-        for endpoint in self.outbound.store.due(self.outbound.clock.now()).await? {
-            if lanes.open.len() >= LANES {
-                return Ok(());
-            }
-            if !lanes.open.values().any(|open| *open == endpoint) {
+        for due in self.outbound.store.due(self.outbound.clock.now()).await? {
+            if lanes.have_room_for(&due) {
                 let (outbound, post, stop) = (self.outbound.clone(), self.post.clone(), stop.clone());
-                let lane = Lane { outbound, post, endpoint: endpoint.clone(), stop };
+                let lane = Lane { outbound, post, endpoint: due.id.clone(), stop };
                 let task = lanes.tasks.spawn(lane.run());
-                lanes.open.insert(task.id(), endpoint);
+                lanes.open.insert(task.id(), due);
             }
         }
         Ok(())
@@ -160,6 +161,12 @@ impl Dispatcher {
 }
 
 impl Lanes {
+    /// Each endpoint has one, and no tenant so many that others have none.
+    fn have_room_for(&self, due: &DueEndpoint) -> bool {
+        let of_tenant = self.open.values().filter(|open| open.tenant == due.tenant).count();
+        self.open.len() < LANES && of_tenant < LANES_OF_ONE && self.open.values().all(|open| open.id != due.id)
+    }
+
     async fn close_one(&mut self) {
         let closed = match self.tasks.join_next_with_id().await {
             Some(Ok((task, ()))) => task,
@@ -170,5 +177,30 @@ impl Lanes {
             None => return self.open.clear(),
         };
         self.open.remove(&closed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn no_tenant_has_all_lanes_and_no_endpoint_has_two() {
+        let mut lanes = Lanes::default();
+        let due = |tenant: &str, number: usize| DueEndpoint {
+            id: format!("we_{tenant}_{number}").into(),
+            tenant: tenant.into(),
+        };
+        let mut opened = 0;
+        for number in (0..LANES).chain(0..LANES) {
+            let due = due("acme", number);
+            if lanes.have_room_for(&due) {
+                opened += 1;
+                lanes.open.insert(lanes.tasks.spawn(std::future::pending()).id(), due);
+            }
+        }
+        assert_eq!(opened, LANES_OF_ONE);
+        assert!(lanes.have_room_for(&due("brim", 1)));
+        assert!(!lanes.have_room_for(&due("acme", LANES)));
     }
 }

@@ -1,17 +1,22 @@
-//! `GET` and `DELETE /v1/webhook-endpoints/{endpoint}`, and how every handler finds an endpoint of its caller's tenant.
+//! `GET` and `DELETE /v1/webhook-endpoints/{endpoint}`, and what handlers have in common: how they find an endpoint of their
+//! caller's tenant, save it, and send to it.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 
 use super::outbound::Outbound;
-use super::view::EndpointView;
+use super::signature;
+use super::view::{DeliveryView, EndpointView};
 use crate::core::error::ErrorCode;
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::ports::{EndpointFilter, WebhookEndpoint};
+use crate::ports::{DeliveryState, EndpointFilter, WebhookDelivery, WebhookEndpoint, WebhookSecret};
+
+/// How long a description may be.
+const LONGEST: usize = 500;
 
 /// The endpoints of one tenant. What belongs to another one is not there.
 pub(super) struct Endpoints<'a> {
@@ -102,5 +107,41 @@ impl<'a> Endpoints<'a> {
                 Err(Problem::new(ErrorCode::Conflict, detail))
             }
         }
+    }
+    /// Makes a delivery due now, as if it had never been tried.
+    pub(super) async fn send_at_once(
+        &self,
+        endpoint: &WebhookEndpoint,
+        delivery: WebhookDelivery,
+    ) -> Result<DeliveryView, Problem> {
+        if endpoint.disabled.is_some() {
+            let detail = format!("nothing is sent to `{}`: switch it on first (`enabled: true`)", endpoint.id);
+            return Err(Problem::new(ErrorCode::Conflict, detail));
+        }
+        let due_at = self.outbound.clock.now();
+        let delivery = WebhookDelivery { state: DeliveryState::Waiting { due_at }, tries: 0, ..delivery };
+        if !self.outbound.store.enqueue(&delivery).await? {
+            return Err(Problem::not_found("webhook endpoint", endpoint.id.as_str()));
+        }
+        self.outbound.wake.wake();
+        Ok(DeliveryView::of(delivery))
+    }
+}
+
+/// The secret that somebody brings along, or else a fresh one.
+pub(super) fn secret(brought: Option<&str>) -> Result<WebhookSecret, Problem> {
+    match brought {
+        Some(text) => signature::brought(text).map_err(|why| Problem::invalid("/secret", why)),
+        None => signature::fresh().map_err(|why| Problem::new(ErrorCode::Internal, why)),
+    }
+}
+
+/// A description that is no book.
+pub(super) fn described(description: Option<String>) -> Result<Option<String>, Problem> {
+    match description {
+        Some(text) if text.chars().count() > LONGEST => {
+            Err(Problem::invalid("/description", format!("at most {LONGEST} characters")))
+        }
+        description => Ok(description.filter(|text| !text.is_empty())),
     }
 }

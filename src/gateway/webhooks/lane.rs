@@ -16,10 +16,13 @@ use crate::ports::{EndpointFilter, StoreError, WebhookDelivery, WebhookEndpoint}
 /// How many messages are on their way to one endpoint.
 const AT_ONCE: usize = 8;
 
-/// How long a message is nobody else's: longer than any attempt takes.
-const TAKEN: Duration = Duration::from_secs(60);
+/// After so many messages a lane ends: whoever is longest due has the next one.
+const TURN: usize = 64;
 
-/// Sends to one endpoint what is due, until nothing is.
+/// How long a message is nobody else's beyond the time that an attempt may take.
+const MARGIN: Duration = Duration::from_secs(45);
+
+/// Sends to one endpoint what is due, until nothing is or its turn is over.
 pub(super) struct Lane {
     pub(super) outbound: Outbound,
     pub(super) post: Arc<Post>,
@@ -30,21 +33,30 @@ pub(super) struct Lane {
 impl Lane {
     pub(super) async fn run(self) {
         let mut sending = FuturesUnordered::new();
+        let mut left = TURN;
         loop {
-            if !self.stop.is_cancelled() {
-                match self.take(AT_ONCE.saturating_sub(sending.len())).await {
-                    Ok(taken) => {
-                        sending.extend(taken.into_iter().map(|(endpoint, delivery)| self.send(endpoint, delivery)));
-                    }
-                    Err(error) => {
-                        tracing::warn!(endpoint = %self.endpoint, %error, "webhooks that are due cannot be taken");
-                        // Whoever opened this lane would open it again at once.
-                        self.outbound.clock.sleep(self.outbound.look_every).await;
-                    }
+            let is_stopped = self.stop.is_cancelled();
+            let room = if is_stopped { 0 } else { AT_ONCE.saturating_sub(sending.len()).min(left) };
+            let taken = self.take(room).await;
+            let has_failed = taken.is_err();
+            match taken {
+                Ok(taken) => {
+                    left = left.saturating_sub(taken.len());
+                    sending.extend(taken.into_iter().map(|(endpoint, delivery)| self.send(endpoint, delivery)));
+                }
+                Err(error) => {
+                    tracing::warn!(endpoint = %self.endpoint, %error, "webhooks that are due cannot be taken");
                 }
             }
-            if sending.next().await.is_none() {
+            if sending.is_empty() && !has_failed {
                 return;
+            }
+            let may_take = !is_stopped && left > 0 && sending.len() < AT_ONCE;
+            tokio::select! {
+                Some(()) = sending.next() => {}
+                // Something may have become due that does not have to wait for the answers to others.
+                () = self.outbound.clock.sleep(self.outbound.look_every), if may_take => {}
+                () = self.stop.cancelled(), if !is_stopped => {}
             }
         }
     }
@@ -56,7 +68,7 @@ impl Lane {
         }
         let Outbound { store, clock, .. } = &self.outbound;
         let now = clock.now();
-        let until = now.saturating_add(TAKEN).unwrap_or(now);
+        let until = now.saturating_add(self.outbound.patience.saturating_add(MARGIN)).unwrap_or(now);
         let taken = store.take(&self.endpoint, now, until, room).await?;
         if taken.is_empty() {
             return Ok(Vec::new());

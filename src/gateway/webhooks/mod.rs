@@ -26,6 +26,7 @@ mod test;
 mod view;
 mod wake;
 
+use sha2::{Digest as _, Sha256};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -35,6 +36,12 @@ pub use outbound::{ConfiguredWebhook, Outbound};
 pub use wake::Wake;
 
 use super::state::Gateway;
+use crate::core::json::hex;
+
+/// An id that follows from what it names: the same wherever it is asked for.
+fn following_from(named: &str) -> String {
+    hex(&Sha256::digest(named)).chars().take(32).collect()
+}
 
 pub(super) fn routes() -> OpenApiRouter<Gateway> {
     OpenApiRouter::new()

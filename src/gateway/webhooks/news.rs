@@ -3,10 +3,9 @@
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 
+use super::following_from;
 use crate::core::id::{MessageId, RunId};
-use crate::core::json::hex;
 use crate::core::run::{Debt, Event, Impossible, Recorded, Run, Status, Trigger};
 use crate::gateway::tenant::Place;
 use crate::ports::{DeliveryState, WebhookDelivery, WebhookEndpoint, WebhookKind};
@@ -132,9 +131,8 @@ impl Item {
             return None;
         }
         let name = format!("{}\n{run}\n{}\n{}", endpoint.id, self.position, self.kind.as_str());
-        let id: String = hex(&Sha256::digest(name)).chars().take(32).collect();
         Some(WebhookDelivery {
-            id: MessageId::from(format!("msg_{id}")),
+            id: MessageId::from(format!("msg_{}", following_from(&name))),
             endpoint: endpoint.id.clone(),
             kind: self.kind,
             run: Some(run.clone()),

@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sha2::{Digest, Sha256};
+use reqwest::Url;
 
 use super::egress::WebhookEgress;
-use super::signature;
 use super::wake::Wake;
+use super::{following_from, signature};
 use crate::core::id::{EndpointId, Tenant};
-use crate::core::json::hex;
 use crate::ports::{Clock, EndpointSecrets, StoreError, WebhookEndpoint, WebhookKind, Webhooks};
 use crate::runner::SystemClock;
+
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// The store of endpoints and deliveries, and how they are dealt with. Cheap to clone.
 #[derive(Clone)]
@@ -22,7 +23,7 @@ pub struct Outbound {
     pub(super) wake: Wake,
     pub(super) egress: WebhookEgress,
     pub(super) look_every: Duration,
-    pub(super) patience: Option<Duration>,
+    pub(super) patience: Duration,
 }
 
 /// An endpoint of the operator's configuration. It may be anywhere.
@@ -38,6 +39,35 @@ pub struct ConfiguredWebhook {
     pub events: BTreeSet<WebhookKind>,
 }
 
+impl ConfiguredWebhook {
+    /// Whether these can be the endpoints of a configuration.
+    ///
+    /// # Errors
+    /// In words, what is wrong with one of them, by its number: its address may hold a token.
+    pub fn check(endpoints: &[Self]) -> Result<(), String> {
+        for (place, endpoint) in endpoints.iter().enumerate() {
+            let number = place + 1;
+            endpoint.check_alone().map_err(|why| format!("number {number}: {why}"))?;
+            let is_same = |other: &Self| (&other.tenant, &other.url) == (&endpoint.tenant, &endpoint.url);
+            if endpoints.iter().take(place).any(is_same) {
+                return Err(format!(
+                    "number {number} has the tenant and the address of one before it; write one of them"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_alone(&self) -> Result<(), String> {
+        let url = Url::parse(&self.url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+        let url = url.ok_or("this is no HTTP address; write `https://…`")?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err("leave name and password out of the address; messages are signed instead".to_owned());
+        }
+        signature::brought(&self.secret).map(drop)
+    }
+}
+
 impl Outbound {
     /// Over a store that also has the journals.
     pub fn new(store: Arc<dyn Webhooks>) -> Self {
@@ -47,7 +77,7 @@ impl Outbound {
             wake: Wake::default(),
             egress: WebhookEgress::default(),
             look_every: Duration::from_secs(2),
-            patience: None,
+            patience: PATIENCE,
         }
     }
 
@@ -75,37 +105,32 @@ impl Outbound {
         Self { look_every, ..self }
     }
 
-    /// How long an endpoint has to answer; default: 15 seconds.
+    /// How long an attempt may take, from looking the name up to the end of the answer; default: 15 seconds.
     #[must_use]
     pub fn patience(self, patience: Duration) -> Self {
-        Self { patience: Some(patience), ..self }
+        Self { patience, ..self }
     }
 
     /// Puts the endpoints of the configuration in the place of those of the configuration before. What is sent at this
     /// moment still goes where it was going.
     ///
     /// # Errors
-    /// In words, what is wrong with one of them; or that the store cannot be used.
+    /// As [`ConfiguredWebhook::check`]; or that the store cannot be used.
     pub async fn configure(&self, endpoints: &[ConfiguredWebhook]) -> Result<(), String> {
+        ConfiguredWebhook::check(endpoints)?;
         let endpoints: Vec<_> = endpoints.iter().map(|endpoint| self.configured(endpoint)).collect::<Result<_, _>>()?;
         self.store.configure(&endpoints).await.map_err(|error: StoreError| error.to_string())
     }
 
     fn configured(&self, endpoint: &ConfiguredWebhook) -> Result<WebhookEndpoint, String> {
         let ConfiguredWebhook { tenant, url, secret, events } = endpoint;
-        let is_http = reqwest::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
-        if !is_http {
-            return Err(format!("the webhook `{url}` is no HTTP address: write `https://…`"));
-        }
-        let current = signature::brought(secret).map_err(|why| format!("the webhook `{url}`: {why}"))?;
-        let id: String = hex(&Sha256::digest(format!("{tenant}\n{url}"))).chars().take(32).collect();
         Ok(WebhookEndpoint {
-            id: EndpointId::from(format!("we_{id}")),
+            id: EndpointId::from(format!("we_{}", following_from(&format!("{tenant}\n{url}")))),
             tenant: tenant.clone(),
             url: url.clone(),
             events: events.clone(),
             description: None,
-            secrets: EndpointSecrets { current, previous: None },
+            secrets: EndpointSecrets { current: signature::brought(secret)?, previous: Vec::new() },
             created_at: self.clock.now(),
             configured: true,
             revision: 0,

@@ -10,8 +10,6 @@ use super::egress::{self, Guard, WebhookEgress};
 use super::signature;
 use crate::ports::{WebhookDelivery, WebhookEndpoint};
 
-/// How long an endpoint has for its answer, from the first byte we send.
-const PATIENCE: Duration = Duration::from_secs(15);
 const DIAL: Duration = Duration::from_secs(10);
 /// How much of an answer is read, so that its connection can be used again.
 const READ: usize = 4 * 1024;
@@ -43,6 +41,7 @@ pub(super) enum Answered {
 /// Posts messages.
 pub(super) struct Post {
     egress: WebhookEgress,
+    /// How long an attempt may take, from looking the name up to the end of the answer.
     patience: Duration,
     guarded: Client,
     /// For endpoints that the operator configured.
@@ -50,7 +49,7 @@ pub(super) struct Post {
 }
 
 impl Post {
-    pub(super) fn new(egress: WebhookEgress, patience: Option<Duration>) -> Result<Self, String> {
+    pub(super) fn new(egress: WebhookEgress, patience: Duration) -> Result<Self, String> {
         let client = || {
             let client = Client::builder().no_proxy().no_gzip().redirect(redirect::Policy::none());
             client.connect_timeout(DIAL).user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")))
@@ -58,7 +57,7 @@ impl Post {
         let failed = |error: reqwest::Error| format!("no HTTP client can be made for webhooks: {error}");
         let guarded = client().dns_resolver(Guard::new(egress)).build().map_err(failed)?;
         let free = client().build().map_err(failed)?;
-        Ok(Self { egress, patience: patience.unwrap_or(PATIENCE), guarded, free })
+        Ok(Self { egress, patience, guarded, free })
     }
 
     /// Posts the message, signed as of now.

@@ -6,12 +6,11 @@ use axum::http::StatusCode;
 
 use super::endpoint::Endpoints;
 use super::view::DeliveryView;
-use crate::core::error::ErrorCode;
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::ports::{DeliveryFilter, DeliveryState, WebhookDelivery, WebhookEndpoint};
+use crate::ports::DeliveryFilter;
 
 /// Send a webhook once more
 ///
@@ -38,23 +37,4 @@ pub(super) async fn redeliver(
     let found = endpoints.outbound.store.deliveries(&filter).await?.pop();
     let found = found.ok_or_else(|| Problem::not_found("delivery", &delivery))?;
     Ok((StatusCode::ACCEPTED, Json(endpoints.send_at_once(&endpoint, found).await?)))
-}
-
-impl Endpoints<'_> {
-    /// Makes a delivery due now, as if it had never been tried.
-    pub(super) async fn send_at_once(
-        &self,
-        endpoint: &WebhookEndpoint,
-        delivery: WebhookDelivery,
-    ) -> Result<DeliveryView, Problem> {
-        if endpoint.disabled.is_some() {
-            let detail = format!("nothing is sent to `{}`: switch it on first (`enabled: true`)", endpoint.id);
-            return Err(Problem::new(ErrorCode::Conflict, detail));
-        }
-        let due_at = self.outbound.clock.now();
-        let delivery = WebhookDelivery { state: DeliveryState::Waiting { due_at }, tries: 0, ..delivery };
-        self.outbound.store.enqueue(&delivery).await?;
-        self.outbound.wake.wake();
-        Ok(DeliveryView::of(delivery))
-    }
 }

@@ -9,18 +9,15 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::endpoint::Endpoints;
-use super::signature;
+use super::endpoint::{Endpoints, secret};
 use super::view::EndpointView;
-use crate::core::error::ErrorCode;
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::{Body, Path};
 use crate::gateway::idempotency::Confidential;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::ports::EndpointSecrets;
 
-/// How long the secret before signs, too.
+/// How long a secret signs when there is another one.
 const OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The secret to come.
@@ -34,7 +31,8 @@ pub(super) struct Rotation {
 
 /// Give a webhook endpoint another secret
 ///
-/// For 24 hours messages are signed with the secret before as well. The new one is in this answer and in no other.
+/// Messages are signed with the secret before as well, for 24 hours, also if it is changed once more meanwhile. The new one
+/// is in this answer and in no other.
 #[utoipa::path(
     post, path = "/v1/webhook-endpoints/{endpoint}/rotate", tag = "webhooks", operation_id = "rotateWebhookSecret",
     request_body = Rotation, params(("endpoint" = String, Path, description = "The endpoint")),
@@ -52,13 +50,10 @@ pub(super) async fn rotate(
     caller.require(Scope::Webhooks)?;
     let endpoints = Endpoints::of(&gateway, caller)?;
     let mut endpoint = endpoints.find_own(&endpoint).await?;
-    let secret = match &rotation.secret {
-        Some(text) => signature::brought(text).map_err(|why| Problem::invalid("/secret", why))?,
-        None => signature::fresh().map_err(|why| Problem::new(ErrorCode::Internal, why))?,
-    };
+    let secret = secret(rotation.secret.as_deref())?;
     let now = endpoints.outbound.clock.now();
     let until = now.saturating_add(OVERLAP).unwrap_or(now);
-    endpoint.secrets = EndpointSecrets { current: secret.clone(), previous: Some((endpoint.secrets.current, until)) };
+    endpoint.secrets = endpoint.secrets.rotated(secret.clone(), now, until);
     endpoints.save(&endpoint).await?;
     let view = EndpointView::of(endpoint).showing(&secret);
     Ok((Confidential, [(CACHE_CONTROL, "no-store")], Json(view)).into_response())

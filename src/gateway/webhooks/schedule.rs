@@ -20,7 +20,7 @@ const PAUSES: [u64; 7] = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOU
 const LONGEST: Duration = Duration::from_secs(24 * HOUR);
 
 /// How long an endpoint may fail before nothing is sent there any more.
-const PATIENCE: Duration = Duration::from_secs(5 * 24 * HOUR);
+const GIVEN_UP_AFTER: Duration = Duration::from_secs(5 * 24 * HOUR);
 
 /// How many attempts are kept in the log of a message.
 const KEPT: usize = 24;
@@ -46,9 +46,9 @@ pub(super) fn settled(
             Standing::Disabled(Disabled { at: now, reason: "it answered 410: it is gone for good".to_owned() })
         }
         Answered::Refused { .. } | Answered::Nothing { .. } => match endpoint.failing_since {
-            Some(since) if now >= later(since, PATIENCE) => {
+            Some(since) if now >= later(since, GIVEN_UP_AFTER) => {
                 let reason = format!("nothing has arrived there since {since:.0}");
-                Standing::Disabled(Disabled { at: now, reason })
+                Standing::GivenUp { since, disabled: Disabled { at: now, reason } }
             }
             Some(_) | None => Standing::Failing(now),
         },
@@ -97,7 +97,7 @@ mod tests {
             url: "https://example.com".into(),
             events: [].into(),
             description: None,
-            secrets: EndpointSecrets { current: WebhookSecret::new("whsec_"), previous: None },
+            secrets: EndpointSecrets { current: WebhookSecret::new("whsec_"), previous: Vec::new() },
             created_at: at(0),
             configured: false,
             revision: 1,
@@ -158,7 +158,9 @@ mod tests {
         assert_eq!(standing(None, at(9), refused(None)), Standing::Failing(at(9)));
         let days = 5 * 24 * HOUR;
         assert!(matches!(standing(Some(at(0)), at(days - 1), refused(None)), Standing::Failing(_)));
-        let Standing::Disabled(disabled) = standing(Some(at(0)), at(days), refused(None)) else { panic!("it goes on") };
+        let given_up = standing(Some(at(0)), at(days), refused(None));
+        let Standing::GivenUp { since, disabled } = given_up else { panic!("it goes on") };
+        assert_eq!(since, at(0));
         assert_eq!(disabled.reason, "nothing has arrived there since 1970-01-01T00:00:00Z");
         assert_eq!(standing(Some(at(0)), at(days), Answered::Taken { status: 204 }), Standing::Well);
     }

@@ -29,10 +29,8 @@ pub(super) fn brought(text: &str) -> Result<WebhookSecret, String> {
 
 /// The `webhook-signature` header: one signature for each secret that holds, the current one first.
 pub(super) fn header(secrets: &EndpointSecrets, id: &MessageId, now: Timestamp, body: &str) -> String {
-    let previous = secrets.previous.as_ref().filter(|(_, until)| now < *until).map(|(secret, _)| secret);
     let signed = format!("{id}.{}.{body}", now.as_second());
-    let each = [&secrets.current].into_iter().chain(previous).filter_map(|secret| sign(secret, &signed));
-    each.collect::<Vec<_>>().join(" ")
+    secrets.holding(now).filter_map(|secret| sign(secret, &signed)).collect::<Vec<_>>().join(" ")
 }
 
 fn sign(secret: &WebhookSecret, signed: &str) -> Option<String> {
@@ -51,21 +49,22 @@ mod tests {
     /// The example of the specification.
     const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-    fn secrets(previous: Option<(WebhookSecret, Timestamp)>) -> EndpointSecrets {
+    fn secrets(previous: Vec<(WebhookSecret, Timestamp)>) -> EndpointSecrets {
         EndpointSecrets { current: WebhookSecret::new(SECRET), previous }
     }
 
     #[test]
     fn the_example_of_the_specification_is_signed_as_it_says() {
         let now = Timestamp::from_second(1_614_265_330).expect("a time");
-        let header = header(&secrets(None), &"msg_p5jXN8AQM9LWM0D4loKWxJek".into(), now, r#"{"test": 2432232314}"#);
+        let header =
+            header(&secrets(Vec::new()), &"msg_p5jXN8AQM9LWM0D4loKWxJek".into(), now, r#"{"test": 2432232314}"#);
         assert_eq!(header, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
     }
 
     #[test]
     fn the_secret_before_signs_until_its_time_is_over() {
         let at = |second| Timestamp::from_second(second).expect("a time");
-        let secrets = secrets(Some((fresh().expect("random bytes"), at(100))));
+        let secrets = secrets(vec![(fresh().expect("random bytes"), at(100))]);
         let count = |now| header(&secrets, &"msg_1".into(), at(now), "{}").split(' ').count();
         assert_eq!((count(99), count(100)), (2, 1));
     }

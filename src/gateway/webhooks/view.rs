@@ -59,7 +59,7 @@ pub(super) struct EndpointView {
     /// Since when no message arrived any more.
     #[schema(value_type = Option<String>, format = DateTime)]
     failing_since: Option<Timestamp>,
-    /// Until when messages are also signed with the secret before.
+    /// Until when messages are also signed with secrets before this one.
     #[schema(value_type = Option<String>, format = DateTime)]
     previous_secret_until: Option<Timestamp>,
     /// Since when it hears.
@@ -156,7 +156,7 @@ impl EndpointView {
             enabled: disabled.is_none(),
             disabled,
             failing_since: endpoint.failing_since,
-            previous_secret_until: endpoint.secrets.previous.map(|(_, until)| until),
+            previous_secret_until: endpoint.secrets.previous.first().map(|(_, until)| *until),
             created_at: endpoint.created_at,
             secret: None,
         }

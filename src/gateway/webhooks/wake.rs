@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 
 use crate::core::id::RunId;
+use crate::core::run::Recorded;
 use crate::ports::{EventSink, Update};
 
 /// Give one to a runner as a sink, and the same one to [`super::Outbound`]. Only a hint: what nobody hears of is found by
@@ -26,7 +27,28 @@ impl Wake {
 impl EventSink for Wake {
     fn observe(&self, _run: &RunId, _update: &Update) {}
 
+    fn wrote_at_rest(&self, _run: &RunId, _history: &[Recorded], _facts: &[Recorded]) {
+        self.wake();
+    }
+
     fn laid_down(&self, _run: &RunId, _at: Timestamp) {
         self.wake();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn what_comes_to_rest_and_what_is_written_at_rest_wakes() {
+        let (wake, run) = (Wake::default(), RunId::new("run_1"));
+        assert_eq!(wake.woken().now_or_never(), None);
+        wake.laid_down(&run, Timestamp::UNIX_EPOCH);
+        assert_eq!(wake.woken().now_or_never(), Some(()));
+        wake.wrote_at_rest(&run, &[], &[]);
+        assert_eq!(wake.woken().now_or_never(), Some(()));
     }
 }

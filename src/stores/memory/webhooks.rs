@@ -9,8 +9,8 @@ use super::MemoryStore;
 use crate::core::id::{EndpointId, MessageId, RunId, Tenant};
 use crate::core::run::Status;
 use crate::ports::{
-    DeliveryFilter, DeliveryState, EndpointFilter, Settled, Standing, StoreError, Told, Untold, WebhookDeliveries,
-    WebhookDelivery, WebhookEndpoint, WebhookEndpoints, WebhookOutbox,
+    DeliveryFilter, DeliveryState, DueEndpoint, EndpointFilter, Settled, Standing, StoreError, Told, Untold,
+    WebhookDeliveries, WebhookDelivery, WebhookEndpoint, WebhookEndpoints, WebhookOutbox,
 };
 
 #[derive(Debug, Default)]
@@ -24,11 +24,14 @@ pub(super) struct Kept {
 impl WebhookEndpoints for MemoryStore {
     async fn save(&self, endpoint: &WebhookEndpoint) -> Result<bool, StoreError> {
         let mut kept = self.kept();
-        let revision = kept.webhooks.endpoints.get(&endpoint.id).map_or(0, |known| known.revision);
+        let known = kept.webhooks.endpoints.get(&endpoint.id);
+        let revision = known.map_or(0, |known| known.revision);
         if revision != endpoint.revision {
             return Ok(false);
         }
-        let saved = WebhookEndpoint { revision: revision + 1, ..endpoint.clone() };
+        let stays_on_or_off = known.filter(|known| known.disabled.is_none() || endpoint.disabled.is_some());
+        let failing_since = stays_on_or_off.and_then(|known| known.failing_since);
+        let saved = WebhookEndpoint { revision: revision + 1, failing_since, ..endpoint.clone() };
         kept.webhooks.endpoints.insert(endpoint.id.clone(), saved);
         Ok(true)
     }
@@ -73,7 +76,7 @@ impl WebhookOutbox for MemoryStore {
         for row in runs.values().map(|run| &run.row).filter(|row| row.status != Status::Running) {
             let told = webhooks.told.entry(row.id.clone()).or_default();
             match *told < row.version {
-                true if !listening.contains(&row.tenant) => *told = row.version,
+                true if row.purged_at.is_some() || !listening.contains(&row.tenant) => *told = row.version,
                 true if untold.len() < limit => untold.push(Untold { row: row.clone(), told: *told }),
                 true | false => {}
             }
@@ -103,17 +106,29 @@ impl WebhookOutbox for MemoryStore {
 
 #[async_trait]
 impl WebhookDeliveries for MemoryStore {
-    async fn enqueue(&self, delivery: &WebhookDelivery) -> Result<(), StoreError> {
-        self.kept().webhooks.deliveries.insert(delivery.id.clone(), delivery.clone());
-        Ok(())
+    async fn enqueue(&self, delivery: &WebhookDelivery) -> Result<bool, StoreError> {
+        let kept = &mut self.kept().webhooks;
+        if !kept.endpoints.contains_key(&delivery.endpoint) {
+            return Ok(false);
+        }
+        kept.deliveries.insert(delivery.id.clone(), delivery.clone());
+        Ok(true)
     }
 
-    async fn due(&self, now: Timestamp) -> Result<Vec<EndpointId>, StoreError> {
+    async fn due(&self, now: Timestamp) -> Result<Vec<DueEndpoint>, StoreError> {
         let kept = &self.kept().webhooks;
-        let due = kept.deliveries.values().filter(|delivery| delivery.due_at().is_some_and(|due| due <= now));
-        let due: BTreeSet<&EndpointId> = due.map(|delivery| &delivery.endpoint).collect();
-        let enabled = |id: &&&EndpointId| kept.endpoints.get(**id).is_some_and(|known| known.disabled.is_none());
-        Ok(due.iter().filter(enabled).map(|id| (*id).clone()).collect())
+        let mut longest: BTreeMap<&EndpointId, Timestamp> = BTreeMap::new();
+        for delivery in kept.deliveries.values() {
+            if let Some(due_at) = delivery.due_at().filter(|due_at| *due_at <= now) {
+                let longest = longest.entry(&delivery.endpoint).or_insert(due_at);
+                *longest = due_at.min(*longest);
+            }
+        }
+        let mut longest: Vec<_> = longest.into_iter().collect();
+        longest.sort_by_key(|(id, due_at)| (*due_at, *id));
+        let known = longest.into_iter().filter_map(|(id, _)| kept.endpoints.get(id));
+        let enabled = known.filter(|known| known.disabled.is_none());
+        Ok(enabled.map(|known| DueEndpoint { id: known.id.clone(), tenant: known.tenant.clone() }).collect())
     }
 
     async fn take(
@@ -152,6 +167,11 @@ impl WebhookDeliveries for MemoryStore {
                     endpoint.disabled.get_or_insert_with(|| disabled.clone());
                     endpoint.revision += 1;
                 }
+                Standing::GivenUp { since, disabled } if endpoint.failing_since == Some(*since) => {
+                    endpoint.disabled.get_or_insert_with(|| disabled.clone());
+                    endpoint.revision += 1;
+                }
+                Standing::GivenUp { disabled, .. } => drop(endpoint.failing_since.get_or_insert(disabled.at)),
             }
         }
         Ok(())

@@ -10,7 +10,7 @@ use crate::core::id::RunId;
 use crate::core::run::Status;
 
 const MARK: &str = "UPDATE run SET purged_at = ?3, title = '', approvals = 0, results = 0, answers = 0, tasks = 0,
-        asked_at = NULL, due_at = NULL
+        asked_at = NULL, due_at = NULL, told = version
     WHERE id = ?1 AND version = ?2 AND purged_at IS NULL AND status NOT IN (?4, ?5)";
 const EMPTY: &str = "DELETE FROM journal WHERE run = ?1";
 /// Answers that quote the run: that they were given stays known.

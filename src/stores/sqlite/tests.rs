@@ -190,12 +190,13 @@ async fn whatever_is_looked_up_has_an_index() {
         ),
         (
             webhook::delivery::DUE.to_owned(),
-            "SEARCH webhook_delivery EXISTS USING COVERING INDEX webhook_delivery_by_due (endpoint=? AND due_at<?)",
+            "SEARCH webhook_delivery USING COVERING INDEX webhook_delivery_by_due (endpoint=? AND due_at<?)",
         ),
     ] {
         let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"));
         let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).fetch_all(&mut db).await.unwrap();
-        let (.., last) = steps.last().unwrap();
+        // What is sorted afterwards was found before.
+        let (.., last) = steps.iter().rfind(|(.., step)| !step.starts_with("USE TEMP B-TREE FOR ORDER BY")).unwrap();
         assert_eq!(last, plan, "{sql}");
     }
 }

@@ -77,6 +77,9 @@ fn a_key_that_cannot_be_meant_is_refused() {
         &["keys", "create", "ci", "--all", "--scope", "admin"],
         &["keys", "create", "ci", "--scope", "everything"],
         &["keys", "create", "a b", "--all"],
+        &["keys", "create", "ci", "--all", "--principal", ""],
+        &["keys", "create", "ci", "--all", "--tenant", ""],
+        &["keys", "create", "ci", "--all", "--tenant", "a\nb"],
         &["keys", "create", "ci", "--all", "--expires", "2020-01-01T00:00:00Z"],
     ] {
         let refused = desk.toolgate(wrong).expect(2);

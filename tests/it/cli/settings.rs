@@ -163,3 +163,25 @@ fn a_schema_of_answers_that_is_none_is_told_before_anything_is_asked() {
         checked.err
     );
 }
+
+#[test]
+fn webhooks_that_cannot_be_sent_are_refused_before_anything_is_served_and_by_their_number() {
+    const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    let desk = Desk::playing(CONVERSATION);
+    let usual = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    let good = format!("{{ url: 'https://example.com/token-hunter2', secret: {SECRET} }}");
+    for (second, told) in [
+        ("{ url: 'https://example.com/hunter2', secret: whsec_c2hvcnQ= }".to_owned(), "number 2: a webhook secret is"),
+        (
+            format!("{{ url: 'https://kim:hunter2@example.com', secret: {SECRET} }}"),
+            "number 2: leave name and password",
+        ),
+        (good.clone(), "number 2 has the tenant and the address of one before it"),
+        (format!("{{ url: 'https://example.com', secret: {SECRET}, events: [webhook.test] }}"), "there is no event"),
+    ] {
+        desk.write("toolgate.yaml", &format!("{usual}gateway: {{ webhooks: [{good}, {second}] }}\n"));
+        let refused = desk.toolgate(&["config", "check"]).expect(2);
+        assert!(refused.err.contains(told), "{told}: {}", refused.err);
+        assert!(!refused.err.contains("hunter2") && !refused.err.contains(", webhook.test"), "{}", refused.err);
+    }
+}

@@ -82,6 +82,30 @@ async fn a_call_that_its_server_goes_on_with_is_asked_about_until_it_is_done_and
 }
 
 #[tokio::test]
+async fn a_server_that_never_tells_of_a_task_keeps_no_other_run_waiting() {
+    let task =
+        |id: &str| CallReply::Task(TaskHandle { id: id.into(), message: None, poll_ms: Some(100), ttl_ms: None });
+    let done: CallReply = Outcome::Returned(ToolOutput::text("printed")).into();
+    let world = given_an_agent()
+        .with_tools("shop", &["print"])
+        .where_servers(|servers| servers.reply("print", [task("task_mute"), task("task_7")]))
+        .where_servers(|servers| servers.hang_in_task("task_mute"))
+        .where_servers(|servers| servers.say_of_task("task_7", [Ok(done)]))
+        .whose_model_says(json!([{"calls": [{"name": "mcp_shop_print"}]}, say("It says: {{last_result}}.")]))
+        .ready()
+        .await;
+    let site = Site::over(world.runner.clone()).await;
+    site.post("/v1/runs", json!({"input": "Hello"})).await;
+    until(async || world.servers.asked_in_vain("task_mute") > 0).await;
+
+    let other = site.post("/v1/runs", json!({"input": "Hello"})).await;
+
+    let path = format!("/v1/runs/{}", other.text("id"));
+    until(async || site.get(&path).await.text("status") == "completed").await;
+    assert_eq!(world.servers.asked_in_vain("task_mute"), 1, "it is not asked again before it has answered");
+}
+
+#[tokio::test]
 async fn a_run_that_another_process_lays_down_is_taken_up_although_its_leases_are_long() {
     let store = Arc::new(MemoryStore::new());
     let long = |name: &str, turns| {

@@ -73,9 +73,19 @@ impl Hooked {
 
     /// Nothing is told yet.
     async fn quiet(world: World, egress: WebhookEgress) -> Self {
+        Self::quiet_with_patience(world, egress, Duration::from_millis(400)).await
+    }
+
+    /// An answer may take longer than any test.
+    async fn patient(world: World) -> Self {
+        let mut hooked = Self::quiet_with_patience(world, HERE, Duration::from_secs(60 * 60)).await;
+        hooked.dispatch();
+        hooked
+    }
+
+    async fn quiet_with_patience(world: World, egress: WebhookEgress, patience: Duration) -> Self {
         let clock = Arc::new(Ahead { clock: world.clock.clone(), seconds: AtomicI64::new(0) });
-        let outbound =
-            Outbound::new(world.webhooks()).clock(clock.clone()).egress(egress).patience(Duration::from_millis(400));
+        let outbound = Outbound::new(world.webhooks()).clock(clock.clone()).egress(egress).patience(patience);
         let webhooks = outbound.clone();
         let served = Served::with(world, |builder| builder.anonymous(Caller::local()).webhooks(webhooks)).await;
         Self { served, clock, outbound, stop: CancellationToken::new(), dispatching: JoinSet::new() }

@@ -94,10 +94,16 @@ macro_rules! conforms {
             what_is_configured_takes_the_place_of_what_was
             a_run_at_rest_is_untold_until_it_is_told
             what_happens_while_nobody_of_the_tenant_listens_counts_as_told
+            what_is_deleted_before_it_was_told_hides_nothing_that_is_to_be_told
             telling_twice_makes_one_delivery
+            the_endpoint_that_is_longest_due_comes_first
             what_is_taken_is_nobody_elses_until_it_is_due_again
             what_was_taken_by_somebody_else_since_is_not_settled
             an_endpoint_that_is_switched_off_is_sent_nothing
+            an_endpoint_that_recovered_is_not_given_up_by_an_attempt_that_did_not_know
+            a_change_of_an_endpoint_leaves_what_attempts_say_of_it
+            an_endpoint_that_is_switched_on_again_has_not_failed_yet
+            nothing_is_made_for_an_endpoint_that_is_not_there
             deliveries_are_listed_newest_first_in_pages
             old_deliveries_are_forgotten_and_those_of_a_removed_endpoint_go_with_it
         }

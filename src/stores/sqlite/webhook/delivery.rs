@@ -9,12 +9,16 @@ use super::super::append::{integer, nanos};
 use super::super::writer::Write;
 use super::{json, moment, parsed};
 use crate::core::id::{EndpointId, MessageId};
-use crate::ports::{DeliveryFilter, DeliveryState, Settled, Standing, StoreError, WebhookDeliveries, WebhookDelivery};
+use crate::ports::{
+    DeliveryFilter, DeliveryState, DueEndpoint, Settled, Standing, StoreError, WebhookDeliveries, WebhookDelivery,
+};
 
-const PUT: &str = "INSERT INTO webhook_delivery (id, endpoint, created_at, due_at, body) VALUES (?1, ?2, ?3, ?4, ?5)
+const PUT: &str = "INSERT INTO webhook_delivery (id, endpoint, created_at, due_at, body)
+    SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM webhook_endpoint WHERE id = ?2)
     ON CONFLICT (id) DO UPDATE SET due_at = ?4, body = ?5";
-pub(in crate::stores::sqlite) const DUE: &str = "SELECT id FROM webhook_endpoint AS endpoint WHERE disabled IS NULL
-    AND EXISTS (SELECT 1 FROM webhook_delivery WHERE endpoint = endpoint.id AND due_at <= ?1)";
+pub(in crate::stores::sqlite) const DUE: &str = "SELECT id, tenant,
+        (SELECT min(due_at) FROM webhook_delivery WHERE endpoint = endpoint.id AND due_at <= ?1) AS longest_due
+    FROM webhook_endpoint AS endpoint WHERE disabled IS NULL AND longest_due IS NOT NULL ORDER BY longest_due, id";
 pub(in crate::stores::sqlite) const TAKE: &str = "SELECT id FROM webhook_delivery
     WHERE endpoint = ?1 AND due_at <= ?2 ORDER BY due_at LIMIT ?3";
 const ENABLED: &str = "SELECT count(*) FROM webhook_endpoint WHERE id = ?1 AND disabled IS NULL";
@@ -24,6 +28,8 @@ const WELL: &str = "UPDATE webhook_endpoint SET failing_since = NULL WHERE id = 
 const FAILING: &str = "UPDATE webhook_endpoint SET failing_since = ?2 WHERE id = ?1 AND failing_since IS NULL";
 const DISABLE: &str =
     "UPDATE webhook_endpoint SET disabled = coalesce(disabled, ?2), revision = revision + 1 WHERE id = ?1";
+const GIVE_UP: &str = "UPDATE webhook_endpoint SET disabled = coalesce(disabled, ?2), revision = revision + 1
+    WHERE id = ?1 AND failing_since = ?3";
 const LIST: &str = "SELECT due_at, body FROM webhook_delivery WHERE endpoint = ?1 AND (?2 IS NULL OR id = ?2)
     AND (?3 IS NULL OR (created_at, id) < (SELECT created_at, id FROM webhook_delivery WHERE id = ?3 AND endpoint = ?1))
     ORDER BY created_at DESC, id DESC LIMIT ?4";
@@ -33,14 +39,14 @@ type Row = (Option<i64>, String);
 
 #[async_trait]
 impl WebhookDeliveries for SqliteStore {
-    async fn enqueue(&self, delivery: &WebhookDelivery) -> Result<(), StoreError> {
+    async fn enqueue(&self, delivery: &WebhookDelivery) -> Result<bool, StoreError> {
         self.writer.make(Putting(delivery.clone())).await
     }
 
-    async fn due(&self, now: Timestamp) -> Result<Vec<EndpointId>, StoreError> {
-        let found = sqlx::query_scalar(DUE).bind(nanos(now)).fetch_all(&self.readers).await;
-        let found: Vec<String> = found.map_err(|error| self.fault(error))?;
-        Ok(found.into_iter().map(EndpointId::from).collect())
+    async fn due(&self, now: Timestamp) -> Result<Vec<DueEndpoint>, StoreError> {
+        let found = sqlx::query_as(DUE).bind(nanos(now)).fetch_all(&self.readers).await;
+        let found: Vec<(String, String)> = found.map_err(|error| self.fault(error))?;
+        Ok(found.into_iter().map(|(id, tenant)| DueEndpoint { id: id.into(), tenant: tenant.into() }).collect())
     }
 
     async fn take(
@@ -84,12 +90,13 @@ struct Putting(WebhookDelivery);
 
 #[async_trait]
 impl Write for Putting {
-    type Answer = ();
+    type Answer = bool;
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
         let WebhookDelivery { id, endpoint, created_at, .. } = &self.0;
         let query = sqlx::query(PUT).bind(id.as_str()).bind(endpoint.as_str()).bind(nanos(*created_at));
-        query.bind(self.0.due_at().map(nanos)).bind(json(&self.0)?).execute(db).await.map(drop)
+        let done = query.bind(self.0.due_at().map(nanos)).bind(json(&self.0)?).execute(db).await?;
+        Ok(done.rows_affected() == 1)
     }
 }
 
@@ -136,6 +143,13 @@ impl Write for Settled {
             Standing::Well => sqlx::query(WELL).bind(endpoint),
             Standing::Failing(at) => sqlx::query(FAILING).bind(endpoint).bind(nanos(*at)),
             Standing::Disabled(disabled) => sqlx::query(DISABLE).bind(endpoint).bind(json(disabled)?),
+            Standing::GivenUp { since, disabled } => {
+                let query = sqlx::query(GIVE_UP).bind(endpoint).bind(json(disabled)?).bind(nanos(*since));
+                if query.execute(&mut *db).await?.rows_affected() == 1 {
+                    return Ok(());
+                }
+                sqlx::query(FAILING).bind(endpoint).bind(nanos(disabled.at))
+            }
         };
         query.execute(db).await.map(drop)
     }

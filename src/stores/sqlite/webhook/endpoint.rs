@@ -10,10 +10,10 @@ use super::{json, moment, parsed};
 use crate::core::id::{EndpointId, Tenant};
 use crate::ports::{EndpointFilter, StoreError, WebhookEndpoint, WebhookEndpoints};
 
-const ADD: &str =
-    "INSERT INTO webhook_endpoint (id, tenant, configured, revision, created_at, failing_since, disabled, body)
-    VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING";
-const CHANGE: &str = "UPDATE webhook_endpoint SET failing_since = ?3, disabled = ?4, body = ?5, revision = revision + 1
+const ADD: &str = "INSERT INTO webhook_endpoint (id, tenant, configured, revision, created_at, disabled, body)
+    VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING";
+const CHANGE: &str = "UPDATE webhook_endpoint SET disabled = ?3, body = ?4, revision = revision + 1,
+        failing_since = CASE WHEN disabled IS NOT NULL AND ?3 IS NULL THEN NULL ELSE failing_since END
     WHERE id = ?1 AND revision = ?2";
 const FIND: &str = "SELECT revision, created_at, failing_since, disabled, body FROM webhook_endpoint
     WHERE (?1 IS NULL OR id = ?1) AND (?2 IS NULL OR tenant = ?2) ORDER BY created_at, id";
@@ -77,7 +77,6 @@ impl Write for Saving {
     async fn apply(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
         let Self(endpoint) = self;
         let disabled = endpoint.disabled.as_ref().map(json).transpose()?;
-        let failing_since = endpoint.failing_since.map(nanos);
         let query = match endpoint.revision {
             0 => sqlx::query(ADD)
                 .bind(endpoint.id.as_str())
@@ -86,7 +85,7 @@ impl Write for Saving {
                 .bind(nanos(endpoint.created_at)),
             revision => sqlx::query(CHANGE).bind(endpoint.id.as_str()).bind(integer(revision)),
         };
-        let done = query.bind(failing_since).bind(disabled).bind(json(endpoint)?).execute(db).await?;
+        let done = query.bind(disabled).bind(json(endpoint)?).execute(db).await?;
         Ok(done.rows_affected() == 1)
     }
 }

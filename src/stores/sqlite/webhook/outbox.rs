@@ -2,21 +2,21 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use sqlx::sqlite::SqliteConnection;
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::{FromRow, Row as _};
 
 use super::super::SqliteStore;
 use super::super::append::{integer, nanos};
-use super::super::read;
+use super::super::read::{self, IndexRow};
 use super::super::writer::Write;
 use super::json;
-use crate::core::id::RunId;
-use crate::ports::{RunFilter, StoreError, Told, Untold, WebhookDelivery, WebhookOutbox};
+use crate::ports::{StoreError, Told, Untold, WebhookDelivery, WebhookOutbox};
 
 pub(in crate::stores::sqlite) const UNTOLD: &str =
-    "SELECT id, told FROM run WHERE told < version AND status <> 'running' ORDER BY id LIMIT ?1";
-/// What happens while nobody listens counts as told.
+    "SELECT * FROM run WHERE told < version AND status <> 'running' ORDER BY id LIMIT ?1";
+/// What happens while nobody listens counts as told, and so does what was deleted.
 const UNHEARD: &str = "UPDATE run SET told = version WHERE told < version AND status <> 'running'
-    AND tenant NOT IN (SELECT tenant FROM webhook_endpoint)";
+    AND (purged_at IS NOT NULL OR tenant NOT IN (SELECT tenant FROM webhook_endpoint))";
 const MARK: &str = "UPDATE run SET told = max(told, ?2) WHERE id = ?1";
 /// Nobody waits for messages to an endpoint that was removed in between.
 const MAKE: &str = "INSERT INTO webhook_delivery (id, endpoint, created_at, due_at, body)
@@ -27,19 +27,11 @@ const FORGET: &str = "DELETE FROM webhook_delivery WHERE created_at < ?1";
 #[async_trait]
 impl WebhookOutbox for SqliteStore {
     async fn untold(&self, limit: usize) -> Result<Vec<Untold>, StoreError> {
-        if self.marks(1).await?.is_empty() {
-            return Ok(Vec::new());
+        let mut found = self.marked(limit).await?;
+        if !found.is_empty() && self.writer.make(Unheard).await? {
+            found = self.marked(limit).await?;
         }
-        self.writer.make(Unheard).await?;
-        let mut untold = Vec::new();
-        for (id, told) in self.marks(limit).await? {
-            let filter = RunFilter { run: Some(RunId::from(id)), limit: 1, ..RunFilter::default() };
-            let row = read::index(&self.readers, &filter).await.map_err(|error| self.fault(error))?.pop();
-            if let Some(row) = row {
-                untold.push(Untold { row: read::listed(row)?, told: u64::try_from(told).unwrap_or_default() });
-            }
-        }
-        Ok(untold)
+        found.into_iter().map(Marked::untold).collect()
     }
 
     async fn tell(&self, told: Told) -> Result<(), StoreError> {
@@ -52,10 +44,28 @@ impl WebhookOutbox for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Runs with something to tell, and how far each was told.
-    async fn marks(&self, limit: usize) -> Result<Vec<(String, i64)>, StoreError> {
+    /// Runs at rest that were not told of up to where they are.
+    async fn marked(&self, limit: usize) -> Result<Vec<Marked>, StoreError> {
         let found = sqlx::query_as(UNTOLD).bind(integer(limit as u64)).fetch_all(&self.readers).await;
         found.map_err(|error| self.fault(error))
+    }
+}
+
+/// An index row with its mark.
+struct Marked {
+    row: IndexRow,
+    told: i64,
+}
+
+impl<'r> FromRow<'r, SqliteRow> for Marked {
+    fn from_row(row: &'r SqliteRow) -> Result<Self, sqlx::Error> {
+        Ok(Self { row: IndexRow::from_row(row)?, told: row.try_get("told")? })
+    }
+}
+
+impl Marked {
+    fn untold(self) -> Result<Untold, StoreError> {
+        Ok(Untold { row: read::listed(self.row)?, told: u64::try_from(self.told).unwrap_or_default() })
     }
 }
 
@@ -63,10 +73,11 @@ struct Unheard;
 
 #[async_trait]
 impl Write for Unheard {
-    type Answer = ();
+    /// Whether there was anything.
+    type Answer = bool;
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
-        sqlx::query(UNHEARD).execute(db).await.map(drop)
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+        Ok(sqlx::query(UNHEARD).execute(db).await?.rows_affected() > 0)
     }
 }
 

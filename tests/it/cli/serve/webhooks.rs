@@ -123,6 +123,22 @@ async fn a_server_that_is_killed_while_runs_end_leaves_each_to_be_told_of_by_the
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_cannot_listen_leaves_the_webhooks_of_the_one_that_does() {
+    let receiver = Receiver::open().await;
+    let desk = desk(&told_at(&receiver, "configured", SECRET), TURNS);
+    let server = Server::at(&desk).await;
+    let configured = async || server.get("/v1/webhook-endpoints").await.1["data"][0]["url"].clone();
+    let before = configured().await;
+
+    desk.write("toolgate.yaml", &told_at(&receiver, "elsewhere", ANOTHER));
+    let taken = server.url.strip_prefix("http://").unwrap();
+    let refused = desk.toolgate(&["serve", "--listen", taken]);
+
+    assert!(refused.code != 0 && refused.err.contains(taken), "{}", refused.err);
+    assert_eq!((configured().await, before.as_str().unwrap().ends_with("/configured")), (before, true));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn two_servers_on_one_store_tell_of_each_run_once() {
     let receiver = Receiver::open().await;
     let desk = desk(&told_at(&receiver, "configured", SECRET), TURNS);
@@ -140,6 +156,27 @@ async fn two_servers_on_one_store_tell_of_each_run_once() {
         assert_eq!(server.ended().await, Some(0));
     }
     assert_eq!(receiver.heard("configured").len(), runs.len(), "none twice");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_on_its_way_keeps_no_run_from_being_handed_over() {
+    let nobody_answers = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/hooks", nobody_answers.local_addr().unwrap());
+    let config = with_agents("desk: {}").replace("gateway: {", "gateway: { webhook_egress: { loopback: true },");
+    let desk =
+        desk(&config, "turns: [{ latency_ms: 500, calls: [{ name: nothing }] }, { latency_ms: 500, say: Done. }]");
+    let server = Server::at(&desk).await;
+    let (_, endpoint) = server.post("/v1/webhook-endpoints", "", json!({"url": url})).await;
+    server.post(&format!("/v1/webhook-endpoints/{}/test", endpoint["id"].as_str().unwrap()), "", json!({})).await;
+    let (_on_its_way, _) = nobody_answers.accept().await.unwrap();
+    let run = server.start(json!({"input": "Hello"})).await;
+
+    server.send(Signal::TERM);
+
+    let next = Server::at(&desk).await;
+    next.sees(&run, "completed").await;
+    let journal = desk.journal(&run);
+    assert!(journal.iter().any(|fact| fact["type"] == "execution.resumed"), "it was laid down, {journal:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

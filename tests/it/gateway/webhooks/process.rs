@@ -45,7 +45,7 @@ pub(super) fn endpoint(url: String) -> WebhookEndpoint {
         url,
         events: [].into(),
         description: None,
-        secrets: EndpointSecrets { current: WebhookSecret::new(SECRET), previous: None },
+        secrets: EndpointSecrets { current: WebhookSecret::new(SECRET), previous: Vec::new() },
         created_at: jiff::Timestamp::UNIX_EPOCH,
         configured: false,
         revision: 0,

@@ -144,6 +144,18 @@ async fn whoever_never_answers_is_given_up_in_time_and_delays_nobody_else() {
 }
 
 #[tokio::test]
+async fn an_answer_that_never_comes_holds_up_no_later_message_to_the_same_endpoint() {
+    let hooked = Hooked::patient(a_world().await).await;
+    let receiver = Receiver::that_answers([Manner::Never, Manner::Status(204)]).await;
+    hooked.add(&receiver, &[]).await;
+    let first = hooked.served.run(json!({"input": "Hello"})).await;
+    receiver.receives(1).await;
+    let second = hooked.served.run(json!({"input": "Hello again"})).await;
+    let told = receiver.receives(2).await;
+    assert_eq!((&told[0].body["data"]["run_id"], &told[1].body["data"]["run_id"]), (&json!(first), &json!(second)));
+}
+
+#[tokio::test]
 async fn an_answer_without_an_end_is_an_answer() {
     let hooked = Hooked::with(a_world().await).await;
     let receiver = Receiver::that_answers([Manner::Endless]).await;

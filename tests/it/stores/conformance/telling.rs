@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use toolgate::core::run::Status;
 use toolgate::ports::{
-    DeliveryFilter, DeliveryState, Disabled, EndpointFilter, EndpointSecrets, Settled, Standing, Told,
+    DeliveryFilter, DeliveryState, Disabled, DueEndpoint, EndpointFilter, EndpointSecrets, Settled, Standing, Told,
     WebhookDeliveries, WebhookDelivery, WebhookEndpoint, WebhookKind, WebhookOutbox, WebhookSecret,
 };
 
@@ -25,7 +25,7 @@ fn endpoint(id: &str, tenant: &str) -> WebhookEndpoint {
         description: Some("the ledger".into()),
         secrets: EndpointSecrets {
             current: WebhookSecret::new("whsec_current"),
-            previous: Some((WebhookSecret::new("whsec_previous"), second(5))),
+            previous: vec![(WebhookSecret::new("whsec_previous"), second(5))],
         },
         created_at: second(0),
         configured: false,
@@ -56,6 +56,10 @@ async fn all<S: Store>(store: &Arc<S>) -> Vec<WebhookEndpoint> {
 async fn listed<S: Store>(store: &Arc<S>, endpoint: &str) -> Vec<WebhookDelivery> {
     let filter = DeliveryFilter { endpoint: endpoint.into(), id: None, after: None, limit: 100 };
     store.deliveries(&filter).await.unwrap()
+}
+
+async fn due<S: Store>(store: &Arc<S>, now: i64) -> Vec<String> {
+    store.due(second(now)).await.unwrap().into_iter().map(|due| due.id.to_string()).collect()
 }
 
 fn ids(deliveries: &[WebhookDelivery]) -> Vec<&str> {
@@ -152,6 +156,18 @@ pub(crate) async fn what_happens_while_nobody_of_the_tenant_listens_counts_as_to
     assert_eq!(untold().await, [run(1), run(3)]);
 }
 
+pub(crate) async fn what_is_deleted_before_it_was_told_hides_nothing_that_is_to_be_told<S: Store>(store: Arc<S>) {
+    store.save(&endpoint("we_a", "default")).await.unwrap();
+    for number in 1..=4 {
+        store.append(append(run(number), 0, 1).leaving(Status::Completed)).await.unwrap();
+    }
+    for number in 1..=3 {
+        store.purge(&run(number), 1, second(9)).await.unwrap();
+    }
+    let untold = store.untold(2).await.unwrap();
+    assert_eq!(untold.into_iter().map(|untold| untold.row.id).collect::<Vec<_>>(), [run(4)]);
+}
+
 pub(crate) async fn telling_twice_makes_one_delivery<S: Store>(store: Arc<S>) {
     store.save(&endpoint("we_a", "default")).await.unwrap();
     store.append(append(run(1), 0, 1).leaving(Status::Pending)).await.unwrap();
@@ -166,6 +182,21 @@ pub(crate) async fn telling_twice_makes_one_delivery<S: Store>(store: Arc<S>) {
     assert_eq!(listed(&store, "we_nobody").await, [], "nobody waits for it");
 }
 
+pub(crate) async fn the_endpoint_that_is_longest_due_comes_first<S: Store>(store: Arc<S>) {
+    for (id, tenant) in [("we_a", "acme"), ("we_b", "brim"), ("we_c", "acme")] {
+        store.save(&endpoint(id, tenant)).await.unwrap();
+    }
+    for (id, endpoint, made) in [("msg_1", "we_a", 3), ("msg_2", "we_b", 1), ("msg_3", "we_b", 5), ("msg_4", "we_c", 2)]
+    {
+        store.enqueue(&delivery(id, endpoint, made)).await.unwrap();
+    }
+    assert_eq!(due(&store, 9).await, ["we_b", "we_c", "we_a"]);
+    let first = store.due(second(9)).await.unwrap().remove(0);
+    assert_eq!(first, DueEndpoint { id: "we_b".into(), tenant: "brim".into() });
+    store.take(&"we_b".into(), second(9), second(60), 1).await.unwrap();
+    assert_eq!(due(&store, 9).await, ["we_c", "we_a", "we_b"], "what is taken is due later");
+}
+
 pub(crate) async fn what_is_taken_is_nobody_elses_until_it_is_due_again<S: Store>(store: Arc<S>) {
     store.save(&endpoint("we_a", "default")).await.unwrap();
     store.save(&endpoint("we_b", "default")).await.unwrap();
@@ -173,8 +204,8 @@ pub(crate) async fn what_is_taken_is_nobody_elses_until_it_is_due_again<S: Store
     {
         store.enqueue(&delivery(id, endpoint, made)).await.unwrap();
     }
-    assert_eq!(store.due(second(0)).await.unwrap(), []);
-    assert_eq!(store.due(second(2)).await.unwrap(), ["we_a".into(), "we_b".into()]);
+    assert_eq!(due(&store, 0).await, [""; 0]);
+    assert_eq!(due(&store, 2).await, ["we_a", "we_b"]);
     let take = async |now, limit| {
         let taken = store.take(&"we_a".into(), second(now), second(60), limit).await.unwrap();
         assert!(taken.iter().all(|taken| taken.due_at() == Some(second(60))), "{taken:?}");
@@ -183,7 +214,7 @@ pub(crate) async fn what_is_taken_is_nobody_elses_until_it_is_due_again<S: Store
     assert_eq!(take(2, 1).await, ["msg_1"], "the longest due first");
     assert_eq!(take(2, 10).await, ["msg_2"]);
     assert_eq!(take(2, 10).await, [""; 0]);
-    assert_eq!(store.due(second(2)).await.unwrap(), ["we_b".into()]);
+    assert_eq!(due(&store, 2).await, ["we_b"]);
     let again = take(60, 10).await;
     assert_eq!(again.len(), 3, "whoever took them never came back: {again:?}");
 }
@@ -199,35 +230,93 @@ pub(crate) async fn what_was_taken_by_somebody_else_since_is_not_settled<S: Stor
     assert_eq!(listed(&store, "we_a").await.remove(0).due_at(), Some(second(120)));
     WebhookDeliveries::settle(&*store, &settled(120)).await.unwrap();
     assert_eq!(listed(&store, "we_a").await, [arrived]);
-    assert_eq!(store.due(second(1_000)).await.unwrap(), []);
+    assert_eq!(due(&store, 1_000).await, [""; 0]);
 }
 
 pub(crate) async fn an_endpoint_that_is_switched_off_is_sent_nothing<S: Store>(store: Arc<S>) {
-    store.save(&endpoint("we_a", "default")).await.unwrap();
-    for id in ["msg_1", "msg_2", "msg_3", "msg_4"] {
-        store.enqueue(&delivery(id, "we_a", 1)).await.unwrap();
-    }
-    let settle = async |standing| {
-        let taken = store.take(&"we_a".into(), second(1), second(60), 1).await.unwrap().remove(0);
-        WebhookDeliveries::settle(&*store, &Settled { delivery: taken, taken_until: second(60), standing })
-            .await
-            .unwrap();
-        all(&store).await.remove(0)
-    };
+    one_endpoint_with_messages(&store).await;
+    let settle = async |standing| after(&store, standing).await;
     assert_eq!(settle(Standing::Failing(second(3))).await.failing_since, Some(second(3)));
     assert_eq!(settle(Standing::Failing(second(4))).await.failing_since, Some(second(3)), "the first failure counts");
     assert_eq!(settle(Standing::Well).await.failing_since, None);
     let disabled = Disabled { at: second(5), reason: "it says it is gone".into() };
     assert_eq!(settle(Standing::Disabled(disabled.clone())).await.disabled, Some(disabled));
-    assert_eq!(store.due(second(1_000)).await.unwrap(), []);
+    assert_eq!(due(&store, 1_000).await, [""; 0]);
     assert_eq!(store.take(&"we_a".into(), second(1_000), second(2_000), 9).await.unwrap(), []);
     let off = all(&store).await.remove(0);
     assert!(store.save(&WebhookEndpoint { disabled: None, ..off }).await.unwrap());
     assert_eq!(store.take(&"we_a".into(), second(1_000), second(2_000), 9).await.unwrap().len(), 4);
 }
 
-pub(crate) async fn deliveries_are_listed_newest_first_in_pages<S: Store>(store: Arc<S>) {
+/// Takes the next message to the one endpoint there is, settles it like that, and says how the endpoint is then.
+async fn after<S: Store>(store: &Arc<S>, standing: Standing) -> WebhookEndpoint {
+    let taken = store.take(&"we_a".into(), second(1), second(60), 1).await.unwrap().remove(0);
+    let settled = Settled { delivery: taken, taken_until: second(60), standing };
+    WebhookDeliveries::settle(&**store, &settled).await.unwrap();
+    all(store).await.remove(0)
+}
+
+async fn one_endpoint_with_messages<S: Store>(store: &Arc<S>) {
     store.save(&endpoint("we_a", "default")).await.unwrap();
+    for id in ["msg_1", "msg_2", "msg_3", "msg_4"] {
+        store.enqueue(&delivery(id, "we_a", 1)).await.unwrap();
+    }
+}
+
+pub(crate) async fn an_endpoint_that_recovered_is_not_given_up_by_an_attempt_that_did_not_know<S: Store>(
+    store: Arc<S>,
+) {
+    one_endpoint_with_messages(&store).await;
+    let disabled = Disabled { at: second(9), reason: "nothing has arrived there for days".into() };
+    let given_up = Standing::GivenUp { since: second(3), disabled: disabled.clone() };
+    after(&store, Standing::Failing(second(3))).await;
+    after(&store, Standing::Well).await;
+    let recovered = after(&store, given_up.clone()).await;
+    assert_eq!((recovered.disabled, recovered.failing_since), (None, Some(second(9))), "it begins to fail anew");
+
+    let given_up = Standing::GivenUp { since: second(9), disabled: disabled.clone() };
+    assert_eq!(after(&store, given_up).await.disabled, Some(disabled));
+}
+
+pub(crate) async fn a_change_of_an_endpoint_leaves_what_attempts_say_of_it<S: Store>(store: Arc<S>) {
+    one_endpoint_with_messages(&store).await;
+    let read = all(&store).await.remove(0);
+    after(&store, Standing::Failing(second(3))).await;
+    assert!(store.save(&WebhookEndpoint { description: None, ..read }).await.unwrap());
+    let changed = all(&store).await.remove(0);
+    assert_eq!((changed.description.clone(), changed.failing_since), (None, Some(second(3))));
+
+    after(&store, Standing::Well).await;
+    let disabled = Some(Disabled { at: second(4), reason: "kim switched it off".into() });
+    assert!(store.save(&WebhookEndpoint { disabled, ..changed }).await.unwrap());
+    assert_eq!(all(&store).await.remove(0).failing_since, None, "it had recovered");
+}
+
+pub(crate) async fn an_endpoint_that_is_switched_on_again_has_not_failed_yet<S: Store>(store: Arc<S>) {
+    one_endpoint_with_messages(&store).await;
+    let failing = after(&store, Standing::Failing(second(3))).await;
+    let disabled = Some(Disabled { at: second(4), reason: "kim switched it off".into() });
+    assert!(store.save(&WebhookEndpoint { disabled, ..failing }).await.unwrap());
+    let off = all(&store).await.remove(0);
+    assert_eq!(off.failing_since, Some(second(3)));
+    assert!(store.save(&WebhookEndpoint { disabled: None, ..off }).await.unwrap());
+    assert_eq!(all(&store).await.remove(0).failing_since, None);
+}
+
+pub(crate) async fn nothing_is_made_for_an_endpoint_that_is_not_there<S: Store>(store: Arc<S>) {
+    store.save(&endpoint("we_a", "default")).await.unwrap();
+    assert!(store.enqueue(&delivery("msg_1", "we_a", 1)).await.unwrap());
+    assert!(store.enqueue(&delivery("msg_1", "we_a", 2)).await.unwrap(), "once more");
+    assert!(!store.enqueue(&delivery("msg_2", "we_b", 1)).await.unwrap());
+    store.remove(&"we_a".into()).await.unwrap();
+    assert!(!store.enqueue(&delivery("msg_1", "we_a", 3)).await.unwrap());
+    assert_eq!((listed(&store, "we_a").await, listed(&store, "we_b").await), (Vec::new(), Vec::new()));
+}
+
+pub(crate) async fn deliveries_are_listed_newest_first_in_pages<S: Store>(store: Arc<S>) {
+    for id in ["we_a", "we_b"] {
+        store.save(&endpoint(id, "default")).await.unwrap();
+    }
     for (id, made) in [("msg_b", 1), ("msg_a", 1), ("msg_d", 3), ("msg_c", 2)] {
         store.enqueue(&delivery(id, "we_a", made)).await.unwrap();
     }
