@@ -234,8 +234,8 @@ impl Problem {
         }
     }
 
-    /// The same of a request for a new run, which names its agent.
-    pub(super) fn of_new_run(error: RunnerError) -> Self {
+    /// The same of a request that names the agent itself: the name is wrong, and not what is configured here.
+    pub(super) fn of_named_agent(error: RunnerError) -> Self {
         let detail = error.to_string();
         if matches!(error, RunnerError::NoSuchAgent { .. }) {
             Self::invalid("/agent", detail)

@@ -44,7 +44,7 @@ impl TenantRunner {
 
     /// Starts a run for the tenant, in the name of the caller.
     pub(super) async fn start(&self, request: Request) -> Result<Execution, Problem> {
-        self.runner.start(self.theirs(request)?).await.map_err(Problem::of_new_run)
+        self.runner.start(self.theirs(request)?).await.map_err(Problem::of_named_agent)
     }
 
     /// The request for the tenant, in the name of the caller.

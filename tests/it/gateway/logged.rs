@@ -1,12 +1,13 @@
 //! What is told of a request in the log: one line, and in it what whoever asked is not told.
 
 use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
 use toolgate::runner::AgentRunner;
+use tracing::Dispatch;
 use tracing::subscriber::DefaultGuard;
 
 use super::queueing::agent;
@@ -15,6 +16,11 @@ use super::serving::Panicking;
 use super::site::{Site, until};
 use crate::fakes::Fault;
 use crate::runner::world::{Kept, given_an_agent, say};
+
+/// While there is but one subscriber, a thread without any decides for all threads that nobody wants to hear of a line that it
+/// comes to first.
+static ANOTHER: LazyLock<Dispatch> =
+    LazyLock::new(|| Dispatch::new(tracing_subscriber::fmt().with_writer(std::io::sink).finish()));
 
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
@@ -33,6 +39,7 @@ impl Write for Log {
 impl Log {
     /// What this thread logs, while the guard lives.
     fn begun() -> (Self, DefaultGuard) {
+        LazyLock::force(&ANOTHER);
         let log = Self::default();
         let writer = log.clone();
         let lines = tracing_subscriber::fmt().json().flatten_event(true).with_writer(move || writer.clone());
