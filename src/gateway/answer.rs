@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::{OriginalUri, Request, State};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -24,7 +24,7 @@ pub(super) struct RequestId(pub(super) String);
 
 impl RequestId {
     /// The one that it brings, if it can stand in a log, or else a fresh one.
-    fn of(headers: &HeaderMap) -> Self {
+    pub(super) fn of(headers: &HeaderMap) -> Self {
         let brought = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
         let is_fit = |id: &&str| {
             (1..=LONGEST_ID).contains(&id.len())
@@ -34,23 +34,19 @@ impl RequestId {
     }
 }
 
-/// Names the request, and writes out what it was refused for.
-pub(super) async fn finish(State(gateway): State<Gateway>, mut request: Request, next: Next) -> Response {
-    let id = RequestId::of(request.headers());
+/// Says the request's id, and writes out what it was refused for. The problem stays with the answer, for whoever tells of it.
+pub(super) async fn finish(State(gateway): State<Gateway>, request: Request, next: Next) -> Response {
+    let id = request.extensions().get().cloned().unwrap_or_else(|| RequestId::of(request.headers()));
     let path = request
         .extensions()
         .get::<OriginalUri>()
         .map_or_else(|| request.uri().path().to_owned(), |uri| uri.path().to_owned());
-    let method = request.method().clone();
-    request.extensions_mut().insert(id.clone());
     let mut response = next.run(request).await;
-    if let Some(problem) = response.extensions_mut().remove::<Problem>() {
-        let (code, detail) = (problem.code(), problem.detail());
-        tracing::info!(request = %id.0, %method, path, %code, detail, "a request was refused");
+    if let Some(problem) = response.extensions().get::<Problem>() {
         let view = problem.view(&gateway.settings().public_url, path, id.0.clone());
         let (mut parts, _) = response.into_parts();
         let (_, body) = Json(view).into_response().into_parts();
-        parts.headers.remove(axum::http::header::CONTENT_LENGTH);
+        parts.headers.remove(CONTENT_LENGTH);
         parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         response = Response::from_parts(parts, body);
     }

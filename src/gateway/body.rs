@@ -10,7 +10,7 @@ use axum::http::request::Parts;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_path_to_error::Segment;
 
-use super::problem::{FieldProblem, Problem};
+use super::problem::Problem;
 use crate::core::error::ErrorCode;
 
 /// The body, JSON. An empty one is an empty object.
@@ -113,8 +113,7 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
         let read = axum::extract::Query::<T>::try_from_uri(&parts.uri);
         read.map(|query| Self(query.0)).map_err(|rejection| {
             let detail = format!("the query cannot be read: {}", rejection.body_text());
-            let error = FieldProblem { pointer: String::new(), detail: detail.clone() };
-            Problem::new(ErrorCode::InvalidRequest, detail).and(error)
+            Problem::new(ErrorCode::InvalidRequest, detail)
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::access::{Access, Caller, Door, KeyDoor, Limits, Origins};
+use super::access::{Caller, Door, KeyDoor, Limits, Origins};
 use super::serve::Accounts;
 use super::state::Gateway;
 use super::surroundings::{Alone, Surroundings};
@@ -30,6 +30,8 @@ pub struct GatewaySettings {
     pub longest_wait: Duration,
     /// How often a stream without news says that it is there.
     pub heartbeat: Duration,
+    /// How often the credentials of an open stream are looked at again.
+    pub recheck: Duration,
     /// How often a stream looks at the journal of a run that this process does not drive.
     pub poll: Duration,
     /// Whether whoever started a run must not be the one who approves its calls.
@@ -46,6 +48,7 @@ impl Default for GatewaySettings {
             usual_wait: Duration::from_secs(300),
             longest_wait: Duration::from_secs(300),
             heartbeat: Duration::from_secs(15),
+            recheck: Duration::from_secs(5),
             poll: Duration::from_secs(1),
             four_eyes: false,
         }
@@ -54,16 +57,16 @@ impl Default for GatewaySettings {
 
 /// Collects what a gateway needs besides its runner.
 pub struct Builder {
-    runner: AgentRunner,
-    settings: GatewaySettings,
-    doors: Vec<Arc<dyn Door>>,
-    keys: Option<Arc<KeyDoor>>,
-    anonymous: Option<Caller>,
-    origins: Option<Origins>,
-    surroundings: Arc<dyn Surroundings>,
-    accounts: Accounts,
-    replies: Option<Arc<dyn Replies>>,
-    webhooks: Option<Outbound>,
+    pub(super) runner: AgentRunner,
+    pub(super) settings: GatewaySettings,
+    pub(super) doors: Vec<Arc<dyn Door>>,
+    pub(super) keys: Option<Arc<KeyDoor>>,
+    pub(super) anonymous: Option<Caller>,
+    pub(super) origins: Option<Origins>,
+    pub(super) surroundings: Arc<dyn Surroundings>,
+    pub(super) accounts: Accounts,
+    pub(super) replies: Option<Arc<dyn Replies>>,
+    pub(super) webhooks: Option<Outbound>,
 }
 
 impl Builder {
@@ -148,9 +151,6 @@ impl Builder {
 
     /// The gateway.
     pub fn build(self) -> Gateway {
-        let Self { runner, settings, doors, keys, anonymous, origins, surroundings, accounts, replies, webhooks } =
-            self;
-        let access = Access { anonymous, origins, ..Access::new(doors, keys, &settings.limits) };
-        Gateway::new(runner, access, settings, surroundings, accounts, replies, webhooks)
+        Gateway::new(self)
     }
 }

@@ -17,6 +17,7 @@ mod builder;
 mod contract;
 mod grants;
 mod health;
+mod held;
 mod idempotency;
 mod models;
 mod named;

@@ -1,11 +1,13 @@
 //! What is answered to a request that is refused: an RFC 9457 problem with one of the closed codes.
 //!
 //! A handler returns a [`Problem`]; it travels as an extension of an empty response, and [`super::answer::finish`] writes it
-//! out with what only that place knows: the request's id, and where the pages about codes are.
+//! out with what only that place knows: the request's id, and where the pages about codes are. What is for operators alone
+//! travels with it to the log.
 
 use std::time::Duration;
 
 use axum::extract::rejection::{BytesRejection, PathRejection};
+use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -24,6 +26,8 @@ pub struct Problem(Box<Told>);
 struct Told {
     code: ErrorCode,
     detail: String,
+    /// What only the log is told.
+    cause: Option<String>,
     errors: Vec<FieldProblem>,
     retryable: bool,
     retry_after: Option<Duration>,
@@ -76,6 +80,7 @@ impl Problem {
         Self(Box::new(Told {
             code,
             detail: detail.into(),
+            cause: None,
             errors: Vec::new(),
             retryable: code.is_retryable(),
             retry_after: None,
@@ -117,6 +122,13 @@ impl Problem {
         self
     }
 
+    /// The same, with what the log is told besides: paths, advice for operators, the words of a panic.
+    #[must_use]
+    pub(super) fn because(mut self, cause: impl Into<String>) -> Self {
+        self.0.cause = Some(cause.into());
+        self
+    }
+
     /// The same, to be tried again after a while.
     #[must_use]
     pub fn after(mut self, delay: Duration) -> Self {
@@ -147,6 +159,11 @@ impl Problem {
         &self.0.detail
     }
 
+    /// What the log is told besides.
+    pub(super) fn cause(&self) -> Option<&str> {
+        self.0.cause.as_deref()
+    }
+
     /// As it is sent.
     pub(super) fn view(&self, base: &str, instance: String, request_id: String) -> ProblemView {
         let Told { code, detail, errors, retryable, retry_after, .. } = &*self.0;
@@ -164,6 +181,71 @@ impl Problem {
         }
     }
 
+    /// What the runner refused, with the places of the request that it was refused for.
+    pub(super) fn placed(error: RunnerError, place: impl Fn(&Refusal) -> String) -> Self {
+        if let Some(fault) = error.store_fault() {
+            return Self::from(fault);
+        }
+        let (code, detail) = (error.code(), error.to_string());
+        let soon = |seconds| Duration::from_secs(seconds);
+        match error {
+            RunnerError::Closed => {
+                let detail = "this server is being stopped and takes up no more runs";
+                Self::new(ErrorCode::Unavailable, detail).after(soon(1))
+            }
+            RunnerError::StillDriven(_) => Self::new(code, detail).after(soon(1)),
+            RunnerError::Busy => Self::new(code, detail).after(soon(5)),
+            RunnerError::Refused(refusals) => {
+                let refused = refusals.iter();
+                let refused =
+                    refused.map(|refusal| FieldProblem { pointer: place(refusal), detail: refusal.to_string() });
+                let mut problem = refused.fold(Self::new(code, detail), Self::and);
+                // The run is as it is by now, and would refuse it again.
+                problem.0.retryable = false;
+                problem
+            }
+            // Whoever asks about a run that there is cannot bring its agent back.
+            RunnerError::NoSuchAgent { name, .. } => {
+                let detail = format!("the agent of this run, `{name}`, is not configured here any more");
+                Self::new(ErrorCode::Configuration, detail)
+            }
+            RunnerError::WiderLimit { limit, .. } => Self::invalid(format!("/limits/{}", limit.name), detail),
+            RunnerError::NoSuchServer { .. } => Self::invalid("/servers", detail),
+            RunnerError::DuplicateTool(_) => Self::invalid("/external_tools", detail),
+            RunnerError::UnusableTool { place, .. } => Self::invalid(format!("/external_tools/{place}"), detail),
+            RunnerError::UnusableOutputSchema(_) => Self::invalid("/output_schema", detail),
+            RunnerError::EmptyMessage => Self::invalid("/input", detail),
+            RunnerError::NoSuchPosition { .. } => Self::invalid("/at", detail),
+            RunnerError::Incomplete(_)
+            | RunnerError::ModelTwice { .. }
+            | RunnerError::NoSuchTool { .. }
+            | RunnerError::NotOfAServer(_)
+            | RunnerError::InvalidArguments { .. }
+            | RunnerError::InjectionMissing { .. }
+            | RunnerError::ServerMissing { .. }
+            | RunnerError::ServerTwice(_)
+            | RunnerError::NoSuchRun(_)
+            | RunnerError::Purged { .. }
+            | RunnerError::NotOver { .. }
+            | RunnerError::DrivenElsewhere { .. }
+            | RunnerError::LaidDown(_)
+            | RunnerError::Drive(_)
+            | RunnerError::Lost(_) => Self::new(code, detail),
+            #[cfg(feature = "envelope")]
+            RunnerError::Envelope(_) => Self::new(code, detail),
+        }
+    }
+
+    /// The same of a request that names the agent itself: the name is wrong, and not what is configured here.
+    pub(super) fn of_named_agent(error: RunnerError) -> Self {
+        let detail = error.to_string();
+        if matches!(error, RunnerError::NoSuchAgent { .. }) {
+            Self::invalid("/agent", detail)
+        } else {
+            Self::from(error)
+        }
+    }
+
     /// The HTTP status. That a run ended at its limit is no error of a request; that one cannot be made for it is a conflict.
     pub(super) fn status(&self) -> StatusCode {
         match self.0.code.http_status() {
@@ -178,9 +260,7 @@ impl IntoResponse for Problem {
         let mut response = self.status().into_response();
         response.headers_mut().extend(self.0.headers.clone());
         if let Some(delay) = self.0.retry_after {
-            // Whole seconds, and never fewer than are wanted.
-            let seconds = delay.as_secs() + u64::from(delay.subsec_nanos() > 0);
-            response.headers_mut().insert(axum::http::header::RETRY_AFTER, seconds.into());
+            response.headers_mut().insert(RETRY_AFTER, whole_seconds(delay).into());
         }
         response.extensions_mut().insert(self);
         response
@@ -193,53 +273,19 @@ impl From<RunnerError> for Problem {
     }
 }
 
-impl Problem {
-    /// What the runner refused, with the places of the request that it was refused for.
-    pub(super) fn placed(error: RunnerError, place: impl Fn(&Refusal) -> String) -> Self {
-        if error == RunnerError::Closed {
-            let detail = "this server is being stopped and takes up no more runs";
-            return Self::new(ErrorCode::Unavailable, detail).after(Duration::from_secs(1));
-        }
-        let detail = error.to_string();
-        if let Some(pointer) = field_of(&error) {
-            return Self::invalid(pointer, detail);
-        }
-        let refusals = error.refusals().iter();
-        let refused = refusals.map(|refusal| FieldProblem { pointer: place(refusal), detail: refusal.to_string() });
-        let problem = refused.fold(Self::new(error.code(), detail), Self::and);
-        if matches!(error, RunnerError::StillDriven(_)) {
-            return problem.after(Duration::from_secs(1));
-        }
-        if error == RunnerError::Busy { problem.after(Duration::from_secs(5)) } else { problem }
-    }
-}
-
-/// The field of a new run that the runner did not take.
-fn field_of(error: &RunnerError) -> Option<String> {
-    if let RunnerError::WiderLimit { limit, .. } = error {
-        return Some(format!("/limits/{}", limit.name));
-    }
-    if let RunnerError::UnusableTool { place, .. } = error {
-        return Some(format!("/external_tools/{place}"));
-    }
-    let known = [
-        (matches!(error, RunnerError::NoSuchAgent { .. }), "/agent"),
-        (matches!(error, RunnerError::NoSuchServer { .. }), "/servers"),
-        (matches!(error, RunnerError::DuplicateTool(_)), "/external_tools"),
-        (matches!(error, RunnerError::EmptyMessage), "/input"),
-        (matches!(error, RunnerError::UnusableOutputSchema(_)), "/output_schema"),
-    ];
-    known.into_iter().find(|(is_it, _)| *is_it).map(|(_, pointer)| pointer.to_owned())
-}
-
-/// What something is kept in does not answer, or answers nonsense.
+/// What something is kept in does not answer, or answers nonsense. Where it is and what to do there is for the log.
 impl From<&StoreError> for Problem {
     fn from(error: &StoreError) -> Self {
-        let code = match error {
-            StoreError::Unavailable(_) => ErrorCode::StoreUnavailable,
-            StoreError::Corrupt(_) => ErrorCode::JournalCorrupt,
+        let problem = match error {
+            StoreError::Unavailable(_) => {
+                Self::new(ErrorCode::StoreUnavailable, "the store cannot be used just now; this server's log says why")
+            }
+            StoreError::Corrupt(_) => {
+                let detail = "the store holds something that this server cannot read; its log says what";
+                Self::new(ErrorCode::JournalCorrupt, detail)
+            }
         };
-        Self::new(code, error.to_string())
+        problem.because(error.to_string())
     }
 }
 
@@ -273,6 +319,11 @@ impl From<BytesRejection> for Problem {
             _ => Self::new(ErrorCode::InvalidRequest, "the body did not arrive whole"),
         }
     }
+}
+
+/// As headers and texts say it: never fewer than are wanted.
+pub(super) fn whole_seconds(delay: Duration) -> u64 {
+    delay.as_secs() + u64::from(delay.subsec_nanos() > 0)
 }
 
 /// The code in words.
@@ -315,5 +366,40 @@ fn title(code: ErrorCode) -> &'static str {
         ErrorCode::StoreUnavailable => "Store unavailable",
         ErrorCode::JournalCorrupt => "Journal unreadable",
         ErrorCode::Internal => "Internal fault",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_store_says_is_for_the_log_alone() {
+        let fault = StoreError::Unavailable("/var/lib/toolgate: the disk is full".into());
+        for problem in [Problem::from(&fault), Problem::from(RunnerError::Drive(fault.clone().into()))] {
+            assert_eq!(problem.code(), ErrorCode::StoreUnavailable);
+            assert!(!problem.detail().contains("/var/lib"), "{problem:?}");
+            assert_eq!(problem.cause(), Some(fault.to_string().as_str()));
+        }
+    }
+
+    #[test]
+    fn what_a_run_refuses_as_it_is_by_now_is_not_to_be_tried_again() {
+        let of = |error| {
+            let view = Problem::from(error).view("", String::new(), String::new());
+            (view.code, view.retryable)
+        };
+        let settled = RunnerError::Refused(vec![Refusal::AlreadySettled { call_id: "call_1".into() }]);
+        assert_eq!(of(settled), (ErrorCode::Conflict, false));
+        let elsewhere = RunnerError::DrivenElsewhere { run: "run_1".into(), node: "node_1".into() };
+        assert_eq!(of(elsewhere), (ErrorCode::Conflict, true));
+    }
+
+    #[test]
+    fn a_position_that_there_is_not_is_the_fault_of_its_field() {
+        let error = RunnerError::NoSuchPosition { run: "run_1".into(), length: 3, at: 7 };
+        let view = Problem::from(error).view("", String::new(), String::new());
+        let pointers: Vec<&str> = view.errors.iter().map(|error| error.pointer.as_str()).collect();
+        assert_eq!((view.code, pointers), (ErrorCode::Validation, vec!["/at"]));
     }
 }

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::access::{self, Access, Caller, keys};
+use super::access::{self, Access, Caller, Limiter, keys};
 use super::builder::{Builder, GatewaySettings};
 use super::serve::{self, Accounts};
 use super::surroundings::Surroundings;
@@ -44,18 +44,24 @@ impl Gateway {
         Builder::new(runner)
     }
 
-    pub(super) fn new(
-        runner: AgentRunner,
-        access: Access,
-        settings: GatewaySettings,
-        surroundings: Arc<dyn Surroundings>,
-        accounts: Accounts,
-        replies: Option<Arc<dyn Replies>>,
-        webhooks: Option<Outbound>,
-    ) -> Self {
-        let (runner, surroundings) = (ArcSwap::from_pointee(runner), ArcSwap::from_pointee(surroundings));
-        let stopping = CancellationToken::new();
-        let inner = Inner { runner, access, settings, surroundings, accounts, replies, webhooks, stopping };
+    pub(super) fn new(built: Builder) -> Self {
+        let access = Access {
+            doors: built.doors,
+            keys: built.keys,
+            anonymous: built.anonymous,
+            origins: built.origins,
+            limiter: Limiter::new(&built.settings.limits),
+        };
+        let inner = Inner {
+            runner: ArcSwap::from_pointee(built.runner),
+            access,
+            settings: built.settings,
+            surroundings: ArcSwap::from_pointee(built.surroundings),
+            accounts: built.accounts,
+            replies: built.replies,
+            webhooks: built.webhooks,
+            stopping: CancellationToken::new(),
+        };
         Self { inner: Arc::new(inner) }
     }
 

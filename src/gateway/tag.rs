@@ -19,7 +19,9 @@ pub(super) fn tagged<T: Serialize>(asked: &HeaderMap, view: &T) -> Result<Respon
 
 /// The answer with this tag, or that it is as whoever asks has it.
 pub(super) fn unless_known<T: Serialize>(asked: &HeaderMap, tag: String, view: T) -> Response {
-    if listed(asked, &IF_NONE_MATCH).any(|known| known == tag) {
+    // Compared weakly (RFC 9110, 13.1.2): what is between us and whoever asks may have made the tag a weak one.
+    let is_known = |known: &str| known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag;
+    if listed(asked, &IF_NONE_MATCH).any(is_known) {
         return (StatusCode::NOT_MODIFIED, [(ETAG, tag)]).into_response();
     }
     ([(ETAG, tag)], Json(view)).into_response()
@@ -34,4 +36,24 @@ pub(super) fn of_version(version: u64) -> String {
 pub(super) fn listed<'a>(asked: &'a HeaderMap, header: &HeaderName) -> impl Iterator<Item = &'a str> {
     let given = asked.get_all(header).iter().filter_map(|value| value.to_str().ok());
     given.flat_map(|value| value.split(',')).map(str::trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_somebody_has_is_known_by_its_tag_strong_or_weak_or_by_being_there_at_all() {
+        let status = |known: &str| {
+            let mut asked = HeaderMap::new();
+            asked.insert(IF_NONE_MATCH, known.parse().unwrap());
+            unless_known(&asked, of_version(5), "a view").status().as_u16()
+        };
+        for known in ["\"5\"", "W/\"5\"", "\"4\", W/\"5\"", "*"] {
+            assert_eq!(status(known), 304, "{known}");
+        }
+        for other in ["\"4\"", "W/\"4\"", "5", "w/\"5\""] {
+            assert_eq!(status(other), 200, "{other}");
+        }
+    }
 }

@@ -53,7 +53,7 @@ impl TenantRunner {
 
     /// Starts a run for the tenant, in the name of the caller.
     pub(super) async fn start(&self, request: Request) -> Result<Execution, Problem> {
-        Ok(self.runner.start(self.theirs(request)?).await?)
+        self.runner.start(self.theirs(request)?).await.map_err(Problem::of_named_agent)
     }
 
     /// The request for the tenant, in the name of the caller.
@@ -220,6 +220,6 @@ impl TenantRun {
         if !self.load().await?.blobs().contains(handle) {
             return Ok(None);
         }
-        blobs.get(handle).await.map_err(|error| Problem::new(ErrorCode::StoreUnavailable, error.to_string()))
+        Ok(blobs.get(handle).await?)
     }
 }

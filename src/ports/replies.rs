@@ -22,7 +22,7 @@ pub struct Asked {
     pub caller: String,
     /// The key they chose for it.
     pub key: String,
-    /// Hash of what is asked: method, path and body.
+    /// Hash of what is asked, and of what whoever asks may do.
     pub fingerprint: String,
     /// The id that the run is to have which the request starts.
     pub run: Option<RunId>,
@@ -35,7 +35,7 @@ pub struct Asked {
 /// What is known of a request that was asked before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Begun {
-    /// Hash of what was asked.
+    /// Hash of what was asked, and of what whoever asked might do.
     pub fingerprint: String,
     /// The id of the run that it starts.
     pub run: Option<RunId>,
@@ -80,6 +80,10 @@ pub trait Replies: Send + Sync {
 
     /// Says until when somebody is at work on it. Changes nothing once it is settled.
     async fn prolong(&self, asked: &Asked, until: Timestamp) -> Result<(), StoreError>;
+
+    /// Takes on one that nobody is at work on any more by `now`: it is held until [`Asked::held_until`]. `false` if somebody
+    /// is, because they were first, or if it is settled or forgotten; then nothing changes.
+    async fn take_over(&self, asked: &Asked, now: Timestamp) -> Result<bool, StoreError>;
 
     /// Says what became of it. A store that keeps journals as well makes an answer [`Fate::Unkept`] when it purges the run that
     /// the answer quotes.

@@ -35,7 +35,7 @@ pub trait ToolInputValidator: Send + Sync {
 #[async_trait]
 pub trait OutputValidator: Send + Sync {
     /// Whether a schema of answers can be used: why not. A request with another one is refused.
-    fn accepts(&self, schema: &Value) -> Result<(), String>;
+    fn takes_schema(&self, schema: &Value) -> Result<(), String>;
 
     /// Checks the answer the model gave.
     async fn check(&self, spec: &Spec, answer: &str, budget: &Budget) -> OutputVerdict;

@@ -292,7 +292,7 @@ impl ToolInputValidator for Nothing {
 
 #[async_trait]
 impl OutputValidator for Nothing {
-    fn accepts(&self, _schema: &Value) -> Result<(), String> {
+    fn takes_schema(&self, _schema: &Value) -> Result<(), String> {
         Ok(())
     }
 

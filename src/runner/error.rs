@@ -6,6 +6,7 @@ use crate::core::error::ErrorCode;
 use crate::core::id::{AgentName, ModelName, NodeId, RunId, ServerId};
 use crate::core::run::{Refusal, Status, WiderLimit};
 use crate::driver::DriveError;
+use crate::ports::StoreError;
 
 /// A request the runner could not carry out. A run that *fails* is no such error: it has a [`super::Report`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -187,6 +188,11 @@ impl RunnerError {
         if let Self::Refused(refusals) = self { refusals } else { &[] }
     }
 
+    /// What the store said, if it is at fault.
+    pub fn store_fault(&self) -> Option<&StoreError> {
+        if let Self::Drive(DriveError::Store(fault)) = self { Some(fault) } else { None }
+    }
+
     /// The closed code of the error.
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -211,8 +217,8 @@ impl RunnerError {
             Self::Refused(refusals) => refusals.first().map_or(ErrorCode::InvalidRequest, refusal_code),
             Self::Busy | Self::LaidDown(_) => ErrorCode::Unavailable,
             Self::DrivenElsewhere { .. } | Self::Closed | Self::Drive(DriveError::Owned(_)) => ErrorCode::Conflict,
-            Self::Drive(DriveError::Store(crate::ports::StoreError::Unavailable(_))) => ErrorCode::StoreUnavailable,
-            Self::Drive(DriveError::Store(crate::ports::StoreError::Corrupt(_)) | DriveError::Corrupt { .. }) => {
+            Self::Drive(DriveError::Store(StoreError::Unavailable(_))) => ErrorCode::StoreUnavailable,
+            Self::Drive(DriveError::Store(StoreError::Corrupt(_)) | DriveError::Corrupt { .. }) => {
                 ErrorCode::JournalCorrupt
             }
             #[cfg(feature = "envelope")]

@@ -116,7 +116,7 @@ impl Request {
         spec.tools = self.tools.clone();
         spec.principal = self.principal.clone();
         if let Some(schema) = &self.output_schema {
-            ports.outputs.accepts(schema).map_err(RunnerError::UnusableOutputSchema)?;
+            ports.outputs.takes_schema(schema).map_err(RunnerError::UnusableOutputSchema)?;
             spec.output_schema = Some(schema.clone());
             spec.validate_output = true;
         }

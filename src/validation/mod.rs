@@ -79,7 +79,7 @@ impl ToolInputValidator for SchemaValidator {
 
 #[async_trait]
 impl OutputValidator for SchemaValidator {
-    fn accepts(&self, schema: &Value) -> Result<(), String> {
+    fn takes_schema(&self, schema: &Value) -> Result<(), String> {
         self.accepts_schema(schema).map_err(|error| error.to_string())
     }
 

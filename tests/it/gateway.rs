@@ -15,6 +15,7 @@ mod grants;
 mod idempotency;
 mod keys;
 mod limits;
+mod logged;
 mod messages;
 mod narrowing;
 mod oidc;

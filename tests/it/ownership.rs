@@ -100,7 +100,7 @@ struct NeverChecked;
 
 #[async_trait]
 impl OutputValidator for NeverChecked {
-    fn accepts(&self, _schema: &serde_json::Value) -> Result<(), String> {
+    fn takes_schema(&self, _schema: &serde_json::Value) -> Result<(), String> {
         Ok(())
     }
 

@@ -27,6 +27,7 @@ use axum::response::Response;
 
 pub use caller::{Caller, Scope, Scopes};
 pub use keys::{KeyDoor, NewKey, mint};
+pub(super) use limits::Limiter;
 pub use limits::{Limits, Rate};
 pub use oidc::{Claims, OidcDoor, OidcError, OidcSettings};
 pub use origins::Origins;
@@ -35,7 +36,6 @@ use super::answer::is_stream;
 use super::problem::Problem;
 use super::state::Gateway;
 use credentials::unauthorized;
-use limits::Limiter;
 
 /// A kind of credentials.
 #[async_trait]
@@ -60,10 +60,6 @@ pub(super) struct Access {
 }
 
 impl Access {
-    pub(super) fn new(doors: Vec<Arc<dyn Door>>, keys: Option<Arc<KeyDoor>>, limits: &Limits) -> Self {
-        Self { doors, keys, anonymous: None, origins: None, limiter: Limiter::new(limits) }
-    }
-
     async fn caller(&self, request: &Parts) -> Result<Caller, Problem> {
         if let Some(caller) = request.extensions.get::<Caller>() {
             return Ok(caller.clone());

@@ -3,7 +3,6 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::request::Parts;
@@ -13,9 +12,6 @@ use http_body::{Frame, SizeHint};
 use crate::core::error::ErrorCode;
 use crate::gateway::state::Gateway;
 
-/// How long credentials are believed at most.
-const BELIEVED: Duration = Duration::from_secs(5);
-
 /// The answer, which ends when these credentials do.
 pub(super) fn while_they_hold(gateway: Gateway, shown: Parts, response: Response) -> Response {
     response.map(|body| Body::new(Standing { body, refused: Box::pin(refused(gateway, shown)) }))
@@ -23,9 +19,8 @@ pub(super) fn while_they_hold(gateway: Gateway, shown: Parts, response: Response
 
 /// Returns when whoever showed these credentials would not be let in again. That nobody can say is no reason.
 async fn refused(gateway: Gateway, shown: Parts) {
-    let pause = gateway.settings().heartbeat.min(BELIEVED);
     loop {
-        tokio::time::sleep(pause).await;
+        tokio::time::sleep(gateway.settings().recheck).await;
         if gateway.access().caller(&shown).await.is_err_and(|problem| problem.code() == ErrorCode::Unauthorized) {
             tracing::info!("a stream ends with the credentials it was opened with");
             return;

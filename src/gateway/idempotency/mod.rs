@@ -4,7 +4,8 @@
 //! A request is noted before it is handled, with the id that its run is to have, and its answer before it is sent. It is
 //! handled to its end even if whoever asked goes away. A refusal changed nothing and is not kept: a repeat is judged anew.
 //! Neither are streams, secrets and what is too large: a repeat of those is answered with the run that was started, or with
-//! a conflict, and never handled a second time.
+//! a conflict, and never handled a second time. A request that failed on the way may have changed something: its repeat is
+//! told that nobody knows, and not handled a second time either.
 
 pub(super) mod key;
 mod replay;
@@ -15,17 +16,18 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
-use axum::extract::{FromRequestParts, Request, State};
+use axum::extract::{FromRequestParts, RawPathParams, Request, State};
 use axum::http::Method;
 use axum::http::request::Parts;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponseParts, Response, ResponseParts};
 use jiff::Timestamp;
 
-use self::replay::{kept, replayed};
+use self::replay::{kept, replayed, run_named};
 use super::access::Caller;
 use super::problem::Problem;
 use super::runs;
+use super::serve::caught;
 use super::state::Gateway;
 use crate::core::error::ErrorCode;
 use crate::core::id::RunId;
@@ -69,9 +71,11 @@ async fn handled_once(
                       `Idempotency-Key` away";
         return Err(Problem::new(ErrorCode::InvalidRequest, detail));
     };
-    let (parts, body) = request.into_parts();
-    let too_large = |_| Problem::new(ErrorCode::PayloadTooLarge, "the body is larger than this server takes");
-    let bytes = to_bytes(body, gateway.settings().body_bytes).await.map_err(too_large)?;
+    let (mut parts, body) = request.into_parts();
+    let bytes = to_bytes(body, usize::MAX).await.map_err(|error| {
+        Problem::new(ErrorCode::Internal, "the body that had arrived is not there").because(error.to_string())
+    })?;
+    let about = RawPathParams::from_request_parts(&mut parts, &gateway).await.ok().and_then(|path| run_named(&path));
     let now = Timestamp::now();
     let is_creating = parts.uri.path() == CREATING;
     let asked = Asked {
@@ -86,20 +90,21 @@ async fn handled_once(
     let begun = replies.begin(&asked, now).await?;
     let asked = match begun {
         None => asked,
-        Some(begun) => match known(&gateway, &caller, &parts, &asked, begun, now).await? {
+        Some(begun) => match known(&gateway, &caller, &parts, &asked, about.as_ref(), begun, now).await? {
             Known::Answer(response) => return Ok(response),
-            Known::NeverStarted(run) => {
-                let held = replies.prolong(&asked, asked.held_until).await;
-                held?;
-                Asked { run: Some(run), ..asked }
-            }
+            // Of two that find it so at once, one goes on.
+            Known::NeverStarted(_) if !replies.take_over(&asked, now).await? => return Err(under_way()),
+            Known::NeverStarted(run) => Asked { run: Some(run), ..asked },
         },
     };
     let mut request = Request::from_parts(parts, Body::from(bytes));
     request.extensions_mut().insert(RunToBe(asked.run.clone()));
     // Whoever asked may go away; what was begun is brought to its end, and its answer kept.
-    let handled = tokio::spawn(handle(replies, asked, request, next));
-    handled.await.map_err(|_| Problem::new(ErrorCode::Internal, "the request was not handled to its end"))?
+    let handled = tokio::spawn(handle(replies, asked, about, request, next));
+    handled.await.unwrap_or_else(|error| match error.try_into_panic() {
+        Ok(said) => Ok(caught(said)),
+        Err(_) => Err(Problem::new(ErrorCode::Internal, "the request was not handled to its end")),
+    })
 }
 
 /// What is known of a repeated request.
@@ -115,6 +120,7 @@ async fn known(
     caller: &Caller,
     parts: &Parts,
     asked: &Asked,
+    about: Option<&RunId>,
     begun: Begun,
     now: Timestamp,
 ) -> Result<Known, Problem> {
@@ -131,18 +137,29 @@ async fn known(
             }
             return Ok(Known::Answer(replayed(reply)));
         }
-        Fate::UnderWay { held_until } if now < held_until => {
-            let detail = "the same request is being handled; ask again in a moment";
-            return Err(Problem::new(ErrorCode::Conflict, detail).after(Duration::from_secs(1)));
-        }
+        Fate::UnderWay { held_until } if now < held_until => return Err(under_way()),
         Fate::UnderWay { .. } | Fate::Unkept => {}
     }
-    let Some(run) = begun.run else { return Err(outcome_unknown(&begun.fate)) };
+    let Some(run) = begun.run else {
+        // What was asked of a run that was deleted since has gone with it.
+        if let Some(run) = about {
+            gateway.runner_of(caller).run(run.as_str()).await?;
+        }
+        return Err(outcome_unknown(&begun.fate));
+    };
     match runs::current(gateway, caller, parts, &run).await {
         Ok(response) => Ok(Known::Answer(replay::marked(response))),
-        Err(problem) if problem.code() == ErrorCode::NotFound => Ok(Known::NeverStarted(run)),
+        Err(problem) if problem.code() == ErrorCode::NotFound => match begun.fate {
+            Fate::UnderWay { .. } => Ok(Known::NeverStarted(run)),
+            Fate::Unkept | Fate::Answered(_) => Err(outcome_unknown(&begun.fate)),
+        },
         Err(problem) => Err(problem),
     }
+}
+
+fn under_way() -> Problem {
+    let detail = "the same request is being handled; ask again in a moment";
+    Problem::new(ErrorCode::Conflict, detail).after(Duration::from_secs(1))
 }
 
 fn outcome_unknown(fate: &Fate) -> Problem {
@@ -152,7 +169,7 @@ fn outcome_unknown(fate: &Fate) -> Problem {
              `Idempotency-Key` to do it again"
         }
         Fate::UnderWay { .. } | Fate::Answered(_) => {
-            "the same request was begun, and the server was stopped before it was answered: its outcome is unknown; look \
+            "the same request was begun, and failed on the way or was cut off with the server: its outcome is unknown; look \
              at what it changed, and use a fresh `Idempotency-Key` to do it again"
         }
     };
@@ -162,8 +179,13 @@ fn outcome_unknown(fate: &Fate) -> Problem {
 }
 
 /// Handles a request that was noted, and notes what became of it.
-async fn handle(replies: Arc<dyn Replies>, asked: Asked, request: Request, next: Next) -> Result<Response, Problem> {
-    let path = request.uri().path().to_owned();
+async fn handle(
+    replies: Arc<dyn Replies>,
+    asked: Asked,
+    about: Option<RunId>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
     let mut handled = pin!(next.run(request));
     let response = loop {
         tokio::select! {
@@ -175,7 +197,7 @@ async fn handle(replies: Arc<dyn Replies>, asked: Asked, request: Request, next:
             }
         }
     };
-    let (response, outcome) = kept(response, &asked, &path).await;
+    let (response, outcome) = kept(response, &asked, about).await;
     let noted = match &outcome {
         replay::Outcome::Settled(fate) => replies.settle(&asked, fate).await,
         replay::Outcome::NothingDone => replies.forget(&asked).await,

@@ -1,6 +1,7 @@
 //! An answer as it is kept, and as it is given again.
 
 use axum::body::{Body, HttpBody as _, to_bytes};
+use axum::extract::RawPathParams;
 use axum::http::header::{CONTENT_TYPE, ETAG, LOCATION};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
@@ -21,21 +22,19 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// What is to be noted of an answer.
 pub(super) enum Outcome {
-    /// It was handled.
+    /// It was handled, or may have been.
     Settled(Fate),
     /// It was refused, and changed nothing.
     NothingDone,
 }
 
-/// The answer, and what is to be noted of it.
-pub(super) async fn kept(response: Response, asked: &Asked, path: &str) -> (Response, Outcome) {
+/// The answer, and what is to be noted of it. `about` is the run that the request names.
+pub(super) async fn kept(response: Response, asked: &Asked, about: Option<RunId>) -> (Response, Outcome) {
     if let Some(problem) = response.extensions().get::<Problem>() {
-        // A conflict about a fresh run is one with the same request in another process.
-        let may_have_started = !problem.status().is_client_error() || problem.code() == ErrorCode::Conflict;
-        let outcome = match &asked.run {
-            // The run says itself what became of it.
-            Some(_) if may_have_started => Outcome::Settled(Fate::UnderWay { held_until: Timestamp::UNIX_EPOCH }),
-            Some(_) | None => Outcome::NothingDone,
+        let outcome = if may_have_done_something(problem, asked) {
+            Outcome::Settled(Fate::UnderWay { held_until: Timestamp::UNIX_EPOCH })
+        } else {
+            Outcome::NothingDone
         };
         return (response, outcome);
     }
@@ -54,20 +53,37 @@ pub(super) async fn kept(response: Response, asked: &Asked, path: &str) -> (Resp
     };
     let header = |name: &HeaderName| Some((name.to_string(), parts.headers.get(name)?.to_str().ok()?.to_owned()));
     let headers = KEPT.iter().filter_map(header).collect();
-    let run = quoted(path, parts.headers.get(LOCATION).and_then(|place| place.to_str().ok()));
+    let run = parts.headers.get(LOCATION).and_then(|place| run_at(place.to_str().ok()?)).or(about);
     let reply = Reply { status: parts.status.as_u16(), run, headers, body: bytes.to_vec() };
     (Response::from_parts(parts, Body::from(bytes)), Outcome::Settled(Fate::Answered(reply)))
 }
 
-/// The run that an answer quotes: the one that was made, or else the one that was asked about.
-fn quoted(path: &str, made: Option<&str>) -> Option<RunId> {
-    let in_folder = |text: &str, folder: &str| {
-        let (_, rest) = text.split_once(folder)?;
-        rest.split('/').next().map(str::to_owned)
-    };
-    let run = |text: &str| in_folder(text, "/v1/runs/").map(RunId::from);
-    let of_approval = || Some(Place::parse(&in_folder(path, "/v1/approvals/")?)?.run);
-    made.and_then(run).or_else(|| run(path)).or_else(of_approval)
+/// Whether a request that was answered with a problem may have changed something all the same.
+fn may_have_done_something(problem: &Problem, asked: &Asked) -> bool {
+    match (problem.status().is_client_error(), problem.code()) {
+        // Nobody says whether the call of a run that was cancelled had been sent.
+        (true, ErrorCode::Cancelled) => true,
+        // A conflict about a fresh run is one with the same request in another process: the run says what became of it.
+        (true, code) => asked.run.is_some() && code == ErrorCode::Conflict,
+        // That nothing new is taken is said before anything is begun.
+        (false, ErrorCode::Unavailable) => asked.run.is_some(),
+        (false, _) => true,
+    }
+}
+
+/// The run that a request names in its path, by itself or by its approval.
+pub(super) fn run_named(path: &RawPathParams) -> Option<RunId> {
+    path.iter().find_map(|(name, value)| match name {
+        "run" => Some(RunId::from(value)),
+        "approval" => Place::parse(value).map(|place| place.run),
+        _ => None,
+    })
+}
+
+/// The run that a `Location` leads to.
+fn run_at(location: &str) -> Option<RunId> {
+    let (_, run) = location.rsplit_once("/v1/runs/")?;
+    Some(RunId::from(run))
 }
 
 /// The answer that was given before.
@@ -93,13 +109,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_quotes_the_run_that_was_made_or_asked_about() {
-        let of = |path, made| quoted(path, made).map(|run| run.to_string());
-        assert_eq!(of("/v1/runs", Some("https://x.test/v1/runs/run_2")).as_deref(), Some("run_2"));
-        assert_eq!(of("/v1/runs/run_1/fork", Some("/v1/runs/run_2")).as_deref(), Some("run_2"));
-        assert_eq!(of("/v1/runs/run_1/resume", None).as_deref(), Some("run_1"));
-        assert_eq!(of("/v1/tools/mcp_files_read/call", Some("/v1/runs/run_3")).as_deref(), Some("run_3"));
-        assert_eq!(of("/v1/approvals/appr_1_7/decision", None).as_deref(), Some("run_1"));
-        assert_eq!(of("/v1/webhook-endpoints", Some("/v1/webhook-endpoints/we_1")), None);
+    fn an_address_of_a_run_leads_to_it_and_no_other_does() {
+        let of = |location| run_at(location).map(|run| run.to_string());
+        assert_eq!(of("https://x.test/v1/runs/run_2").as_deref(), Some("run_2"));
+        assert_eq!(of("/v1/runs/run_3").as_deref(), Some("run_3"));
+        assert_eq!(of("/v1/webhook-endpoints/we_1"), None);
     }
 }

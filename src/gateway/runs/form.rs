@@ -8,7 +8,7 @@ use crate::gateway::problem::Problem;
 
 /// A form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(in crate::gateway) enum Form {
     /// One JSON document.
     Json,
     /// Server-sent events.
@@ -17,7 +17,7 @@ pub(super) enum Form {
 
 impl Form {
     /// The one that is wanted most; of those that are wanted alike, the first that is offered.
-    pub(super) fn wanted(headers: &HeaderMap, offered: &[Self]) -> Result<Self, Problem> {
+    pub(in crate::gateway) fn wanted(headers: &HeaderMap, offered: &[Self]) -> Result<Self, Problem> {
         let given: Vec<&str> = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect();
         let ranges: Vec<Range<'_>> = given.iter().flat_map(|value| value.split(',')).map(Range::read).collect();
         let wish = |form: &&Self| if ranges.is_empty() { 1000 } else { form.wish(&ranges) };

@@ -24,6 +24,7 @@ mod tools;
 mod view;
 mod wait;
 
+pub(super) use form::Form;
 pub(super) use given::GivenVerdict;
 pub(super) use pending::{AnnotationsView, ApprovalView, OriginView, PendingView};
 pub(super) use view::StatusView;

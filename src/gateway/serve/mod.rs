@@ -5,11 +5,14 @@
 //! request is about is no business of this module.
 
 mod account;
+mod occupancy;
 mod panic;
 mod steady;
 
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -18,7 +21,6 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -27,8 +29,11 @@ use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
 pub(super) use account::{Accounts, account};
+use occupancy::Occupancy;
 pub(super) use panic::caught;
 use steady::Steady;
+
+use super::held::holding;
 
 /// How long nothing is accepted after the system refused to hand a connection over: it has no files left, most likely.
 const BREATH: Duration = Duration::from_millis(500);
@@ -62,17 +67,16 @@ impl Default for ServeSettings {
 
 /// Serves until `closing`, then lets requests under way end, for as long as the settings say.
 pub async fn serve(listener: TcpListener, router: Router, settings: ServeSettings, closing: CancellationToken) {
-    let room = std::sync::Arc::new(Semaphore::new(settings.connections.clamp(1, Semaphore::MAX_PERMITS)));
-    let graceful = GracefulShutdown::new();
+    let room = Arc::new(Semaphore::new(settings.connections.clamp(1, Semaphore::MAX_PERMITS)));
     let mut connections = JoinSet::new();
     let accepted = async {
         loop {
             // A semaphore that nobody closes always has a permit in the end.
             let Ok(place) = room.clone().acquire_owned().await else { return };
             let (stream, address) = accept(&listener).await;
-            let (router, watcher) = (router.clone(), graceful.watcher());
+            let (router, closing) = (router.clone(), closing.clone());
             connections.spawn(async move {
-                converse(stream, address, router, settings, watcher).await;
+                converse(stream, address, router, settings, closing).await;
                 drop(place);
             });
             while connections.try_join_next().is_some() {}
@@ -84,7 +88,8 @@ pub async fn serve(listener: TcpListener, router: Router, settings: ServeSetting
     }
     // Whoever comes now is refused by the system at once, and asks somebody else.
     drop(listener);
-    if timeout(settings.closing, graceful.shutdown()).await.is_err() {
+    let ended = async { while connections.join_next().await.is_some() {} };
+    if timeout(settings.closing, ended).await.is_err() {
         tracing::warn!("connections were still open when the server closed; they are cut");
     }
 }
@@ -112,15 +117,20 @@ fn is_of_the_connection(error: &io::Error) -> bool {
     [ConnectionAborted, ConnectionRefused, ConnectionReset].contains(&error.kind())
 }
 
-async fn converse(stream: TcpStream, address: SocketAddr, router: Router, settings: ServeSettings, watcher: Watcher) {
-    let begun = CancellationToken::new();
-    let begins = begun.clone();
+async fn converse(
+    stream: TcpStream,
+    address: SocketAddr,
+    router: Router,
+    settings: ServeSettings,
+    closing: CancellationToken,
+) {
+    let occupancy = Occupancy::default();
+    let counted = occupancy.clone();
     let service = service_fn(move |mut request: Request<Incoming>| {
-        begins.cancel();
         // Whoever shows nothing that holds is counted by it.
         request.extensions_mut().insert(ConnectInfo(address));
-        let mut router = router.clone();
-        async move { router.call(request).await }
+        let (mut router, occupied) = (router.clone(), counted.one_more());
+        async move { router.call(request).await.map(|response| holding(response, occupied)) }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(settings.idle);
@@ -131,12 +141,19 @@ async fn converse(stream: TcpStream, address: SocketAddr, router: Router, settin
         .keep_alive_timeout(settings.first_request)
         .max_concurrent_streams(250);
     let stream = TokioIo::new(Steady::new(stream, settings.stalled_write));
-    let connection = builder.serve_connection(stream, service).into_owned();
-    let mut connection = std::pin::pin!(watcher.watch(connection));
+    let mut connection = pin!(builder.serve_connection(stream, service));
     let ended = tokio::select! {
-        ended = &mut connection => ended,
-        () = begun.cancelled() => connection.await,
-        () = tokio::time::sleep(settings.first_request) => return,
+        ended = connection.as_mut() => Some(ended),
+        () = occupancy.unused(settings.first_request) => return,
+        () = occupancy.idle(settings.idle) => None,
+        () = closing.cancelled() => None,
+    };
+    let ended = match ended {
+        Some(ended) => ended,
+        None => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
     };
     if let Err(error) = ended {
         tracing::debug!(error, "a connection ended before its time");

@@ -25,7 +25,7 @@ impl TenantRunner {
 
     /// What an agent would be offered now.
     pub(in crate::gateway) async fn tools(&self, agent: &AgentName) -> Result<Toolset, Problem> {
-        Ok(self.runner.tools(agent).await?)
+        self.runner.tools(agent).await.map_err(Problem::of_named_agent)
     }
 
     /// What is judged of a tool before any call of the caller's is known.
@@ -40,7 +40,7 @@ impl TenantRunner {
         tool: &str,
         arguments: &Map<String, Value>,
     ) -> Result<Execution, Problem> {
-        Ok(self.runner.call_tool(self.theirs(request)?, tool, arguments).await?)
+        self.runner.call_tool(self.theirs(request)?, tool, arguments).await.map_err(Problem::of_named_agent)
     }
 
     /// What has become of such a call.

@@ -22,7 +22,7 @@ impl TenantRunner {
         let granted = self.runner.grant(new, tenant.clone(), name.as_ref(), Channel::Api).await;
         granted.map_err(|error| {
             let is_about_tool = matches!(error, RunnerError::NoSuchTool { .. });
-            let problem = Problem::from(error);
+            let problem = Problem::of_named_agent(error);
             if is_about_tool { problem.of_field("/tool") } else { problem }
         })
     }

@@ -53,6 +53,17 @@ impl Replies for MemoryStore {
         Ok(())
     }
 
+    async fn take_over(&self, asked: &Asked, now: Timestamp) -> Result<bool, StoreError> {
+        let mut kept = self.kept();
+        let fate = kept.replies.get_mut(&place(asked)).map(|noted| &mut noted.begun.fate);
+        let Some(Fate::UnderWay { held_until }) = fate else { return Ok(false) };
+        let is_free = *held_until <= now;
+        if is_free {
+            *held_until = asked.held_until;
+        }
+        Ok(is_free)
+    }
+
     async fn settle(&self, asked: &Asked, fate: &Fate) -> Result<(), StoreError> {
         if let Some(noted) = self.kept().replies.get_mut(&place(asked)) {
             noted.begun.fate = fate.clone();

@@ -20,6 +20,8 @@ const KNOWN: &str = "SELECT fingerprint, run, held_until, head, body FROM reply
     WHERE tenant = ?1 AND caller = ?2 AND key = ?3";
 const HOLD: &str = "UPDATE reply SET held_until = max(held_until, ?4)
     WHERE tenant = ?1 AND caller = ?2 AND key = ?3 AND held_until IS NOT NULL";
+const TAKE_OVER: &str = "UPDATE reply SET held_until = ?4
+    WHERE tenant = ?1 AND caller = ?2 AND key = ?3 AND held_until <= ?5";
 const SETTLE: &str =
     "UPDATE reply SET held_until = ?4, head = ?5, body = ?6 WHERE tenant = ?1 AND caller = ?2 AND key = ?3";
 const FORGET: &str = "DELETE FROM reply WHERE tenant = ?1 AND caller = ?2 AND key = ?3";
@@ -33,15 +35,26 @@ impl Replies for SqliteStore {
     }
 
     async fn prolong(&self, asked: &Asked, until: Timestamp) -> Result<(), StoreError> {
-        self.writer.make(Changing { asked: asked.clone(), change: Change::Hold(until) }).await
+        self.change(asked, Change::Hold(until)).await.map(drop)
+    }
+
+    async fn take_over(&self, asked: &Asked, now: Timestamp) -> Result<bool, StoreError> {
+        self.change(asked, Change::TakeOver { now }).await
     }
 
     async fn settle(&self, asked: &Asked, fate: &Fate) -> Result<(), StoreError> {
-        self.writer.make(Changing { asked: asked.clone(), change: Change::Settle(fate.clone()) }).await
+        self.change(asked, Change::Settle(fate.clone())).await.map(drop)
     }
 
     async fn forget(&self, asked: &Asked) -> Result<(), StoreError> {
-        self.writer.make(Changing { asked: asked.clone(), change: Change::Forget }).await
+        self.change(asked, Change::Forget).await.map(drop)
+    }
+}
+
+impl SqliteStore {
+    /// Whether there was one to change.
+    async fn change(&self, asked: &Asked, change: Change) -> Result<bool, StoreError> {
+        self.writer.make(Changing { asked: asked.clone(), change }).await
     }
 }
 
@@ -75,24 +88,27 @@ struct Changing {
 
 enum Change {
     Hold(Timestamp),
+    TakeOver { now: Timestamp },
     Settle(Fate),
     Forget,
 }
 
 #[async_trait]
 impl Write for Changing {
-    type Answer = ();
+    type Answer = bool;
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
         let sql = match &self.change {
             Change::Hold(_) => HOLD,
+            Change::TakeOver { .. } => TAKE_OVER,
             Change::Settle(_) => SETTLE,
             Change::Forget => FORGET,
         };
-        let Asked { tenant, caller, key, .. } = &self.asked;
+        let Asked { tenant, caller, key, held_until, .. } = &self.asked;
         let query = sqlx::query(sql).bind(tenant.as_str()).bind(caller).bind(key);
         let query = match &self.change {
             Change::Hold(until) => query.bind(until.as_millisecond()),
+            Change::TakeOver { now } => query.bind(held_until.as_millisecond()).bind(now.as_millisecond()),
             Change::Settle(Fate::UnderWay { held_until }) => {
                 query.bind(held_until.as_millisecond()).bind(None::<String>).bind(None::<Vec<u8>>)
             }
@@ -103,8 +119,7 @@ impl Write for Changing {
             Change::Settle(Fate::Unkept) => query.bind(None::<i64>).bind(None::<String>).bind(None::<Vec<u8>>),
             Change::Forget => query,
         };
-        query.execute(db).await?;
-        Ok(())
+        Ok(query.execute(db).await?.rows_affected() > 0)
     }
 }
 

@@ -33,7 +33,7 @@ impl ToolInputValidator for StrictInputs {
 
 #[async_trait]
 impl OutputValidator for JsonAnswers {
-    fn accepts(&self, _schema: &Value) -> Result<(), String> {
+    fn takes_schema(&self, _schema: &Value) -> Result<(), String> {
         Ok(())
     }
 

@@ -14,6 +14,7 @@ use toolgate::stores::MemoryStore;
 
 use super::served::{Answer, Served};
 use super::streamed::{Frame, Stream};
+use crate::fakes::Fault;
 use crate::runner::world::{Given, Kept, given_an_agent, say};
 
 /// A gateway that keeps its answers, and where.
@@ -42,6 +43,10 @@ impl Replies for Forgetful {
 
     async fn prolong(&self, asked: &Asked, until: Timestamp) -> Result<(), StoreError> {
         self.inner.prolong(asked, until).await
+    }
+
+    async fn take_over(&self, asked: &Asked, now: Timestamp) -> Result<bool, StoreError> {
+        self.inner.take_over(asked, now).await
     }
 
     async fn settle(&self, asked: &Asked, fate: &Fate) -> Result<(), StoreError> {
@@ -301,4 +306,44 @@ async fn an_answer_says_nothing_that_belonged_to_its_first_request() {
     let Fate::Answered(Reply { headers, .. }) = begun.fate else { panic!("it was answered") };
     let names: Vec<&str> = headers.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["content-type", "etag", "location"]);
+}
+
+#[tokio::test]
+async fn what_failed_after_it_took_effect_is_not_done_again() {
+    let remembering =
+        remembering(given_an_agent().whose_model_says(json!([{"calls": [{"name": "ext_lookup"}]}]))).await;
+    let run = remembering.served.run(json!({"input": "Hello", "external_tools": [{"name": "lookup"}]})).await;
+    let (path, body) = (format!("/v1/runs/{run}/messages"), json!({"text": "Look at last week too"}));
+    let facts = async || remembering.served.world.runner.journal(&run.as_str().into()).await.unwrap().len();
+    let before = facts().await;
+    remembering.served.world.store.fail_next(Fault::AcknowledgementLost);
+
+    let failed = remembering.post(&path, "k", &body).await;
+    let again = remembering.post(&path, "k", &body).await;
+
+    assert_eq!((failed.status.as_u16(), failed.problem()), (503, "store_unavailable"));
+    assert_eq!((again.status.as_u16(), again.problem()), (409, "conflict"), "{again:?}");
+    assert!(again.text("detail").contains("outcome is unknown"), "{again:?}");
+    assert_eq!(again.body["retryable"], false);
+    assert_eq!(facts().await, before + 1, "it was said once");
+}
+
+#[tokio::test]
+async fn what_was_asked_of_a_run_that_was_deleted_is_gone_with_it_however_the_request_wrote_its_id() {
+    let remembering = remembering(given_two_answers()).await;
+    let run = remembering.served.run(json!({"input": "Hello"})).await;
+    let (plain, encoded) = (format!("/v1/runs/{run}/cancel"), format!("/v1/runs/{}/cancel", run.replace('_', "%5F")));
+    assert_ne!(plain, encoded);
+    assert_eq!(remembering.post(&plain, "interrupted", &json!({})).await.status, 200);
+    remembering.store.becomes(interrupted()).await;
+    let first = remembering.post(&encoded, "answered", &json!({})).await;
+    let again = remembering.post(&encoded, "answered", &json!({})).await;
+    assert_eq!((again.status, &again.body), (first.status, &first.body), "{again:?}");
+
+    let deleted = remembering.served.request(Method::DELETE, &format!("/v1/runs/{run}")).send().await.unwrap();
+
+    assert_eq!(deleted.status(), 204);
+    for (path, key) in [(&plain, "interrupted"), (&encoded, "answered")] {
+        assert_eq!(remembering.post(path, key, &json!({})).await.problem(), "gone", "{key}");
+    }
 }

@@ -1,14 +1,16 @@
 //! Keys let applications in, with the scopes they have, into the tenant they open.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use reqwest::Method;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
+use tokio::sync::{Notify, oneshot};
+use toolgate::core::id::{KeyId, Tenant};
 use toolgate::gateway::{NewKey, Scope, Scopes, mint};
-use toolgate::ports::{AccessKey, AccessKeys, Revoked};
+use toolgate::ports::{AccessKey, AccessKeys, KeyHash, Revoked, StoreError};
 use toolgate::stores::MemoryStore;
 
 use super::served::{Answer, Served};
@@ -227,4 +229,70 @@ async fn keys_are_listed_in_pages() {
     let rest = locked.get(&format!("/v1/keys?limit=3&after={}", first.text("last_id")), &admin).await;
     assert_eq!((rest.body["data"].as_array().unwrap().len(), rest.body["has_more"].as_bool()), (2, Some(false)));
     assert_eq!(locked.get("/v1/keys?after=key_of_nobody", &admin).await.problem(), "validation");
+}
+
+/// A store whose lookups can be answered late.
+#[derive(Default)]
+struct Late {
+    inner: MemoryStore,
+    /// What the next lookup waits for when it has read.
+    answers: Mutex<Option<oneshot::Receiver<()>>>,
+    has_read: Notify,
+}
+
+#[async_trait::async_trait]
+impl AccessKeys for Late {
+    async fn put_key(&self, hash: &KeyHash, key: &AccessKey) -> Result<(), StoreError> {
+        self.inner.put_key(hash, key).await
+    }
+
+    async fn by_hash(&self, hash: &KeyHash) -> Result<Option<AccessKey>, StoreError> {
+        let found = self.inner.by_hash(hash).await;
+        let answers = self.answers.lock().unwrap().take();
+        if let Some(answers) = answers {
+            self.has_read.notify_one();
+            answers.await.unwrap();
+        }
+        found
+    }
+
+    async fn keys(&self, tenant: Option<&Tenant>) -> Result<Vec<AccessKey>, StoreError> {
+        self.inner.keys(tenant).await
+    }
+
+    async fn revoke_key(&self, key: &KeyId, revoked: &Revoked) -> Result<Option<AccessKey>, StoreError> {
+        self.inner.revoke_key(key, revoked).await
+    }
+
+    async fn touch(&self, key: &KeyId, at: Timestamp) -> Result<(), StoreError> {
+        self.inner.touch(key, at).await
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_was_looked_up_before_it_was_taken_back_is_not_believed_either() {
+    let world = given_an_agent().kept(Kept::InMemory).await;
+    let store = Arc::new(Late::default());
+    let served = Served::with(world, |builder| builder.keys(store.clone())).await;
+    let mut minted = Vec::new();
+    for _ in 0..2 {
+        let (secret, hash, key) = mint(new_key("default", Scopes::all()), Timestamp::now()).unwrap();
+        store.put_key(&hash, &key).await.unwrap();
+        minted.push((secret.expose_secret().to_owned(), key.id));
+    }
+    let [(admin, _), (secret, id)] = &minted[..] else { unreachable!() };
+    let ask = async |method: Method, path: &str, key: &str| {
+        Answer::of(served.request(method, path).bearer_auth(key).send().await.unwrap()).await
+    };
+    let (answer, answers) = oneshot::channel();
+    *store.answers.lock().unwrap() = Some(answers);
+    let taken_back = async {
+        store.has_read.notified().await;
+        assert_eq!(ask(Method::DELETE, &format!("/v1/keys/{id}"), admin).await.status, 200);
+        answer.send(()).unwrap();
+    };
+
+    tokio::join!(ask(Method::GET, "/v1/runs", secret), taken_back);
+
+    assert_eq!(ask(Method::GET, "/v1/runs", secret).await.problem(), "unauthorized");
 }

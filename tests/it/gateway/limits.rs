@@ -49,9 +49,16 @@ async fn whoever_asks_too_often_is_told_how_long_to_wait() {
 
 #[tokio::test]
 async fn whoever_has_too_much_under_way_is_refused_until_some_of_it_is_done() {
+    for accepted in ["*/*", "application/json, text/event-stream"] {
+        is_refused_until_some_of_it_is_done(accepted).await;
+    }
+}
+
+async fn is_refused_until_some_of_it_is_done(accepted: &str) {
     let limits = Limits { requests_at_once: Some(1), ..Limits::default() };
     let served = limited(GatewaySettings { limits, ..GatewaySettings::default() }).await;
-    let waiting = served.request(Method::POST, "/v1/runs").json(&json!({"input": "Read"})).send();
+    let waiting = served.request(Method::POST, "/v1/runs").header("accept", accepted).json(&json!({"input": "Read"}));
+    let waiting = waiting.send();
     let meanwhile = async {
         loop {
             let answer = served.get("/v1/runs").await;
@@ -69,6 +76,30 @@ async fn whoever_has_too_much_under_way_is_refused_until_some_of_it_is_done() {
     }
     // The client that waited is gone, and its seat is free.
     let free = async { while served.get("/v1/runs").await.status != 200 {} };
+    tokio::time::timeout(Duration::from_secs(10), free).await.expect("the seat is free again");
+}
+
+#[tokio::test]
+async fn an_open_stream_has_a_seat_of_its_own_however_it_was_asked_for() {
+    let limits = Limits { requests_at_once: Some(1), streams_at_once: Some(1), ..Limits::default() };
+    let served = limited(GatewaySettings { limits, ..GatewaySettings::default() }).await;
+    let begun = served.request(Method::POST, "/v1/runs").header("prefer", "respond-async");
+    let begun = Answer::of(begun.json(&json!({"input": "Read"})).send().await.unwrap()).await;
+    let events = format!("/v1/runs/{}/events", begun.text("id"));
+    let open = served.request(Method::GET, &events).header("accept", "*/*").send().await.unwrap();
+    assert_eq!(open.headers()["content-type"], "text/event-stream");
+
+    assert_eq!(served.get("/v1/runs").await.status, 200, "it is no request under way");
+    for accepted in ["*/*", "text/event-stream"] {
+        let refused = served.request(Method::GET, &events).header("accept", accepted).send().await.unwrap();
+        assert_eq!(Answer::of(refused).await.problem(), "rate_limited", "{accepted}");
+    }
+    let begins = served.request(Method::POST, "/v1/runs").header("accept", "text/event-stream");
+    let begins = Answer::of(begins.json(&json!({"input": "Read"})).send().await.unwrap()).await;
+    assert_eq!(begins.problem(), "rate_limited");
+    assert_eq!(served.get("/v1/runs").await.body["data"].as_array().unwrap().len(), 1, "nothing was begun for it");
+    drop(open);
+    let free = async { while served.request(Method::GET, &events).send().await.unwrap().status() != 200 {} };
     tokio::time::timeout(Duration::from_secs(10), free).await.expect("the seat is free again");
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use aws_lc_rs::encoding::AsDer as _;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair};
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{Request, StatusCode};
 use axum::routing::get;
 use axum::{Json, Router};
 use base64::Engine as _;
@@ -19,10 +19,12 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
-use toolgate::gateway::{Claims, OidcDoor, OidcSettings, Scope, Scopes};
+use toolgate::gateway::{Claims, Door as _, OidcDoor, OidcSettings, Scope, Scopes};
 
 use super::served::{Answer, Served};
+use super::site::until;
 use crate::runner::world::{Kept, given_an_agent, say};
 
 const AUDIENCE: &str = "toolgate";
@@ -39,6 +41,7 @@ struct Published {
     url: Mutex<String>,
     keys: Mutex<Vec<Value>>,
     is_down: Mutex<bool>,
+    hangs: watch::Sender<bool>,
     asked: AtomicUsize,
 }
 
@@ -95,6 +98,7 @@ impl Issuer {
         let kept = Arc::new(Published::default());
         let keys = |State(kept): State<Arc<Published>>| async move {
             kept.asked.fetch_add(1, Ordering::SeqCst);
+            kept.hangs.subscribe().wait_for(|hangs| !hangs).await.unwrap();
             match *kept.is_down.lock().unwrap() {
                 true => Err(StatusCode::BAD_GATEWAY),
                 false => Ok(Json(json!({"keys": kept.keys.lock().unwrap().clone()}))),
@@ -127,6 +131,10 @@ impl Issuer {
 
     fn goes_down(&self) {
         *self.kept.is_down.lock().unwrap() = true;
+    }
+
+    fn hangs(&self, hangs: bool) {
+        self.kept.hangs.send_replace(hangs);
     }
 
     fn asked(&self) -> usize {
@@ -316,6 +324,40 @@ async fn keys_that_were_had_once_stay_in_use_while_the_issuer_is_down() {
         assert_eq!(shown(&served, &signer.sign(&issuer.claims())).await.status, 200);
     }
     assert!(issuer.asked() > before, "they were asked for again");
+}
+
+#[tokio::test]
+async fn whoever_has_a_token_of_a_known_key_does_not_wait_for_an_issuer_that_hangs() {
+    let signer = ed25519("ed");
+    let issuer = Issuer::publishing(&[&signer]).await;
+    let fresh = Duration::from_millis(1);
+    let served = served(OidcSettings { fresh, pause: fresh, ..issuer.settings() }).await;
+    assert_eq!(shown(&served, &signer.sign(&issuer.claims())).await.status, 200);
+    issuer.hangs(true);
+    tokio::time::sleep(2 * fresh).await;
+    for _ in 0..3 {
+        assert_eq!(shown(&served, &signer.sign(&issuer.claims())).await.status, 200);
+    }
+    assert_eq!(issuer.asked(), 2, "it is still being asked");
+}
+
+#[tokio::test]
+async fn a_client_that_hangs_up_keeps_nobody_from_the_keys() {
+    let signer = ed25519("ed");
+    let issuer = Issuer::publishing(&[&signer]).await;
+    let door = OidcDoor::new(issuer.settings()).unwrap();
+    let shows = Request::builder().header("authorization", format!("Bearer {}", signer.sign(&issuer.claims())));
+    let (shown, ()) = shows.body(()).unwrap().into_parts();
+    issuer.hangs(true);
+    tokio::select! {
+        _ = door.opened_by(&shown) => panic!("the issuer hangs"),
+        () = until(async || issuer.asked() == 1) => {}
+    }
+    issuer.hangs(false);
+
+    let caller = door.opened_by(&shown).await.unwrap().expect("the door is for tokens");
+
+    assert_eq!((&*caller.name, issuer.asked()), ("user:ann", 1));
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolgate::core::run::Status;
-use toolgate::runner::{AgentRunner, DrainTimes, Request};
+use toolgate::runner::{Agent, AgentRunner, DrainTimes, Request};
 use toolgate::stores::MemoryStore;
 
 use super::queueing::agent;
@@ -89,4 +89,25 @@ async fn runs_of_the_old_configuration_are_cancelled_and_drained_through_the_new
     let times = DrainTimes { rest: Duration::from_millis(20), step: Duration::from_millis(20) };
     assert_eq!(new.drain(times).await, 1);
     assert!(second.rest().await.is_err());
+}
+
+#[tokio::test]
+async fn a_run_whose_agent_is_configured_no_more_is_resumed_by_nobody_and_the_request_is_not_to_blame() {
+    let waits = agent(&json!([{"calls": [{"name": "ext_lookup"}]}]));
+    let builder = AgentRunner::builder().store(Arc::new(MemoryStore::new())).agent(waits);
+    let site = Site::over(builder.build().unwrap()).await;
+    let body = json!({"input": "Hello", "external_tools": [{"name": "lookup"}]});
+    let run = site.post("/v1/runs", body).await;
+    let call = &run.body["pending"][0]["call_id"];
+    let other = Agent { name: "another".into(), ..agent(&json!([])) };
+    let new = site.runner.renewed(AgentRunner::builder().agent(other)).unwrap();
+    site.gateway.replace(new, Arc::new(toolgate::gateway::Alone));
+
+    let given = json!({"results": [{"call_id": call, "output": "paid"}]});
+    let refused = site.post(&format!("/v1/runs/{}/resume", run.text("id")), given).await;
+    let named = site.post("/v1/runs", json!({"input": "Hello", "agent": "clerk"})).await;
+
+    assert_eq!((refused.status.as_u16(), refused.problem()), (500, "configuration"), "{refused:?}");
+    assert!(refused.text("detail").contains("clerk") && refused.body.get("errors").is_none(), "{refused:?}");
+    assert_eq!((named.problem(), &named.body["errors"][0]["pointer"]), ("validation", &json!("/agent")));
 }

@@ -4,7 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
 use axum::routing::get;
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -66,6 +70,29 @@ async fn a_connection_is_kept_between_requests_and_not_for_ever() {
 }
 
 #[tokio::test]
+async fn a_connection_of_http_2_is_kept_while_a_request_is_open_and_not_for_ever() {
+    let slow = || async {
+        tokio::time::sleep(3 * SHORT).await;
+        "at last"
+    };
+    let route = Router::new().route("/slow", get(slow));
+    let site = Site::with(runner(), impatient(), |router| router.merge(route)).await;
+    let stream = TokioIo::new(TcpStream::connect(site.address).await.unwrap());
+    let (mut asking, connection) = http2::handshake(TokioExecutor::new(), stream).await.unwrap();
+    let mut connections = tokio::task::JoinSet::new();
+    connections.spawn(connection);
+    let request = Request::get(format!("http://{}/slow", site.address)).body(Body::empty()).unwrap();
+
+    let answer = asking.send_request(request).await.unwrap();
+
+    assert_eq!(answer.status(), 200);
+    drop(answer);
+    let hung_up = tokio::time::timeout(Duration::from_secs(10), connections.join_next()).await;
+    hung_up.expect("the server hangs up");
+    assert!(asking.is_closed());
+}
+
+#[tokio::test]
 async fn beyond_the_most_connections_new_ones_wait_until_one_ends() {
     let settings = ServeSettings { connections: 1, ..ServeSettings::default() };
     let site = Site::with(runner(), settings, |router| router).await;
@@ -114,7 +141,7 @@ async fn both_versions_of_http_are_spoken() {
 }
 
 /// A store whose index is broken in a way that nobody thought of.
-struct Panicking;
+pub(super) struct Panicking;
 
 #[async_trait::async_trait]
 impl RunStore for Panicking {

@@ -126,6 +126,10 @@ struct Trap;
 
 #[async_trait]
 impl toolgate::ports::OutputValidator for Trap {
+    fn takes_schema(&self, _schema: &serde_json::Value) -> Result<(), String> {
+        Ok(())
+    }
+
     async fn check(&self, _spec: &Spec, _answer: &str, _budget: &Budget) -> toolgate::core::run::OutputVerdict {
         panic!("the validator panics on demand")
     }

@@ -89,6 +89,7 @@ macro_rules! conforms {
             a_request_is_one_of_its_caller
             a_request_that_was_forgotten_or_has_expired_begins_anew
             a_request_that_is_held_says_until_when
+            a_request_that_nobody_works_on_is_taken_over_by_one
             an_endpoint_is_changed_only_by_whoever_knows_how_it_is
             endpoints_are_found_by_id_and_by_tenant_oldest_first
             what_is_configured_takes_the_place_of_what_was

@@ -23,6 +23,8 @@ use crate::ports::{AccessKey, AccessKeys, KeyHash, Revoked, StoreError};
 const BELIEVED: Duration = Duration::from_secs(5);
 /// How many secrets are remembered, guesses included.
 const REMEMBERED: u64 = 10_000;
+/// How long it is remembered that a key was taken back: longer than any lookup takes that began before.
+const TAKEN_BACK: Duration = Duration::from_secs(60);
 /// How coarse the time of the last use is.
 const COARSE: SignedDuration = SignedDuration::from_secs(60);
 
@@ -30,6 +32,8 @@ const COARSE: SignedDuration = SignedDuration::from_secs(60);
 pub struct KeyDoor {
     store: Arc<dyn AccessKeys>,
     known: Cache<KeyHash, Option<Arc<AccessKey>>>,
+    /// Keys that were taken back here: what was looked up before may still be believed.
+    taken_back: Cache<KeyId, ()>,
     used: Mutex<Used>,
 }
 
@@ -45,14 +49,13 @@ impl KeyDoor {
     /// A door for the keys of this store.
     pub fn new(store: Arc<dyn AccessKeys>) -> Self {
         let known = Cache::builder().max_capacity(REMEMBERED).time_to_live(BELIEVED).build();
-        Self { store, known, used: Mutex::default() }
+        let taken_back = Cache::builder().time_to_live(TAKEN_BACK).build();
+        Self { store, known, taken_back, used: Mutex::default() }
     }
 
     /// Keeps a fresh key.
     pub(super) async fn put(&self, hash: &KeyHash, key: &AccessKey) -> Result<(), StoreError> {
-        self.store.put_key(hash, key).await?;
-        self.known.invalidate(hash).await;
-        Ok(())
+        self.store.put_key(hash, key).await
     }
 
     /// The keys of a tenant, newest first.
@@ -65,7 +68,7 @@ impl KeyDoor {
         let known = self.store.keys(Some(tenant)).await?;
         let Some(key) = known.into_iter().find(|key| key.id.as_str() == id) else { return Ok(None) };
         let revoked = self.store.revoke_key(&key.id, &Revoked { at: Timestamp::now(), by: by.to_owned() }).await?;
-        self.known.invalidate_all();
+        self.taken_back.insert(key.id, ()).await;
         Ok(revoked)
     }
 
@@ -102,8 +105,9 @@ impl Door for KeyDoor {
             return Err(unauthorized(true));
         };
         let now = Timestamp::now();
-        if !key.holds(now) {
-            let why = if key.revoked.is_some() { "revoked" } else { "expired" };
+        let is_taken_back = key.revoked.is_some() || self.taken_back.contains_key(&key.id);
+        if is_taken_back || !key.holds(now) {
+            let why = if is_taken_back { "revoked" } else { "expired" };
             tracing::info!(key = %key.id, name = key.name, why, "a key was shown that holds no longer");
             return Err(unauthorized(true));
         }

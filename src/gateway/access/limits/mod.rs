@@ -1,4 +1,4 @@
-//! How much one caller may ask for: requests in a minute, requests at once, streams at once. Streams are counted apart,
+//! How much one caller may ask for: requests in a minute, requests at once, streams at once. Open streams are counted apart,
 //! for they last and cost little. Whoever shows credentials that do not hold is counted by address.
 
 mod rates;
@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Request, State};
-use axum::http::header::ACCEPT;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -21,7 +20,9 @@ use super::Caller;
 use crate::core::error::ErrorCode;
 use crate::core::id::Tenant;
 use crate::gateway::answer::is_stream;
-use crate::gateway::problem::Problem;
+use crate::gateway::held::holding;
+use crate::gateway::problem::{Problem, whole_seconds};
+use crate::gateway::runs::Form;
 use crate::gateway::state::Gateway;
 
 /// How long to wait before asking for a seat again: nobody knows when one becomes free.
@@ -60,12 +61,28 @@ pub(in crate::gateway) struct Limiter {
 }
 
 impl Limiter {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(in crate::gateway) fn new(limits: &Limits) -> Self {
         Self {
             requests: limits.requests.map(Rates::new),
             failures: limits.failures.map(Rates::new),
             seats: Seats::new(limits.requests_at_once, limits.streams_at_once),
         }
+    }
+
+    /// The answer to a request, which has a seat while it is worked on; a stream has one of its own for as long as it is open.
+    /// The error is in words, of which seats there is none.
+    async fn seated(&self, who: &Who, request: Request, next: Next) -> Result<Response, &'static str> {
+        let take_stream = || self.seats.take(who, Kind::Stream).ok_or("these credentials have too many streams open");
+        let seat = self.seats.take(who, Kind::Request).ok_or("these credentials have too many requests under way")?;
+        // Taken beforehand, so that nothing is begun for a stream that is then refused.
+        let reserved = wants_stream(request.headers()).then(take_stream).transpose()?;
+        let response = next.run(request).await;
+        drop(seat);
+        if !is_stream(response.headers()) {
+            return Ok(response);
+        }
+        let stream = reserved.map_or_else(take_stream, Ok)?;
+        Ok(holding(response, stream))
     }
 
     /// What somebody is told whose credentials do not hold. Other requests from the same address are let in as before, for
@@ -93,27 +110,20 @@ pub(super) async fn counted(State(gateway): State<Gateway>, caller: Caller, requ
             return told(refused, limiter.requests.as_ref().map(Rates::used_up));
         }
     };
-    let kind = if wants_stream(request.headers()) { Kind::Stream } else { Kind::Request };
-    let Some(seat) = limiter.seats.take(&who, kind) else {
-        let what = match kind {
-            Kind::Request => "these credentials have too many requests under way",
-            Kind::Stream => "these credentials have too many streams open",
-        };
-        return told(limited(what, SEAT_PAUSE).into_response(), left);
+    let response = match limiter.seated(&who, request, next).await {
+        Ok(response) => response,
+        Err(full) => limited(full, SEAT_PAUSE).into_response(),
     };
-    let response = next.run(request).await;
-    let response = if is_stream(response.headers()) { seat.keep_for(response) } else { response };
     told(response, left)
 }
 
 fn limited(what: &str, wait: Duration) -> Problem {
-    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-    Problem::new(ErrorCode::RateLimited, format!("{what}; wait {seconds} s")).after(wait)
+    Problem::new(ErrorCode::RateLimited, format!("{what}; wait {} s", whole_seconds(wait))).after(wait)
 }
 
+/// Whether it is answered with a stream where that is one of two ways to answer.
 fn wants_stream(headers: &HeaderMap) -> bool {
-    let mut accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    accepted.any(|accepted| accepted.contains("text/event-stream"))
+    matches!(Form::wanted(headers, &[Form::Json, Form::Stream]), Ok(Form::Stream))
 }
 
 /// The answer with what is left of the limit (draft-ietf-httpapi-ratelimit-headers).

@@ -1,13 +1,7 @@
 //! How many at once: a seat is taken while a request is worked on, or a stream is open.
 
 use std::collections::HashMap;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
-
-use axum::body::{Body, Bytes};
-use axum::response::Response;
-use http_body::{Frame, SizeHint};
 
 use super::Who;
 
@@ -57,13 +51,6 @@ impl Seats {
     }
 }
 
-impl Seat {
-    /// The answer, whose body keeps the seat for as long as it is sent.
-    pub(super) fn keep_for(self, response: Response) -> Response {
-        response.map(|body| Body::new(Seated { body, _seat: self }))
-    }
-}
-
 impl Drop for Seat {
     fn drop(&mut self) {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
@@ -74,46 +61,21 @@ impl Drop for Seat {
     }
 }
 
-struct Seated {
-    body: Body,
-    _seat: Seat,
-}
-
-impl http_body::Body for Seated {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::core::id::Tenant;
 
     #[test]
-    fn a_seat_is_free_again_when_its_answer_was_sent_and_streams_sit_apart() {
+    fn a_seat_is_free_again_when_it_is_left_and_streams_sit_apart() {
         let seats = Seats::new(Some(1), Some(1));
         let ann: Who = (Tenant::default(), "ann".into());
         let request = seats.take(&ann, Kind::Request).unwrap();
         assert!(seats.take(&ann, Kind::Request).is_none());
         assert!(seats.take(&(Tenant::default(), "bob".into()), Kind::Request).is_some());
-        let response = seats.take(&ann, Kind::Stream).unwrap().keep_for(Response::new(Body::empty()));
+        let stream = seats.take(&ann, Kind::Stream).unwrap();
         assert!(seats.take(&ann, Kind::Stream).is_none());
-        drop((request, response));
+        drop((request, stream));
         assert!(seats.taken.lock().unwrap().is_empty());
     }
 }

@@ -1,23 +1,26 @@
 //! The issuer's published keys. They are fetched when a token wants one, kept for an hour, and fetched again for a key that
 //! is not among them, but never more often than every half minute: a storm of made-up key ids is not passed on. Keys that
-//! were had once stay in use while the issuer is down.
+//! were had once stay in use while the issuer is down, and whoever has a token of one hardly waits while it is slow.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use jsonwebtoken::jwk::Jwk;
 use reqwest::Client;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokio::sync::Mutex;
-use tokio::time::Instant;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::time::{Instant, timeout};
 
-use super::{Refused, algorithm_of};
+use super::Refused;
+use super::key::Key;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 const LARGEST: usize = 1024 * 1024;
+
+/// How long somebody whose key is known waits for fresh ones: it may have been withdrawn, or the issuer may hang.
+const A_MOMENT: Duration = Duration::from_secs(1);
 
 /// How soon keys are asked for again while there are none at all.
 const WITHOUT_KEYS: Duration = Duration::from_secs(2);
@@ -29,12 +32,12 @@ pub(super) struct Issuer {
     fresh: Duration,
     pause: Duration,
     kept: ArcSwapOption<Kept>,
-    /// When keys were asked for last; held by whoever is asking.
-    asked: Mutex<Option<Instant>>,
+    /// When keys were asked for last; held while they are being asked for.
+    asked: Arc<Mutex<Option<Instant>>>,
 }
 
 struct Kept {
-    keys: Vec<Arc<Jwk>>,
+    keys: Vec<Arc<Key>>,
     since: Instant,
 }
 
@@ -53,26 +56,34 @@ impl Issuer {
     pub(super) fn new(name: &str, fresh: Duration, pause: Duration) -> Result<Self, reqwest::Error> {
         let redirects = reqwest::redirect::Policy::none();
         let client = Client::builder().connect_timeout(PATIENCE).timeout(PATIENCE).redirect(redirects).build()?;
-        let (kept, asked) = (ArcSwapOption::empty(), Mutex::new(None));
+        let (kept, asked) = (ArcSwapOption::empty(), Arc::default());
         Ok(Self { name: name.to_owned(), client, fresh, pause, kept, asked })
     }
 
     /// The key of that id; without an id, the only one there is.
-    pub(super) async fn key(&self, id: Option<&str>) -> Result<Arc<Jwk>, Refused> {
+    pub(super) async fn key(self: &Arc<Self>, id: Option<&str>) -> Result<Arc<Key>, Refused> {
         let kept = self.kept.load_full();
-        if let Some(kept) = kept.as_deref().filter(|kept| kept.since.elapsed() < self.fresh)
-            && let Some(key) = kept.find(id)
-        {
-            return Ok(key);
+        match kept.as_deref().and_then(|kept| Some((kept.since.elapsed() < self.fresh, kept.find(id)?))) {
+            Some((true, key)) => return Ok(key),
+            Some((false, key)) => match self.asked.clone().try_lock_owned() {
+                Ok(asked) => {
+                    let _ = timeout(A_MOMENT, self.refresh(asked, kept.as_ref())).await;
+                }
+                // Somebody is asking.
+                Err(_) => return Ok(key),
+            },
+            None => {
+                let asked = self.asked.clone().lock_owned().await;
+                self.refresh(asked, kept.as_ref()).await;
+            }
         }
-        self.refresh(kept.as_ref()).await;
         let Some(kept) = self.kept.load_full() else { return Err(Refused::NoKeys(WITHOUT_KEYS)) };
         kept.find(id).ok_or_else(|| Refused::token("the issuer has no such key"))
     }
 
-    /// Asks for the keys again, unless somebody has since `seen` was looked at, or has too short a time ago.
-    async fn refresh(&self, seen: Option<&Arc<Kept>>) {
-        let mut asked = self.asked.lock().await;
+    /// Asks for the keys again, unless somebody has since `seen` was looked at, or has too short a time ago. They are asked
+    /// for to the end even if nobody waits any more, as a client that hangs up: or else it could keep everybody from them.
+    async fn refresh(self: &Arc<Self>, mut asked: OwnedMutexGuard<Option<Instant>>, seen: Option<&Arc<Kept>>) {
         let now = self.kept.load_full();
         if now.as_ref().map(Arc::as_ptr) != seen.map(Arc::as_ptr) {
             return;
@@ -82,13 +93,19 @@ impl Issuer {
             return;
         }
         *asked = Some(Instant::now());
-        match self.fetch().await {
-            Ok(keys) => self.kept.store(Some(Arc::new(Kept { keys, since: Instant::now() }))),
-            Err(why) => tracing::warn!(issuer = self.name, why, "the issuer's keys cannot be had"),
-        }
+        let issuer = self.clone();
+        let fetched = tokio::spawn(async move {
+            match issuer.fetch().await {
+                Ok(keys) => issuer.kept.store(Some(Arc::new(Kept { keys, since: Instant::now() }))),
+                Err(why) => tracing::warn!(issuer = issuer.name, why, "the issuer's keys cannot be had"),
+            }
+            drop(asked);
+        });
+        // It ends by itself: each of its requests has a time to.
+        let _ = fetched.await;
     }
 
-    async fn fetch(&self) -> Result<Vec<Arc<Jwk>>, String> {
+    async fn fetch(&self) -> Result<Vec<Arc<Key>>, String> {
         let place = format!("{}/.well-known/openid-configuration", self.name.trim_end_matches('/'));
         let discovered: Discovered = self.get(&place).await?;
         if discovered.issuer != self.name {
@@ -96,13 +113,12 @@ impl Issuer {
         }
         let published: Published = self.get(&discovered.jwks_uri).await?;
         // One key of a kind that is not known must not cost the others.
-        let keys = published.keys.into_iter().filter_map(|key| serde_json::from_value::<Jwk>(key).ok());
-        Ok(keys.filter(|key| algorithm_of(key).is_some()).map(Arc::new).collect())
+        let keys = published.keys.into_iter().filter_map(|key| serde_json::from_value(key).ok());
+        Ok(keys.filter_map(Key::of).map(Arc::new).collect())
     }
 
     async fn get<T: DeserializeOwned>(&self, url: &str) -> Result<T, String> {
-        let answered = self.client.get(url).send().await.and_then(reqwest::Response::error_for_status);
-        let mut response = answered.map_err(|error| error.to_string())?;
+        let mut response = self.client.get(url).send().await.map_err(|error| error.to_string())?;
         if !response.status().is_success() {
             return Err(format!("{url} answers {}", response.status()));
         }
@@ -118,9 +134,9 @@ impl Issuer {
 }
 
 impl Kept {
-    fn find(&self, id: Option<&str>) -> Option<Arc<Jwk>> {
+    fn find(&self, id: Option<&str>) -> Option<Arc<Key>> {
         match (id, self.keys.as_slice()) {
-            (Some(id), keys) => keys.iter().find(|key| key.common.key_id.as_deref() == Some(id)).cloned(),
+            (Some(id), keys) => keys.iter().find(|key| key.id.as_deref() == Some(id)).cloned(),
             (None, [only]) => Some(only.clone()),
             (None, _) => None,
         }

@@ -3,13 +3,14 @@
 
 mod claims;
 mod issuer;
+mod key;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::http::request::Parts;
-use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, PublicKeyUse};
-use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
+use jsonwebtoken::{Validation, decode, decode_header};
 use serde_json::{Map, Value};
 
 pub use claims::Claims;
@@ -62,14 +63,14 @@ pub struct OidcError(#[from] reqwest::Error);
 /// Lets in whoever shows a token of the issuer.
 pub struct OidcDoor {
     settings: OidcSettings,
-    issuer: Issuer,
+    issuer: Arc<Issuer>,
 }
 
 impl OidcDoor {
     /// A door for the tokens of an issuer. Nothing is fetched before the first token comes.
     pub fn new(settings: OidcSettings) -> Result<Self, OidcError> {
         let issuer = Issuer::new(&settings.issuer, settings.fresh, settings.pause)?;
-        Ok(Self { settings, issuer })
+        Ok(Self { settings, issuer: Arc::new(issuer) })
     }
 
     async fn caller(&self, token: &str) -> Result<Caller, Refused> {
@@ -78,16 +79,13 @@ impl OidcDoor {
             return Err(Refused::token("it wants something understood that is not"));
         }
         let key = self.issuer.key(header.kid.as_deref()).await?;
-        let algorithm = algorithm_of(&key).ok_or_else(|| Refused::token("its key is for something else"))?;
-        let decoding = DecodingKey::from_jwk(&key).map_err(|error| Refused::token(error.to_string()))?;
-        // The key says the algorithm; the token only has to agree.
-        let mut validation = Validation::new(algorithm);
+        let mut validation = Validation::new(key.algorithm);
         validation.leeway = LEEWAY_SECONDS;
         validation.validate_nbf = true;
         validation.set_issuer(&[&self.settings.issuer]);
         validation.set_audience(&self.settings.audience);
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
-        let decoded = decode::<Map<String, Value>>(token, &decoding, &validation);
+        let decoded = decode::<Map<String, Value>>(token, &key.decoding, &validation);
         let decoded = decoded.map_err(|error| Refused::token(error.to_string()))?;
         self.settings.claims.caller(&decoded.claims).map_err(Refused::token)
     }
@@ -124,28 +122,4 @@ impl Refused {
     fn token(why: impl Into<String>) -> Self {
         Self::Token(why.into())
     }
-}
-
-/// What a published key signs with. Whoever holds a public key must not be able to use it as a secret, so keys of symmetric
-/// algorithms are none here, whatever they call themselves.
-fn algorithm_of(key: &Jwk) -> Option<Algorithm> {
-    if key.common.public_key_use.as_ref().is_some_and(|purpose| *purpose != PublicKeyUse::Signature) {
-        return None;
-    }
-    let (algorithm, named) = match &key.algorithm {
-        AlgorithmParameters::RSA(_) => (Algorithm::RS256, KeyAlgorithm::RS256),
-        AlgorithmParameters::EllipticCurve(key) if key.curve == EllipticCurve::P256 => {
-            (Algorithm::ES256, KeyAlgorithm::ES256)
-        }
-        AlgorithmParameters::OctetKeyPair(key) if key.curve == EllipticCurve::Ed25519 => {
-            (Algorithm::EdDSA, KeyAlgorithm::EdDSA)
-        }
-        // Not our enum: there may be more of them tomorrow.
-        AlgorithmParameters::EllipticCurve(_)
-        | AlgorithmParameters::OctetKeyPair(_)
-        | AlgorithmParameters::OctetKey(_)
-        | AlgorithmParameters::Other(_)
-        | _ => return None,
-    };
-    key.common.key_algorithm.is_none_or(|said| said == named).then_some(algorithm)
 }

@@ -103,7 +103,7 @@ async fn a_stream_ends_when_the_key_it_was_opened_with_is_taken_back() {
     let turns = json!([{"calls": [{"name": "ext_lookup"}]}, say("Hi.")]);
     let world = given_an_agent().whose_model_says(turns).kept(Kept::InMemory).await;
     let store = Arc::new(MemoryStore::new());
-    let settings = GatewaySettings { heartbeat: Duration::from_millis(20), ..GatewaySettings::default() };
+    let settings = GatewaySettings { recheck: Duration::from_millis(20), ..GatewaySettings::default() };
     let served = Served::with(world, |builder| builder.keys(store.clone()).settings(settings)).await;
     let mut secrets = Vec::new();
     for name in ["mine", "hers"] {

@@ -93,6 +93,24 @@ pub(crate) async fn a_request_that_is_held_says_until_when<S: Store>(store: Arc<
     assert_eq!(store.begin(&request, at(102)).await.unwrap().unwrap().fate, Fate::Answered(reply()));
 }
 
+pub(crate) async fn a_request_that_nobody_works_on_is_taken_over_by_one<S: Store>(store: Arc<S>) {
+    let first = asked("ann", "k");
+    let repeat = Asked { held_until: at(130), ..first.clone() };
+    assert!(!store.take_over(&repeat, at(200)).await.unwrap(), "it was never noted");
+    store.begin(&first, at(100)).await.unwrap();
+    assert!(!store.take_over(&repeat, at(114)).await.unwrap(), "it is held");
+
+    let all = join_all((0..20).map(|_| store.take_over(&repeat, at(115)))).await;
+
+    assert_eq!(all.into_iter().filter(|taken| *taken.as_ref().unwrap()).count(), 1);
+    assert_eq!(store.begin(&first, at(116)).await.unwrap(), begun(Fate::UnderWay { held_until: at(130) }));
+    for fate in [Fate::Answered(reply()), Fate::Unkept] {
+        Replies::settle(&*store, &first, &fate).await.unwrap();
+        assert!(!store.take_over(&repeat, at(500)).await.unwrap(), "it is settled");
+        assert_eq!(store.begin(&first, at(501)).await.unwrap(), begun(fate));
+    }
+}
+
 pub(crate) async fn an_answer_that_quotes_a_purged_run_is_forgotten<S: Store>(store: Arc<S>) {
     store.append(append(run(1), 0, 2).leaving(Status::Completed)).await.unwrap();
     let quoting = |run| Fate::Answered(Reply { run, ..reply() });
