@@ -13,8 +13,8 @@ pub struct Row {
     pub clients: usize,
     pub runs_a_second: f64,
     pub took: Figures,
-    /// What the process holds afterwards, in MiB.
-    pub memory_mib: f64,
+    /// The most that the process that ran, or served, them ever held, in MiB.
+    pub peak_mib: f64,
 }
 
 /// Many times of the same thing.
@@ -43,7 +43,7 @@ pub fn table(rows: &[Row]) {
     println!("create and complete a run of 5 turns with 2 calls each");
     println!(
         "{:10} {:11} {:>7} {:>8} {:>9} {:>9} {:>9} {:>11}",
-        "store", "", "clients", "runs/s", "p50 ms", "p99 ms", "MiB", "of in-proc."
+        "store", "", "clients", "runs/s", "p50 ms", "p99 ms", "peak MiB", "of in-proc."
     );
     for row in rows {
         let floor = rows
@@ -58,7 +58,7 @@ pub fn table(rows: &[Row]) {
             row.runs_a_second,
             row.took.percentile(50),
             row.took.percentile(99),
-            row.memory_mib,
+            row.peak_mib,
             share,
         );
     }
@@ -78,7 +78,7 @@ pub fn report(rows: &[Row], all: &[(&str, Figures)]) {
             json!({
                 "store": row.kept.name(), "subject": row.subject.name(), "clients": row.clients,
                 "runs_per_second": row.runs_a_second, "p50_ms": row.took.percentile(50),
-                "p99_ms": row.took.percentile(99), "memory_mib": row.memory_mib,
+                "p99_ms": row.took.percentile(99), "peak_mib": row.peak_mib,
             })
         })
         .collect();
@@ -89,10 +89,10 @@ pub fn report(rows: &[Row], all: &[(&str, Figures)]) {
     println!("\n{}", json!({"create_and_complete": rows, "latencies": latencies}));
 }
 
-/// What this process holds, in MiB.
-pub fn memory_mib() -> f64 {
+/// The most that this process ever held, in MiB.
+pub fn peak_mib() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
     let kib: f64 = line.trim().trim_end_matches(" kB").parse().unwrap_or(f64::NAN);
     kib / 1024.0
 }

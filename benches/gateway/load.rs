@@ -8,36 +8,35 @@ use tokio::task::JoinSet;
 use toolgate::core::run::Status;
 use toolgate::runner::{AgentRunner, Request};
 
-use crate::figures::{Figures, Row, memory_mib};
-use crate::subject::{Kept, Ready, SCENARIO, Subject};
-use crate::world::{Loquacious, Turns};
+/// Whom the clients ask.
+#[derive(Clone)]
+pub enum Asked {
+    InProcess(AgentRunner),
+    Http(reqwest::Client, Arc<str>),
+}
 
-/// As many runs as so many clients get through in that time.
-pub async fn create_and_complete(kept: Kept, subject: Subject, clients: usize, time: Duration) -> Row {
-    let ready = Ready::set_up(kept, Arc::new(Loquacious::new(SCENARIO, Turns::default())), Vec::new()).await;
-    let http = reqwest::Client::builder().pool_max_idle_per_host(clients).build().unwrap();
+/// How long each run took that so many clients get through in that time, and how many they were a second.
+pub async fn create_and_complete(asked: Asked, clients: usize, time: Duration) -> (Vec<Duration>, f64) {
     let began = Instant::now();
     let mut working = JoinSet::new();
     for _ in 0..clients {
-        let (runner, http, url) = (ready.runner.clone(), http.clone(), ready.url("/v1/runs"));
+        let asked = asked.clone();
         working.spawn(async move {
             let mut times = Vec::new();
             while began.elapsed() < time {
-                let asked = Instant::now();
-                match subject {
-                    Subject::InProcess => in_process(&runner).await,
-                    Subject::Http => over_http(&http, &url).await,
+                let created = Instant::now();
+                match &asked {
+                    Asked::InProcess(runner) => in_process(runner).await,
+                    Asked::Http(http, url) => over_http(http, url).await,
                 }
-                times.push(asked.elapsed());
+                times.push(created.elapsed());
             }
             times
         });
     }
     let times: Vec<Duration> = working.join_all().await.into_iter().flatten().collect();
     let runs_a_second = times.len() as f64 / began.elapsed().as_secs_f64();
-    let memory_mib = memory_mib();
-    ready.tear_down().await;
-    Row { kept, subject, clients, runs_a_second, took: Figures::of(times), memory_mib }
+    (times, runs_a_second)
 }
 
 async fn in_process(runner: &AgentRunner) {

@@ -20,13 +20,13 @@ use crate::world::Files;
 pub const SCENARIO: Scenario =
     Scenario { name: "5 turns x 2 calls", turns: 5, calls: 2, tools: 8, at_once: 1, guarded: false };
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Subject {
     InProcess,
     Http,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Kept {
     Memory,
     /// As a server has it: every commit survives a power cut.
