@@ -229,6 +229,9 @@ async fn keys_are_listed_in_pages() {
     let rest = locked.get(&format!("/v1/keys?limit=3&after={}", first.text("last_id")), &admin).await;
     assert_eq!((rest.body["data"].as_array().unwrap().len(), rest.body["has_more"].as_bool()), (2, Some(false)));
     assert_eq!(locked.get("/v1/keys?after=key_of_nobody", &admin).await.problem(), "validation");
+    let newest = &first.body["data"][0];
+    assert_eq!(&locked.get(&format!("/v1/keys/{}", newest["id"].as_str().unwrap()), &admin).await.body, newest);
+    assert_eq!(locked.get("/v1/keys/key_of_nobody", &admin).await.problem(), "not_found");
 }
 
 /// A store whose lookups can be answered late.

@@ -63,10 +63,14 @@ impl KeyDoor {
         self.store.keys(Some(tenant)).await
     }
 
+    /// A key of a tenant.
+    pub(super) async fn key(&self, tenant: &Tenant, id: &str) -> Result<Option<AccessKey>, StoreError> {
+        Ok(self.keys(tenant).await?.into_iter().find(|key| key.id.as_str() == id))
+    }
+
     /// Takes a key of a tenant back, and hears of it at once. `None` if the tenant has none of that id.
     pub(super) async fn revoke(&self, tenant: &Tenant, id: &str, by: &str) -> Result<Option<AccessKey>, StoreError> {
-        let known = self.store.keys(Some(tenant)).await?;
-        let Some(key) = known.into_iter().find(|key| key.id.as_str() == id) else { return Ok(None) };
+        let Some(key) = self.key(tenant, id).await? else { return Ok(None) };
         let revoked = self.store.revoke_key(&key.id, &Revoked { at: Timestamp::now(), by: by.to_owned() }).await?;
         self.taken_back.insert(key.id, ()).await;
         Ok(revoked)

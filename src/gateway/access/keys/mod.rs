@@ -6,6 +6,7 @@
 mod create;
 mod door;
 mod list;
+mod read;
 mod revoke;
 mod secret;
 mod view;
@@ -21,7 +22,7 @@ use crate::gateway::problem::Problem;
 use crate::gateway::state::Gateway;
 
 pub(in crate::gateway) fn routes() -> OpenApiRouter<Gateway> {
-    OpenApiRouter::new().routes(routes!(create::create, list::list)).routes(routes!(revoke::revoke))
+    OpenApiRouter::new().routes(routes!(create::create, list::list)).routes(routes!(read::read, revoke::revoke))
 }
 
 /// The keys of this gateway.

@@ -18,7 +18,7 @@ const SCOPES: &[(&str, &[&str])] = &[
     ("approvals:decide", &["decideApproval", "extendApproval", "createApprovalGrant", "revokeApprovalGrant"]),
     ("runs:read", &["listRuns", "readRun", "readBlob", "watchRun", "exportRun", "listMessages"]),
     ("runs:write", &["createRun", "deleteRun", "cancelRun", "forkRun", "addMessage", "resumeRun"]),
-    ("admin", &["listKeys", "createKey", "revokeKey", "refreshServer", "restartServer"]),
+    ("admin", &["listKeys", "createKey", "readKey", "revokeKey", "refreshServer", "restartServer"]),
     (
         "webhooks",
         &[
