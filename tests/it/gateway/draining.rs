@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use toolgate::core::chat::Message;
 use toolgate::core::id::NodeId;
-use toolgate::core::run::{Event, Status};
+use toolgate::core::run::{Event, Recorded, Status};
 use toolgate::runner::{AgentRunner, Capacity, DrainTimes, Request, RunnerError};
 use toolgate::stores::MemoryStore;
 
 use super::queueing::agent;
 use super::site::{Site, until};
+use super::streamed::Stream;
 use crate::fakes::Fault;
 use crate::runner::world::{given_an_agent, say};
 
@@ -122,6 +123,25 @@ async fn whoever_waits_for_a_run_of_a_server_that_stops_is_told_that_it_goes_on_
     let (answer, cut) = tokio::join!(asked, stopped);
     assert_eq!(cut, 1);
     assert_eq!((answer.status.as_u16(), answer.text("status")), (202, "running"), "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_stream_of_a_server_that_stops_tells_what_is_written_before_it_ends() {
+    let store = Arc::new(MemoryStore::new());
+    let site = Site::over(process(&store, "here", &json!([{"hang": true}]))).await;
+    let execution = site.runner.start(Request::new("clerk", "Hello")).await.unwrap();
+    let asked = |recorded: &Recorded| matches!(recorded.event, Event::ModelCalled { .. });
+    until(async || site.runner.journal(&execution.run).await.unwrap().iter().any(asked)).await;
+    let written = site.runner.journal(&execution.run).await.unwrap().len();
+    site.gateway.stop();
+
+    let url = format!("http://{}/v1/runs/{}/events", site.address, execution.run);
+    let told = Stream::of(reqwest::Client::new().get(url)).await.rest().await;
+
+    let ids: Vec<&str> = told.iter().filter_map(|frame| frame.id.as_deref()).collect();
+    assert!(written > 2);
+    assert_eq!((ids[0], ids[ids.len() - 1]), ("0", (written - 1).to_string().as_str()), "{told:?}");
+    assert_eq!(told.last().unwrap().event, "server.draining");
 }
 
 #[tokio::test(start_paused = true)]

@@ -113,13 +113,14 @@ impl Tail {
             if self.teller.has_ended() || self.state == State::Over {
                 return Ok(None);
             }
-            if self.stopping.is_cancelled() {
-                self.state = State::Over;
-                return Ok(Some(Told::Draining));
-            }
+            // What was read is told before the stream ends, so that nobody comes back for each single fact.
             if let Some(fact) = self.facts.pop_front() {
                 self.events = self.teller.tell(&fact);
                 continue;
+            }
+            if self.stopping.is_cancelled() {
+                self.state = State::Over;
+                return Ok(Some(Told::Draining));
             }
             self.hear();
             if let Some(fact) = self.ahead.take() {
