@@ -106,6 +106,10 @@ impl RunStore for MemoryStore {
     async fn list(&self, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError> {
         let limit = if filter.limit == 0 { 100 } else { filter.limit };
         let kept = self.kept();
+        if let Some(id) = &filter.run {
+            let row = kept.runs.get(id).map(|run| &run.row);
+            return Ok(row.filter(|row| filter.admits(row)).cloned().into_iter().collect());
+        }
         let newest_first = kept.runs.values().rev().map(|run| &run.row);
         Ok(newest_first.filter(|row| filter.admits(row)).take(limit).cloned().collect())
     }

@@ -150,9 +150,12 @@ pub(crate) fn steady(text: &str) -> String {
     let mut told = String::new();
     for (index, word) in words.iter().enumerate() {
         let unit = words.get(index + 1).map(|next| next.trim_end_matches(|c: char| !c.is_alphanumeric()));
-        let is_time = matches!(unit, Some("ms" | "s" | "min")) && word.trim_end().parse::<f64>().is_ok();
+        let bare = word.trim_end().trim_start_matches('(');
+        let is_time = matches!(unit, Some("ms" | "s" | "min")) && bare.parse::<f64>().is_ok();
         let is_clock = word.len() > 4 && word.trim_end().chars().all(|c| c.is_ascii_digit() || "-:".contains(c));
-        told.push_str(if is_time {
+        told.push_str(if is_time && word.starts_with('(') {
+            "(N "
+        } else if is_time {
             "N "
         } else if is_clock {
             "T "

@@ -137,7 +137,11 @@ async fn a_schema_that_cannot_be_used_is_refused_before_anything_runs() {
     let served = Served::to_all(world).await;
     let broken = json!({"type": "strin"});
     for (field, given, pointer) in [
-        ("external_tools", json!([{"name": "a"}, {"name": "b", "input_schema": broken}]), "/external_tools/1"),
+        (
+            "external_tools",
+            json!([{"name": "a"}, {"name": "b", "input_schema": {"type": "object", "properties": {"x": broken}}}]),
+            "/external_tools/1",
+        ),
         ("external_tools", json!([{"name": "b", "result_schema": broken}]), "/external_tools/0"),
         ("output_schema", broken.clone(), "/output_schema"),
     ] {
