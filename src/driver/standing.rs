@@ -9,7 +9,7 @@ use super::{Driver, Journal};
 use crate::core::id::{CallId, RunId};
 use crate::core::json;
 use crate::core::run::{Answer, Clearance, Coverage, Run, Scope};
-use crate::core::tool::summary;
+use crate::core::tool::{Arguments, summary, summary_of_any};
 use crate::ports::{GivenWith, Grant};
 
 impl Driver<'_> {
@@ -41,6 +41,7 @@ fn grant(id: &RunId, run: &Run, call_id: &CallId, now: Timestamp) -> Option<Gran
     }
     let (tool, spec) = (call.tool.as_ref()?, &run.started().spec);
     let given = json::hash(&json!({"run": id, "call": call_id, "definition": tool.hash, "event": call.term.event}));
+    let arguments = (decision.covers == Coverage::Arguments).then(|| call.arguments());
     let name = given.trim_start_matches("sha256:").chars().take(20).collect::<String>();
     Some(Grant {
         id: format!("grant_{name}").into(),
@@ -51,8 +52,8 @@ fn grant(id: &RunId, run: &Run, call_id: &CallId, now: Timestamp) -> Option<Gran
         tool: tool.name.clone(),
         origin: tool.origin.clone(),
         definition: tool.hash.clone(),
-        arguments: (decision.covers == Coverage::Arguments).then(|| call.arguments().hash()),
-        summary: summary(&tool.origin, call.arguments()),
+        summary: arguments.map_or_else(|| summary_of_any(&tool.origin), |these| summary(&tool.origin, these)),
+        arguments: arguments.map(Arguments::hash),
         by: decision.by.clone(),
         via: decision.via,
         reason: decision.reason.clone(),

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::{AgentRunner, RunnerError};
 use crate::core::id::{AgentName, GrantId, Principal, SessionId, Tenant};
 use crate::core::run::{Budget, Channel};
-use crate::core::tool::{Arguments, Problem, Tool, summary};
+use crate::core::tool::{Arguments, Problem, Tool, summary, summary_of_any};
 use crate::driver::DriveError;
 use crate::ports::{Grant, GrantFilter, InputFindings, Revoked};
 
@@ -56,7 +56,10 @@ impl AgentRunner {
             tool: tool.name.clone(),
             origin: tool.origin.clone(),
             definition: tool.hash.clone(),
-            summary: summary(&tool.origin, arguments.as_ref().unwrap_or(&Arguments::Object(Map::new()))),
+            summary: match &arguments {
+                Some(these) => summary(&tool.origin, these),
+                None => summary_of_any(&tool.origin),
+            },
             arguments: arguments.map(|arguments| arguments.hash()),
             by: by.into(),
             via,

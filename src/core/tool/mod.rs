@@ -33,7 +33,7 @@ pub use problem::Problem;
 pub use question::{Action, InputNeeded, Question, Reaction, Reactions};
 pub use reply::{CallReply, Replied};
 pub use result::{Kept, KeptForm};
-pub use summary::{summary, suspicious_names};
+pub use summary::{summary, summary_of_any, suspicious_names};
 pub use task::TaskHandle;
 pub use tier::{Tier, TierMode, top_tier};
 pub use toolset::{LeftOut, Pins, ServerTools, Toolset, ToolsetRules};

@@ -16,10 +16,7 @@ const MOST_ARGUMENTS: usize = 8;
 /// call: long names and values are cut, and after eight arguments the others are counted. A name that is no plain one is
 /// quoted, so that none can pass for a value, or for the end of the line.
 pub fn summary(origin: &Origin, arguments: &Arguments) -> String {
-    let mut line = match origin {
-        Origin::Mcp { server, tool } => format!("{}: {}", name(server.as_str()), name(tool)),
-        Origin::External { tool } | Origin::Builtin { tool } => name(tool),
-    };
+    let mut line = called(origin);
     line.push('(');
     match arguments {
         Arguments::Malformed(text) => line.push_str(&short(text, VALUE_CHARS)),
@@ -36,6 +33,18 @@ pub fn summary(origin: &Origin, arguments: &Arguments) -> String {
     }
     line.push(')');
     line
+}
+
+/// The same of a call whatever its arguments are.
+pub fn summary_of_any(origin: &Origin) -> String {
+    format!("{}(any arguments)", called(origin))
+}
+
+fn called(origin: &Origin) -> String {
+    match origin {
+        Origin::Mcp { server, tool } => format!("{}: {}", name(server.as_str()), name(tool)),
+        Origin::External { tool } | Origin::Builtin { tool } => name(tool),
+    }
 }
 
 fn in_words(value: &Value) -> String {
