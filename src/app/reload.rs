@@ -66,11 +66,20 @@ fn with_new_parts(old: config::GatewaySettings, new: &Settings) -> config::Gatew
 /// The parts that differ and need a new start. Secrets do not show, so that a changed one of telemetry is not noticed.
 fn not_taken(old: &Settings, new: &Settings) -> Vec<&'static str> {
     let differ = |old: &dyn Debug, new: &dyn Debug| format!("{old:?}") != format!("{new:?}");
-    let gateway = with_new_parts(old.gateway.clone(), new);
+    let (before, now) = (&old.gateway, &new.gateway);
     let parts = [
         ("store", differ(&old.store, &new.store)),
         ("lease_s", old.lease != new.lease),
-        ("gateway", differ(&gateway, &new.gateway)),
+        ("gateway.listen", before.listen != now.listen),
+        ("gateway.public_url", before.public_url != now.public_url),
+        ("gateway.metrics_listen", before.metrics_listen != now.metrics_listen),
+        ("gateway.anonymous", before.anonymous != now.anonymous),
+        ("gateway.hosts", before.hosts != now.hosts),
+        ("gateway.cors", before.origins != now.origins),
+        ("gateway.oidc", before.oidc != now.oidc),
+        ("gateway.webhook_egress", before.webhook_egress != now.webhook_egress),
+        ("gateway.limits", before.limits != now.limits),
+        ("gateway.four_eyes", before.four_eyes != now.four_eyes),
         ("telemetry", differ(&old.telemetry, &new.telemetry)),
         ("log", old.log != new.log),
     ];
