@@ -65,7 +65,7 @@ pub(super) async fn exit_after(app: &App, run: &RunId, rests: Exit, decided: &[C
 fn in_words(refusal: &Refusal, journal: &[Recorded]) -> String {
     match refusal {
         Refusal::AlreadySettled { call_id } => settled(call_id, journal).unwrap_or_else(|| refusal.to_string()),
-        Refusal::Invalid { call_id, what, problems } => match findings(problems) {
+        Refusal::Invalid { call_id, what, problems, .. } => match findings(problems) {
             Some(findings) => format!("{what} of call `{call_id}` cannot be used: {findings}"),
             None => refusal.to_string(),
         },

@@ -148,8 +148,9 @@ pub(super) fn gives(input: &Input) -> bool {
 }
 
 fn invalid(call: &CallId, what: &str, problems: &[Problem]) -> Refusal {
+    let at = problems.first().map(|problem| problem.path.clone()).unwrap_or_default();
     let problems = Problem::feedback("cannot be used:", problems).replace('\n', " ");
-    Refusal::Invalid { call_id: call.clone(), what: what.into(), problems }
+    Refusal::Invalid { call_id: call.clone(), what: what.into(), at, problems }
 }
 
 /// The input with decisions that say what they are about, if that is what whoever decided was shown, and meant for the run as

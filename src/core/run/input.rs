@@ -148,6 +148,8 @@ pub enum Refusal {
         call_id: CallId,
         /// What of it, in words, such as `the result`.
         what: String,
+        /// The first place in it that is wrong, as a JSON Pointer; empty for the whole.
+        at: String,
         /// What is wrong.
         problems: String,
     },

@@ -118,7 +118,7 @@ fn unusable_reach(id: &CallId, decision: &Decision) -> Option<Refusal> {
 }
 
 fn invalid(id: &CallId, what: &str, problems: String) -> Refusal {
-    Refusal::Invalid { call_id: id.clone(), what: what.to_owned(), problems }
+    Refusal::Invalid { call_id: id.clone(), what: what.to_owned(), at: String::new(), problems }
 }
 
 /// Whether an object with these members is nested deeper than a journal can give back.

@@ -28,7 +28,7 @@ impl Places {
             | Refusal::TooLate { call_id } => self.first(call_id, "/call_id"),
             // The first of them would have been fine.
             Refusal::Twice { call_id } => self.last(call_id, "/call_id"),
-            Refusal::Invalid { call_id, .. } => self.first(call_id, ""),
+            Refusal::Invalid { call_id, at, .. } => self.within(call_id, at),
             Refusal::Drifted { call_id } => self.first(call_id, "/seen"),
             Refusal::NotLater { .. } | Refusal::NoDeadline { .. } | Refusal::Past { .. } => String::new(),
             Refusal::Stale { .. } => "/expected_version".to_owned(),
@@ -36,6 +36,18 @@ impl Places {
                 String::new()
             }
         }
+    }
+
+    /// A place within what was given for a call.
+    fn within(&self, call: &CallId, at: &str) -> String {
+        let entry = self.first(call, "");
+        let field = match entry.split('/').nth(1) {
+            Some("results") => "/output",
+            Some("decisions") => "/edited_arguments",
+            // Answers are of several questions, and the refusal names the one in words.
+            Some(_) | None => return entry,
+        };
+        if at.is_empty() { entry } else { entry + field + at }
     }
 
     fn first(&self, call: &CallId, field: &str) -> String {

@@ -46,7 +46,8 @@ async fn what_a_run_does_not_take_is_named_with_its_place_in_the_request() {
         .kept(Kept::InMemory)
         .await;
     let served = Served::to_all(world).await;
-    let tool = json!({"name": "lookup", "result_schema": {"type": "object"}});
+    let tool =
+        json!({"name": "lookup", "result_schema": {"type": "object", "properties": {"state": {"type": "string"}}}});
     let created = served.post("/v1/runs", json!({"input": "Hello", "external_tools": [tool]})).await;
     let of_kind = |kind: &str| {
         let owed = created.body["pending"].as_array().unwrap();
@@ -67,6 +68,8 @@ async fn what_a_run_does_not_take_is_named_with_its_place_in_the_request() {
     let twice = json!({"results": [result(&lookup, json!({})), result(&lookup, json!({"a": 1}))], "partial": true});
     assert_eq!(refused(twice).await, "/results/1/call_id");
     assert_eq!(refused(json!({"results": [result(&lookup, json!(5))], "partial": true})).await, "/results/0");
+    let state = json!({"results": [result(&lookup, json!({"state": 5}))], "partial": true});
+    assert_eq!(refused(state).await, "/results/0/output/state");
     assert_eq!(refused(json!({"results": [result(&lookup, json!({}))]})).await, "", "something is missing");
     let seen = json!({"decisions": [{"call_id": delete, "decision": "approve", "seen": "old"}], "partial": true});
     assert_eq!(refused(seen).await, "/decisions/0/seen");

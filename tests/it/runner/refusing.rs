@@ -71,7 +71,7 @@ async fn a_resume_is_refused_when_the_run_has_moved_on() {
 #[tokio::test(start_paused = true)]
 async fn a_resume_is_refused_when_a_result_breaks_its_schema() {
     let refusals = refused(results([("call_1_1", json!({"price": 1})), ("call_1_2", json!({"cost": 1}))])).await;
-    let [Refusal::Invalid { call_id, what, problems }] = &refusals[..] else { panic!("{refusals:?}") };
+    let [Refusal::Invalid { call_id, what, problems, .. }] = &refusals[..] else { panic!("{refusals:?}") };
     assert_eq!((call_id.as_str(), what.as_str()), ("call_1_2", "the result"));
     assert!(problems.contains("price"), "{problems}");
 }
