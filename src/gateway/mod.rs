@@ -24,6 +24,7 @@ mod named;
 mod page;
 mod problem;
 mod rest;
+mod revoked;
 mod runs;
 mod serve;
 mod servers;

@@ -58,9 +58,11 @@ pub(super) async fn decide(
 fn is_open(approval: &Approval, decision: &Decision) -> Result<bool, Problem> {
     match &approval.fate {
         Fate::Decided { decision: made, .. } if made.is_repeated_by(decision) => Ok(false),
-        fate @ (Fate::Pending | Fate::Decided { .. } | Fate::Expired | Fate::Withdrawn) => {
-            over(fate).map_or(Ok(true), Err)
+        Fate::Decided { decision: made, .. } => {
+            let detail = format!("`{}` has decided about this already, and otherwise or in other words", made.by);
+            Err(settled(detail))
         }
+        fate @ (Fate::Pending | Fate::Expired | Fate::Withdrawn) => over(fate).map_or(Ok(true), Err),
     }
 }
 
@@ -69,9 +71,7 @@ pub(super) fn over(fate: &Fate) -> Option<Problem> {
     let gone = |detail: &str| Problem::new(ErrorCode::Gone, detail);
     Some(match fate {
         Fate::Pending => return None,
-        Fate::Decided { decision, .. } => {
-            settled(format!("`{}` has decided about this already, and otherwise or in other words", decision.by))
-        }
+        Fate::Decided { decision, .. } => settled(format!("`{}` has decided about this already", decision.by)),
         Fate::Expired => gone("nobody decided about this in time, and nothing is taken for it any more"),
         Fate::Withdrawn => gone("this is not asked any more: its run is over, or asks something else"),
     })

@@ -5,8 +5,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::gateway::approvals::via;
+use crate::gateway::revoked::RevokedView;
 use crate::gateway::runs::OriginView;
-use crate::ports::{Grant, Revoked};
+use crate::ports::Grant;
 
 /// A standing approval: later calls of a tool run without a person, as long as its definition stays what it was.
 #[derive(Debug, Serialize, ToSchema)]
@@ -64,17 +65,6 @@ pub(super) struct GrantView {
     revoked: Option<RevokedView>,
 }
 
-/// That a standing approval was taken back.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Revoked)]
-struct RevokedView {
-    /// When.
-    #[schema(value_type = String, format = DateTime)]
-    at: Timestamp,
-    /// By whom.
-    by: String,
-}
-
 impl GrantView {
     pub(super) fn of(grant: Grant, now: Timestamp) -> Self {
         let (run_id, call_id) =
@@ -99,7 +89,7 @@ impl GrantView {
             call_id,
             created_at: grant.created_at,
             expires_at: grant.expires_at,
-            revoked: grant.revoked.map(|Revoked { at, by }| RevokedView { at, by }),
+            revoked: grant.revoked.map(RevokedView::from),
         }
     }
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::gateway::access::Scope;
+use crate::gateway::revoked::RevokedView;
 use crate::ports::AccessKey;
 
 /// A key.
@@ -34,12 +35,9 @@ pub(super) struct KeyView {
     /// When it was last used, give or take a minute.
     #[serde(skip_serializing_if = "Option::is_none")]
     used_at: Option<Timestamp>,
-    /// When it was taken back.
+    /// That it was taken back.
     #[serde(skip_serializing_if = "Option::is_none")]
-    revoked_at: Option<Timestamp>,
-    /// By whom.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    revoked_by: Option<String>,
+    revoked: Option<RevokedView>,
     /// Whether it lets anybody in now.
     holds: bool,
 }
@@ -58,7 +56,6 @@ pub(super) struct CreatedView {
 impl KeyView {
     pub(super) fn of(key: AccessKey) -> Self {
         let holds = key.holds(Timestamp::now());
-        let (revoked_at, revoked_by) = key.revoked.map(|revoked| (revoked.at, revoked.by)).unzip();
         Self {
             id: key.id.to_string(),
             object: "key",
@@ -69,8 +66,7 @@ impl KeyView {
             created_by: key.created_by,
             expires_at: key.expires_at,
             used_at: key.used_at,
-            revoked_at,
-            revoked_by,
+            revoked: key.revoked.map(RevokedView::from),
             holds,
         }
     }
