@@ -33,8 +33,9 @@ agents: { desk: { servers: [odd] } }
         write("toolgate.yaml", config);
         write("conversation.yaml", "turns: [{ say: Done. }]");
         write("odd.sh", server);
-        let mut command = Command::new(PROGRAM);
-        command.args(arguments).current_dir(folder.path()).env_clear();
+        // Whoever runs the tests in the background of a shell has them ignore Ctrl-C, and what they start inherits that.
+        let mut command = Command::new("env");
+        command.args(["--default-signal=INT", PROGRAM]).args(arguments).current_dir(folder.path()).env_clear();
         let programs = Path::new(PROGRAM).parent().expect("a folder").display().to_string();
         command.env("PATH", format!("{programs}:{}", std::env::var("PATH").expect("PATH")));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
