@@ -18,6 +18,7 @@ mod limits;
 mod logged;
 mod messages;
 mod narrowing;
+mod misdirected;
 mod oidc;
 mod origins;
 mod people;

@@ -172,9 +172,7 @@ impl AgentRunner {
         // What time has come to say of the run is not in the envelope, and is written by whoever takes the run up.
         let (by_now, _) = journal.by_now()?;
         let given = bound(resume, claims, by_now.length());
-        self.check(&journal, &given).await?;
-        let (input, _) = self.fit(&journal, &Input::Resume(given));
-        self.received(&journal, &by_now, &input)?;
+        self.examined(&journal, &by_now, &Input::Resume(given)).await?;
         if let Some(blobs) = &ports.blobs {
             for blob in content.blobs()? {
                 blobs.put(run, blob).await.map_err(|error| DriveError::from(unavailable(error)))?;
