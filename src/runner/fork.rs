@@ -72,7 +72,8 @@ impl AgentRunner {
         if let Some(message) = message {
             journal.stage(Event::MessageAdded { message })?;
         }
-        require_servers(&journal, &agent, &self.inner.injections.of(journal.id()))?;
+        let spec = &journal.run().started().spec;
+        require_servers(journal.id(), spec, &agent, &self.inner.injections.of(journal.id()))?;
         self.launch(journal, &history, agent).await
     }
 }

@@ -3,7 +3,7 @@
 use super::injected::Injected;
 use super::{AgentRunner, RunnerError};
 use crate::core::id::{CallId, RunId, ServerId};
-use crate::core::run::{CallState, Event, Input, Refusal, Resume, Run};
+use crate::core::run::{CallState, Event, Input, Refusal, Resume, Run, Spec};
 use crate::core::tool::result::{Whole, bounded, bounded_message};
 use crate::core::tool::{Action, Arguments, Outcome, Problem, Question};
 use crate::driver::{Agent, DriveError, Journal};
@@ -129,8 +129,7 @@ impl AgentRunner {
 }
 
 /// A run whose servers are not configured here would go on without its tools.
-pub(super) fn require_servers(journal: &Journal, agent: &Agent, brought: &Injected) -> Result<(), RunnerError> {
-    let (run, spec) = (journal.id(), &journal.run().started().spec);
+pub(super) fn require_servers(run: &RunId, spec: &Spec, agent: &Agent, brought: &Injected) -> Result<(), RunnerError> {
     let is_here = |server: &ServerId| agent.servers.contains(server) || brought.ids().any(|id| id == server);
     match spec.servers.iter().find(|server| !is_here(server)) {
         None => Ok(()),

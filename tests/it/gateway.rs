@@ -5,6 +5,7 @@ mod apart;
 mod approvals;
 mod at_once;
 mod attacks;
+mod blocked;
 mod contract;
 mod deleting;
 mod draining;

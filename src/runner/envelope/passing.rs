@@ -168,7 +168,7 @@ impl AgentRunner {
         let history = content.journal.clone();
         let mut journal = Journal::handed_over(run, history, stored, ports.store.clone(), ports.clock.clone())?;
         let agent = self.agent_of(&journal.run().started().spec)?;
-        require_servers(&journal, &agent, &self.inner.injections.of(run))?;
+        require_servers(run, &journal.run().started().spec, &agent, &self.inner.injections.of(run))?;
         // What time has come to say of the run is not in the envelope, and is written by whoever takes the run up.
         let (by_now, _) = journal.by_now()?;
         let given = bound(resume, claims, by_now.length());
