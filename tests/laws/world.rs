@@ -359,7 +359,7 @@ fn drifted(run: &Run, call: CallId) -> Event {
 }
 
 fn rejected(reason: Rejection) -> CallVerdict {
-    CallVerdict::Rejected { reason, message: format!("refused: {}", reason.as_str()) }
+    CallVerdict::Rejected { reason, message: format!("refused: {}", reason.as_str()), problems: Vec::new() }
 }
 
 /// The ids of every call of a journal.

@@ -278,6 +278,9 @@ pub enum CallVerdict {
     },
 }
 
+        /// What is wrong with the arguments, problem by problem, when they do not fit.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        problems: Vec<Problem>,
 /// By what right a call runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

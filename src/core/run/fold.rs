@@ -240,9 +240,9 @@ impl Run {
                 call.term = Term::new(event, *within_s);
                 CallState::Asked { rule: rule.clone(), why: why.clone(), policy: policy.clone(), in_doubt }
             }
-            CallVerdict::Rejected { reason, message } => rejected(*reason, message),
+            CallVerdict::Rejected { reason, message, .. } => rejected(*reason, message),
         };
-        if let CallVerdict::Rejected { reason: Rejection::Denied, message } = verdict {
+        if let CallVerdict::Rejected { reason: Rejection::Denied, message, .. } = verdict {
             self.denied = Some(message.clone());
         }
     }

@@ -177,7 +177,7 @@ impl Lifecycle {
         let model = model.clone();
         let begins_turn = attempt == 1;
         let mut facts = Vec::new();
-        if let Some(budget) = self.budget().filter(|_| begins_turn && offer == Offer::NoTools) {
+        if let Some(budget) = self.budget().filter(|budget| begins_turn && budget.is_exhausted()) {
             facts.push(Fact::BudgetExhausted {
                 used: budget.tool_interactions,
                 max: budget.limits.max_tool_interactions,
@@ -226,7 +226,7 @@ impl Lifecycle {
                 policy: policy.clone(),
                 within_s: *within_s,
             }],
-            CallVerdict::Rejected { reason, message } => {
+            CallVerdict::Rejected { reason, message, problems } => {
                 let quotes = *reason == Rejection::InvalidArguments && self.content == Content::Omit;
                 let rejected = Fact::Rejected {
                     call: self.call_ref(call),
@@ -235,7 +235,11 @@ impl Lifecycle {
                 };
                 match reason {
                     Rejection::InvalidArguments => {
-                        let problems = self.told(&[Problem::whole("arguments", message.clone())]);
+                        let problems = match problems.as_slice() {
+                            // A journal of an earlier version has only the message.
+                            [] => self.told(&[Problem::whole("arguments", message.clone())]),
+                            problems => self.told(problems),
+                        };
                         let call_id = Some(call.clone());
                         vec![Fact::ValidationFailed { target: "arguments", call_id, problems }, rejected]
                     }

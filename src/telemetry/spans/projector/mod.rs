@@ -227,7 +227,7 @@ impl Projector {
                 self.call_ended(call, *at, CallResult::PutAside("task"), wire.as_deref()).into_iter().collect()
             }
             Event::ToolsListed { toolset } => self.listed(*seq, *at, toolset).into_iter().collect(),
-            Event::CallChecked { call, verdict: CallVerdict::Rejected { reason: Rejection::Denied, message } } => {
+            Event::CallChecked { call, verdict: CallVerdict::Rejected { reason: Rejection::Denied, message, .. } } => {
                 self.denied_span(*seq, *at, call, message).into_iter().collect()
             }
             Event::CallDrifted { call, differences, .. } => {
