@@ -321,6 +321,6 @@ impl AgentRunner {
 
     /// The fact that begins a further execution.
     fn resumed(&self, remote: Option<Trace>) -> Event {
-        Event::Resumed { trace: self.trace(remote) }
+        Event::Resumed { trace: self.trace(remote), limits: None }
     }
 }

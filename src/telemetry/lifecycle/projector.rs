@@ -66,6 +66,11 @@ impl Lifecycle {
             self.iteration += u32::from(attempt == 1);
             self.asked = Some(Asked { at: recorded.at, attempt });
         }
+        if let Event::Resumed { limits: Some(_), .. } = recorded.event {
+            // A turn that was under way where a fork begins is the one that the fork begins with.
+            let is_asking = self.run.as_ref().is_some_and(|run| run.model_asked().is_some());
+            self.iteration -= u32::from(is_asking && self.iteration > 0);
+        }
         let event = |fact| LifecycleEvent {
             seq: Some(recorded.seq),
             run_id: self.id.clone(),
@@ -113,7 +118,7 @@ impl Lifecycle {
                 trace_id: started.trace.id,
                 input: self.said(|| started.input.text()),
             }],
-            Event::Resumed { trace } => vec![Fact::Resumed { trace_id: trace.id }],
+            Event::Resumed { trace, .. } => vec![Fact::Resumed { trace_id: trace.id }],
             Event::ToolsListed { toolset } => vec![Fact::ToolsListed {
                 tools: toolset.iter().map(|tool| tool.name.clone()).collect(),
                 left_out: toolset.left_out().to_vec(),

@@ -410,7 +410,7 @@ impl Journal {
     pub(crate) fn resumes(&mut self) {
         let executions = self.events.iter().filter(|recorded| matches!(recorded.event, Event::Resumed { .. })).count();
         self.now += SignedDuration::from_secs(1);
-        self.then(Event::Resumed { trace: trace_of(self.trace, executions as u8 + 1, true) });
+        self.then(Event::Resumed { trace: trace_of(self.trace, executions as u8 + 1, true), limits: None });
     }
 
     pub(crate) fn completes(&mut self, text: &str) {
