@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn fresh_trace(event: &mut Event, salt: u8, index: usize) {
     let trace = match event {
         Event::Started(started) => &mut Arc::make_mut(started).trace,
-        Event::Resumed { trace } => trace,
+        Event::Resumed { trace, .. } => trace,
         _ => return,
     };
     let now = Timestamp::now().as_nanosecond().to_be_bytes();

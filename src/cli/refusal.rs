@@ -131,7 +131,7 @@ fn settled(call: &CallId, journal: &[Recorded]) -> Option<String> {
                 CallVerdict::Run { by: Right::Grant { grant } } => {
                     Some(nobody(format!("it was approved before, {grant}")))
                 }
-                CallVerdict::Rejected { reason, message } => {
+                CallVerdict::Rejected { reason, message, .. } => {
                     let word = reason.as_str().replace('_', " ");
                     Some(nobody(format!("it was refused, {word}: {}", one_line(message, QUOTED))))
                 }

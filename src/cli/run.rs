@@ -20,9 +20,8 @@ use super::settle::{Tasks, settle};
 use super::setup::{self, Changes, ConfigFlag};
 use crate::app::{self, App};
 use crate::config;
-use crate::core::chat::{Message, Role};
+use crate::core::chat::Message;
 use crate::core::id::{AgentName, SessionId};
-use crate::core::run::Status;
 use crate::ports::RunFilter;
 use crate::runner::{Execution, Request};
 
@@ -199,7 +198,7 @@ fn schema(path: &Path) -> Result<Value, CliError> {
     Ok(schema)
 }
 
-/// What was said in a conversation so far: the messages of its latest run that was answered.
+/// The conversation of a session so far: that of its latest run, however it ended, up to the last turn that was answered.
 async fn conversation(app: &App, session: &SessionId) -> Result<Vec<Message>, CliError> {
     let filter = RunFilter { session: Some(session.clone()), ..RunFilter::default() };
     let rows = app.runner.list(&filter).await?;
@@ -207,9 +206,6 @@ async fn conversation(app: &App, session: &SessionId) -> Result<Vec<Message>, Cl
         let message = format!("session `{session}` has a run that is {}: {}", open.status.as_str(), open.id);
         return Err(CliError::usage(message).with_remedy(format!("finish it with `toolgate resume {}`", open.id)));
     }
-    let Some(latest) = rows.iter().find(|row| row.status == Status::Completed) else { return Ok(Vec::new()) };
-    let messages = app.runner.report(&latest.id).await?.messages;
-    // What ends with the user's turn has no answer to go on from.
-    let answered = messages.iter().rposition(|message| message.role == Role::Assistant).map_or(0, |last| last + 1);
-    Ok(messages.into_iter().take(answered).map(|message| (*message).clone()).collect())
+    let Some(latest) = rows.first() else { return Ok(Vec::new()) };
+    Ok(app.runner.load(&latest.id).await?.conversation())
 }

@@ -77,7 +77,7 @@ error_codes! {
     ToolDenied = "tool_denied", 403, 1, false;
     /// The model used up its corrections on calls that cannot be run.
     ToolFailed = "tool_failed", 502, 1, true;
-    /// A server or tool that the run cannot do without is not there.
+    /// A server that a request needs is not there.
     ToolUnavailable = "tool_unavailable", 503, 1, true;
     /// The provider refused the credentials.
     ProviderAuth = "provider_auth", 502, 1, false;

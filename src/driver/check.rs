@@ -12,7 +12,7 @@ use crate::core::id::{CallId, GrantId};
 use crate::core::json;
 use crate::core::policy::{Judgement, Subject, Verdict};
 use crate::core::run::{Call, CallVerdict, Event, Rejection, Right, Run};
-use crate::core::tool::{Arguments, Ask, Builtin, FailureKind, Origin, Problem, Tool};
+use crate::core::tool::{Arguments, Ask, Builtin, FailureKind, Origin, Problem, Tool, secret_names};
 use crate::ports::InputFindings;
 
 impl Driver<'_> {
@@ -74,14 +74,21 @@ impl Driver<'_> {
     fn no_longer_offered(&self, run: &Run, tool: &Tool) -> Option<CallVerdict> {
         let rules = self.agent.toolset_rules(&run.started().spec, run.pins());
         let message = "Not run: the tool is not available: it is no longer offered.".to_owned();
-        (!rules.admits(tool)).then_some(CallVerdict::Rejected { reason: Rejection::Unknown, message })
+        (!rules.admits(tool)).then_some(CallVerdict::Rejected {
+            reason: Rejection::Unknown,
+            message,
+            problems: Vec::new(),
+        })
     }
 
     async fn check_arguments(&self, run: &Run, call: &Call, tool: &Tool) -> Option<CallVerdict> {
         let problems = match call.arguments() {
             Arguments::Malformed(text) => {
-                let shown: String = text.chars().take(200).collect();
-                vec![Problem::whole("json", format!("{}: {shown}", what_is_wrong_with(text)))]
+                // Where a secret ends in broken JSON is not known.
+                let has_secrets = !secret_names(&tool.input_schema).is_empty();
+                let shown: String = text.chars().take(if has_secrets { 0 } else { 200 }).collect();
+                let quote = if shown.is_empty() { String::new() } else { format!(": {shown}") };
+                vec![Problem::whole("json", format!("{}{quote}", what_is_wrong_with(text)))]
             }
             Arguments::Object(arguments) => match self.ports.inputs.check(tool, arguments, run.budget()).await {
                 InputFindings::Valid => match asked_badly(&tool.origin, arguments) {
@@ -93,7 +100,7 @@ impl Driver<'_> {
         };
         let headline = format!("Invalid arguments for `{}`. Mend what is named here and call it again:", tool.name);
         let message = Problem::feedback(&headline, &problems);
-        Some(CallVerdict::Rejected { reason: Rejection::InvalidArguments, message })
+        Some(CallVerdict::Rejected { reason: Rejection::InvalidArguments, message, problems })
     }
 
     /// What the policy says of a call now.
@@ -110,6 +117,7 @@ impl Driver<'_> {
             (Verdict::Deny, _) => CallVerdict::Rejected {
                 reason: Rejection::Denied,
                 message: format!("Denied by policy `{}`: {}", self.agent.policy.name, judgement.why),
+                problems: Vec::new(),
             },
             // Looked at by a person, whatever the policy lets run and whatever was granted before.
             (Verdict::Allow, Some(caution)) => {

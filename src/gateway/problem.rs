@@ -215,7 +215,7 @@ impl Problem {
             RunnerError::UnusableTool { place, .. } => Self::invalid(format!("/external_tools/{place}"), detail),
             RunnerError::UnusableOutputSchema(_) => Self::invalid("/output_schema", detail),
             RunnerError::EmptyMessage => Self::invalid("/input", detail),
-            RunnerError::NoSuchPosition { .. } => Self::invalid("/at", detail),
+            RunnerError::NoSuchPosition { .. } | RunnerError::ForkEnds { .. } => Self::invalid("/at", detail),
             RunnerError::Incomplete(_)
             | RunnerError::ModelTwice { .. }
             | RunnerError::NoSuchTool { .. }

@@ -18,6 +18,7 @@ use tokio::sync::OnceCell;
 
 use super::access::Caller;
 use super::problem::Problem;
+use super::runs::view::RunView;
 use crate::core::blob::BlobHandle;
 use crate::core::error::ErrorCode;
 use crate::core::id::{AgentName, RunId};
@@ -83,6 +84,11 @@ impl TenantRunner {
         }
     }
 
+    /// Whether an agent of that name is configured here.
+    pub(super) fn has_agent(&self, name: &AgentName) -> bool {
+        self.runner.agents().any(|agent| agent.name == *name)
+    }
+
     /// Runs of the tenant, newest first.
     pub(super) async fn list(&self, filter: RunFilter) -> Result<Vec<RunRow>, Problem> {
         let tenant = Some(self.caller.tenant.clone());
@@ -141,6 +147,12 @@ impl TenantRun {
     async fn started(&self) -> Result<&Started, Problem> {
         let started = self.started.get_or_try_init(|| async { Ok(self.load().await?.started().clone()) });
         started.await.map(Arc::as_ref)
+    }
+
+    /// The run as the API shows it.
+    pub(super) async fn view(&self) -> Result<RunView, Problem> {
+        let run = self.load().await?;
+        Ok(RunView::of(&self.row, &run, self.runner.blocked(self.id(), &run)))
     }
 
     /// As its journal tells it.

@@ -192,6 +192,7 @@ impl Builder {
             hub,
             driving: Arc::new(Driving::default()),
             injections: Arc::new(Injections::default()),
+            blocked: Arc::default(),
             turnstile: Arc::new(Turnstile::new(self.capacity.unwrap_or_default())),
             drain: Arc::new(Drain::default()),
             #[cfg(feature = "envelope")]

@@ -15,7 +15,7 @@ use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::ModelName;
 use crate::core::pattern::{NamePattern, Pattern};
 use crate::core::run::{Answer, CallVerdict, Event, OnDeny, Recorded, Rejection, Spec};
-use crate::core::tool::{Origin, Outcome, Tool, ToolCall, ToolFilter};
+use crate::core::tool::{Origin, Outcome, Problem, Tool, ToolCall, ToolFilter};
 use crate::ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest};
 
 /// What runs of one call name as their model. No configured model can be called so.
@@ -35,6 +35,8 @@ pub enum Called {
         reason: Rejection,
         /// Why, for people.
         message: String,
+        /// What is wrong with the arguments, problem by problem, when they do not fit.
+        problems: Vec<Problem>,
     },
     /// It was made; with an unknown outcome where nobody knows what came of it.
     Ended(Arc<Outcome>),
@@ -94,9 +96,12 @@ fn end_of_call(event: &Event) -> Option<&Arc<Outcome>> {
 
 /// What a fact says of a call that is not sent.
 fn came_of(event: &Event) -> Option<Called> {
-    let rejected = |reason, message: &str| Some(Called::Rejected { reason, message: message.to_owned() });
+    let rejected =
+        |reason, message: &str| Some(Called::Rejected { reason, message: message.to_owned(), problems: Vec::new() });
     match event {
-        Event::CallChecked { verdict: CallVerdict::Rejected { reason, message }, .. } => rejected(*reason, message),
+        Event::CallChecked { verdict: CallVerdict::Rejected { reason, message, problems }, .. } => {
+            Some(Called::Rejected { reason: *reason, message: message.clone(), problems: problems.clone() })
+        }
         Event::ApprovalDecided { decision, .. } if decision.answer == Answer::Deny => {
             let why = decision.reason.as_deref().unwrap_or("no reason was given");
             rejected(Rejection::Denied, &format!("denied by {}: {why}", decision.by))

@@ -110,7 +110,8 @@ impl AgentRunner {
                 self.forget_if_over(&journal);
                 return Ok(at_rest(&journal));
             }
-            require_servers(&journal, &agent, &self.inner.injections.of(run))?;
+            require_servers(run, &journal.run().started().spec, &agent, &self.inner.injections.of(run))?;
+            self.inner.blocked.forget(run);
             self.keep(run, wholes).await?;
             let seat = match self.sit(run)? {
                 Ok(seat) => seat,
@@ -214,10 +215,15 @@ impl AgentRunner {
             for run in claimed {
                 match self.take_up(&run, Input::Resume(Resume::default()), None).await {
                     Ok(execution) => taken.push(execution),
-                    // Its agent is not configured here, or its journal is unreadable. Nobody renews the lease, so another
-                    // process that may know better claims it soon; those behind it have their turn now.
+                    // Its agent is not configured here, or its journal is unreadable. The lease is not renewed, so another
+                    // process that can drive it claims it soon; those behind it have their turn now.
                     Err(error) => {
-                        tracing::warn!(%run, %error, "a run that was left behind cannot be taken up here");
+                        self.report_undriven(&run, &error);
+                        if error.is_blocking()
+                            && let Err(error) = self.end_blocked_if_late(&run).await
+                        {
+                            tracing::warn!(%run, %error, "failed to expire blocked run");
+                        }
                         refused.insert(run);
                     }
                 }

@@ -148,6 +148,22 @@ pub enum RunnerError {
         /// The position that was asked for.
         at: u64,
     },
+    /// A fork that would end before it does anything.
+    #[error(
+        "run `{run}` cannot be forked at {at}: it is {} there, and its fork would end before the model is asked. Fork it \
+         at {latest} or earlier, or leave the position out; after an answer, a message goes on as well",
+        status.as_str()
+    )]
+    ForkEnds {
+        /// The run.
+        run: RunId,
+        /// The position that was asked for.
+        at: u64,
+        /// How the fork would end.
+        status: Status,
+        /// The latest position before it from which a fork goes on.
+        latest: u64,
+    },
     /// The input was refused; nothing of it was taken.
     #[error("{}", refusals(.0))]
     Refused(Vec<Refusal>),
@@ -209,6 +225,7 @@ impl RunnerError {
             | Self::UnusableTool { .. }
             | Self::UnusableOutputSchema(_)
             | Self::WiderLimit { .. }
+            | Self::ForkEnds { .. }
             | Self::EmptyMessage
             | Self::NotOfAServer(_)
             | Self::InvalidArguments { .. } => ErrorCode::Validation,

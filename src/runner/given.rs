@@ -3,7 +3,7 @@
 use super::injected::Injected;
 use super::{AgentRunner, RunnerError};
 use crate::core::id::{CallId, RunId, ServerId};
-use crate::core::run::{CallState, Event, Input, Refusal, Resume, Run};
+use crate::core::run::{CallState, Event, Input, Refusal, Resume, Run, Spec};
 use crate::core::tool::result::{Whole, bounded, bounded_message};
 use crate::core::tool::{Action, Arguments, Outcome, Problem, Question};
 use crate::driver::{Agent, DriveError, Journal};
@@ -21,20 +21,29 @@ pub(super) struct Given {
 impl AgentRunner {
     /// Looks at everything about an input that can be looked at before it is written, in view of the run as it is by now.
     pub(super) async fn examined(&self, journal: &Journal, by_now: &Run, input: &Input) -> Result<Given, RunnerError> {
-        if let Input::Resume(resume) = input {
-            self.check(journal, resume).await?;
+        let (fit, wholes) = self.fit(journal, input);
+        // What a call waits for, if anything, comes first: content is not judged by a call that does not want it.
+        let bound = bound(journal, by_now, &fit).map_err(RunnerError::Refused)?;
+        if let Input::Resume(resume) = &bound {
+            let misdirected = by_now.misdirected(resume);
+            if !misdirected.is_empty() {
+                return Err(RunnerError::Refused(misdirected));
+            }
         }
-        let (input, wholes) = self.fit(journal, input);
-        let events = self.received(journal, by_now, &input)?;
+        if let Input::Resume(resume) = input {
+            self.check(by_now, resume).await?;
+        }
+        let events = self.received(journal, by_now, &fit)?;
         Ok(Given { events, wholes })
     }
 
     /// Results have to fit their tool's result schema, edited arguments the tool's input schema, answers to a server the
-    /// schema of its form.
-    pub(super) async fn check(&self, journal: &Journal, resume: &Resume) -> Result<(), RunnerError> {
-        let run = journal.run();
+    /// schema of its form. Entries for calls that do not wait for them repeat what was given before.
+    async fn check(&self, run: &Run, resume: &Resume) -> Result<(), RunnerError> {
+        let owed = run.debts();
+        let is_owed = |id: &CallId, kind: &str| owed.iter().any(|debt| debt.call_id() == id && debt.kind() == kind);
         let mut refusals = Vec::new();
-        for (id, outcome) in &resume.results {
+        for (id, outcome) in resume.results.iter().filter(|(id, _)| is_owed(id, "external_result")) {
             let (Some(call), Outcome::Returned(output)) = (run.call(id), outcome) else { continue };
             let (Some(tool), false) = (&call.tool, output.is_error) else { continue };
             let value = output.structured.clone().unwrap_or_else(|| output.joined_text().into());
@@ -44,7 +53,7 @@ impl AgentRunner {
                 refusals.push(invalid(id, "the result", &problems));
             }
         }
-        for (id, decision) in &resume.decisions {
+        for (id, decision) in resume.decisions.iter().filter(|(id, _)| is_owed(id, "approval")) {
             let Some(edited) = &decision.edited_arguments else { continue };
             let Some(tool) = run.call(id).and_then(|call| call.tool.clone()) else { continue };
             let problems = match edited {
@@ -120,8 +129,7 @@ impl AgentRunner {
 }
 
 /// A run whose servers are not configured here would go on without its tools.
-pub(super) fn require_servers(journal: &Journal, agent: &Agent, brought: &Injected) -> Result<(), RunnerError> {
-    let (run, spec) = (journal.id(), &journal.run().started().spec);
+pub(super) fn require_servers(run: &RunId, spec: &Spec, agent: &Agent, brought: &Injected) -> Result<(), RunnerError> {
     let is_here = |server: &ServerId| agent.servers.contains(server) || brought.ids().any(|id| id == server);
     match spec.servers.iter().find(|server| !is_here(server)) {
         None => Ok(()),

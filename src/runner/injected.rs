@@ -59,6 +59,7 @@ impl AgentRunner {
     pub(super) fn forget_if_over(&self, journal: &Journal) {
         if journal.run().ending().is_some() {
             self.inner.injections.forget(journal.id());
+            self.inner.blocked.forget(journal.id());
         }
     }
 

@@ -3,6 +3,7 @@
 //! An [`AgentRunner`] holds the ports and the agents. It owns every task it starts and waits for them in
 //! [`AgentRunner::close`]; a caller that goes away changes nothing for its run.
 
+mod blocked;
 mod builder;
 mod calling;
 mod context;
@@ -61,6 +62,7 @@ use crate::core::tool::{Pins, Toolset};
 use crate::core::trace::Trace;
 use crate::driver::{DriveError, Journal, Ports, Progress};
 use crate::ports::{BlobStore, EventSink, Ids, RunFilter, RunRow};
+use blocked::BlockedRuns;
 use drain::Drain;
 use driving::Driving;
 use injected::Injections;
@@ -81,6 +83,7 @@ struct Inner {
     hub: Arc<Hub>,
     driving: Arc<Driving>,
     injections: Arc<Injections>,
+    blocked: Arc<BlockedRuns>,
     turnstile: Arc<Turnstile>,
     drain: Arc<Drain>,
     #[cfg(feature = "envelope")]
@@ -318,6 +321,6 @@ impl AgentRunner {
 
     /// The fact that begins a further execution.
     fn resumed(&self, remote: Option<Trace>) -> Event {
-        Event::Resumed { trace: self.trace(remote) }
+        Event::Resumed { trace: self.trace(remote), limits: None }
     }
 }

@@ -38,6 +38,8 @@ impl AgentRunner {
             hub: old.hub.clone(),
             driving: old.driving.clone(),
             injections: old.injections.clone(),
+            // Another configuration may lack something else, which is to be reported.
+            blocked: Arc::default(),
             turnstile: old.turnstile.clone(),
             drain: old.drain.clone(),
             #[cfg(feature = "envelope")]

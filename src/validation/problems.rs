@@ -1,10 +1,12 @@
 //! From what the schema library finds to what a model can mend: where, which rule, what is wrong, what was received.
 
+use std::collections::BTreeSet;
+
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, JsonTypeSet, ValidationError, Validator};
 use serde_json::Value;
 
-use crate::core::tool::Problem;
+use crate::core::tool::{Problem, secret_names, without_secrets};
 
 const MAX_PROBLEMS: usize = 10;
 const MAX_RECEIVED_BYTES: usize = 200;
@@ -12,12 +14,13 @@ const MAX_MESSAGE_CHARS: usize = 400;
 const MAX_BRANCHES: usize = 4;
 const MAX_PER_BRANCH: usize = 2;
 
-/// The first problems of the value; empty when it fits.
-pub(super) fn find(validator: &Validator, value: &Value) -> Vec<Problem> {
+/// The first problems of the value; empty when it fits. What the schema marks as secret is not quoted.
+pub(super) fn find(validator: &Validator, schema: &Value, value: &Value) -> Vec<Problem> {
     if validator.is_valid(value) {
         return Vec::new();
     }
-    validator.iter_errors(value).take(MAX_PROBLEMS).map(|error| problem(&error)).collect()
+    let secrets = secret_names(schema);
+    validator.iter_errors(value).take(MAX_PROBLEMS).map(|error| problem(&error, &secrets)).collect()
 }
 
 /// The text, cut where it would drown the rest.
@@ -28,14 +31,15 @@ pub(super) fn shortened(text: &str) -> String {
     }
 }
 
-fn problem(error: &ValidationError<'_>) -> Problem {
-    let received = error.instance().as_ref();
+fn problem(error: &ValidationError<'_>, secrets: &BTreeSet<String>) -> Problem {
+    let (path, received) = (error.instance_path().to_string(), error.instance().as_ref());
     let is_short = received.to_string().len() <= MAX_RECEIVED_BYTES;
+    let is_secret = path.split('/').any(|name| secrets.contains(&name.replace("~1", "/").replace("~0", "~")));
     Problem {
-        path: error.instance_path().to_string(),
+        path,
         rule: error.kind().keyword().to_owned(),
         message: shortened(&message(error)),
-        received: is_short.then(|| received.clone()),
+        received: (is_short && !is_secret).then(|| without_secrets(received, secrets)),
     }
 }
 

@@ -14,6 +14,7 @@ mod failing_model;
 mod failing_store;
 mod fallback;
 mod forking;
+mod forking_endings;
 mod kill;
 mod late;
 mod media;

@@ -113,7 +113,11 @@ fn check(run: &Run, id: CallId) -> Event {
         Verdict::Allow | Verdict::Ask if call.caution().is_some() => asked("once more"),
         Verdict::Allow => CallVerdict::Run { by: Right::Policy { rule: None, policy: None } },
         Verdict::Ask => asked("asked"),
-        Verdict::Deny => CallVerdict::Rejected { reason: Rejection::Denied, message: "Denied by policy".into() },
+        Verdict::Deny => CallVerdict::Rejected {
+            reason: Rejection::Denied,
+            message: "Denied by policy".into(),
+            problems: Vec::new(),
+        },
     };
     Event::CallChecked { call: id, verdict }
 }

@@ -87,12 +87,17 @@ impl Hand {
             _ if call.arguments().as_object().is_none() => CallVerdict::Rejected {
                 reason: Rejection::InvalidArguments,
                 message: Problem::feedback("Invalid arguments:", &[Problem::whole("json", "not an object")]),
+                problems: vec![Problem::whole("json", "not an object")],
             },
             _ if call.is_approved() => CallVerdict::Run { by: Right::Person },
             Verdict::Allow | Verdict::Ask if call.caution().is_some() => crate::world::asked("once more"),
             Verdict::Allow => CallVerdict::Run { by: Right::Policy { rule: None, policy: None } },
             Verdict::Ask => crate::world::asked("asked"),
-            Verdict::Deny => CallVerdict::Rejected { reason: Rejection::Denied, message: "Denied by policy".into() },
+            Verdict::Deny => CallVerdict::Rejected {
+                reason: Rejection::Denied,
+                message: "Denied by policy".into(),
+                problems: Vec::new(),
+            },
         };
         self.record(Event::CallChecked { call: id, verdict });
     }

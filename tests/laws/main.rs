@@ -15,6 +15,7 @@ mod chain;
 mod consent;
 mod cuts;
 mod facts;
+mod forks;
 mod journals;
 mod naming;
 mod policies;

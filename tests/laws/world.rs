@@ -323,7 +323,7 @@ impl World {
         self.run = replayed;
         if self.tape.once_in(2) && self.run.ending().is_none() {
             self.executions = self.executions.wrapping_add(1);
-            self.record(Event::Resumed { trace: trace(self.executions) });
+            self.record(Event::Resumed { trace: trace(self.executions), limits: None });
         }
     }
 
@@ -359,7 +359,7 @@ fn drifted(run: &Run, call: CallId) -> Event {
 }
 
 fn rejected(reason: Rejection) -> CallVerdict {
-    CallVerdict::Rejected { reason, message: format!("refused: {}", reason.as_str()) }
+    CallVerdict::Rejected { reason, message: format!("refused: {}", reason.as_str()), problems: Vec::new() }
 }
 
 /// The ids of every call of a journal.
@@ -546,7 +546,7 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
             call: tape.pick(&known).clone(),
             answer: HumanAnswer { choice: Choice::text("wild"), by: "ada".into(), via: Channel::Library },
         },
-        0 => Event::Resumed { trace: trace(9) },
+        0 => Event::Resumed { trace: trace(9), limits: None },
         1 => Event::ToolsListed { toolset: (*tape.pick(&[toolset, smaller_toolset, larger_toolset]))() },
         2 => {
             let names = ["mcp_files_ask_write", "mcp_web_ask_post", "mcp_none"];
@@ -614,7 +614,7 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
         },
         15 => match journal.first() {
             Some(started) => started.clone(),
-            None => Event::Resumed { trace: trace(9) },
+            None => Event::Resumed { trace: trace(9), limits: None },
         },
         16 => any_news(tape, known[0].clone()),
         17 => {

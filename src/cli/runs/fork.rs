@@ -12,16 +12,19 @@ use crate::cli::output::Output;
 use crate::cli::settle::{Tasks, settle};
 use crate::cli::setup::{self, Changes, ConfigFlag};
 use crate::core::chat::Message;
+use crate::core::run::TighterLimits;
 use crate::core::trace::Trace;
 use crate::runner::Fork as Copied;
 
 const EXAMPLES: &str = "\
 Examples:
-  toolgate runs fork last                                 goes on from where the run was, ending aside
+  toolgate runs fork last                                 asks the model again where the run ended
   toolgate runs fork last --at 12                         goes on from its twelfth event (runs export shows them)
-  toolgate runs fork last --message \"Look again\"          says something more
+  toolgate runs fork last --message \"Look again\"          replies to its answer
+  toolgate runs fork last --max-iterations 30             has more turns than the run had
 
-The other run is not touched. A call that was under way at that point is not made a second time.";
+The other run is not touched, and nothing that it used counts: the fork has a budget of its own. A call
+that was under way at that point is not made a second time.";
 
 /// Begin a new run with a copy of another one's past, and drive it
 #[derive(Args, Debug)]
@@ -33,13 +36,17 @@ pub(super) struct Fork {
     #[command(flatten)]
     config: ConfigFlag,
 
-    /// How many of its events are copied [default: all but the ending]
+    /// How many of its events are copied [default: as many as leave the fork something to do]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     at: Option<u64>,
 
     /// Something to say to the new run
     #[arg(long, value_name = "TEXT")]
     message: Option<String>,
+
+    /// Ends the new run after so many model turns [default: the limit of the other run]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_iterations: Option<u32>,
 
     /// Prints one lifecycle event per line as JSON, and the result as the last line
     #[arg(long)]
@@ -60,6 +67,12 @@ impl Fork {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let mut settings = setup::settings(&self.config)?;
         self.changes.apply(&mut settings, None)?;
+        // As for `run`: the configuration belongs to the user of this command, so this may be more than it says.
+        if let Some(most) = self.max_iterations {
+            settings.agents.values_mut().for_each(|agent| {
+                agent.limits.max_iterations = agent.limits.max_iterations.max(most);
+            });
+        }
         let trace = self.caller.trace(out)?;
         let app = setup::open(settings).await?;
         let ended = self.fork(&app, trace, out).await;
@@ -70,7 +83,9 @@ impl Fork {
     async fn fork(&self, app: &App, trace: Option<Trace>, out: &mut Output) -> Result<Exit, CliError> {
         let run = find(app, &self.run).await?;
         let message = self.message.as_ref().map(|text| Message::user(text.clone()));
-        let execution = app.runner.fork(&run, Copied { at: self.at, message, trace, ..Copied::default() }).await?;
+        let limits = TighterLimits { max_iterations: self.max_iterations, ..TighterLimits::default() };
+        let fork = Copied { at: self.at, message, limits, trace, ..Copied::default() };
+        let execution = app.runner.fork(&run, fork).await?;
         let display = Display::choose(self.json, self.quiet, out);
         if !display.is_json() {
             out.note(format!("{} forks {run}", execution.run));

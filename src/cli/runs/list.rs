@@ -1,15 +1,20 @@
 //! `toolgate runs list`: runs, newest first.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
+use serde::Serialize;
 
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::{duration, list, one_line};
+use crate::core::id::AgentName;
 use crate::core::run::Status;
+use crate::core::tool::visible;
 use crate::ports::{RunFilter, RunRow};
 
 /// List runs, newest first
@@ -56,17 +61,38 @@ impl List {
             ..RunFilter::default()
         };
         let rows = app.runner.list(&filter).await;
+        let agents: BTreeSet<AgentName> = app.runner.agents().map(|agent| agent.name.clone()).collect();
         crate::cli::close(app, out).await;
         let rows = rows?;
+        let is_blocked = |row: &&RunRow| !row.status.is_ended() && !agents.contains(&row.agent);
+        let blocked = |row| Some(row).filter(is_blocked).map(|row| no_such_agent(&row.agent));
         if self.json {
-            rows.iter().for_each(|row| out.json(row));
+            rows.iter().for_each(|row| out.json(&Listed { row, blocked: blocked(row) }));
         } else if rows.is_empty() {
             out.note("no runs; `toolgate run \"…\"` begins one");
         } else {
             table(&rows, out);
         }
+        for row in rows.iter().filter(|row| !self.json && is_blocked(row)) {
+            let remedy = format!("configure it again, or end the run with `toolgate runs cancel {}`", row.id);
+            out.note(format!("{} is blocked: {}; {remedy}", row.id, no_such_agent(&row.agent)));
+        }
         Ok(Exit::Done)
     }
+}
+
+/// A row as JSON.
+#[derive(Serialize)]
+struct Listed<'a> {
+    #[serde(flatten)]
+    row: &'a RunRow,
+    /// Why it cannot go on with this configuration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocked: Option<String>,
+}
+
+fn no_such_agent(name: &AgentName) -> String {
+    format!("its agent `{}` is not configured", visible(name.as_str()))
 }
 
 const HEADINGS: [&str; 5] = ["RUN", "STATUS", "AGE", "AGENT", "MESSAGE"];

@@ -1,6 +1,7 @@
 //! `toolgate runs show`: a run in one picture.
 
 use clap::Args;
+use serde::Serialize;
 
 use crate::app::App;
 use crate::cli::error::CliError;
@@ -9,6 +10,8 @@ use crate::cli::find::find;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, Changes, ConfigFlag};
 use crate::cli::view::{Look, Picture, what_is_owed};
+use crate::core::tool::visible;
+use crate::runner::Report;
 
 /// Show a run: its turns, its calls, what it used, and what it waits for
 #[derive(Args, Debug)]
@@ -24,6 +27,16 @@ pub(super) struct Show {
     json: bool,
 }
 
+/// A report as JSON.
+#[derive(Serialize)]
+struct Shown<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    /// Why the run cannot go on with this configuration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocked: Option<String>,
+}
+
 impl Show {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
@@ -35,14 +48,19 @@ impl Show {
     async fn show(&self, app: &App, out: &mut Output) -> Result<(), CliError> {
         let run = find(app, &self.run).await?;
         let report = app.runner.report(&run).await?;
+        let blocked = app.runner.blocked(&run, &app.runner.load(&run).await?).map(|error| error.to_string());
         if self.json {
-            out.pretty(&report);
+            out.pretty(&Shown { report: &report, blocked });
             return Ok(());
         }
         let journal = app.runner.journal(&run).await?;
         let look = Look { paint: out.paint(), width: out.width() };
         let lines = Picture::of(&journal).map(|picture| picture.draw(&report, look)).unwrap_or_default();
         lines.iter().for_each(|line| out.line(line));
+        if let Some(blocked) = blocked {
+            let remedy = format!("configure it again, or end the run with `toolgate runs cancel {run}`");
+            out.line(look.paint.yellow(format!("blocked: {}; {remedy}", visible(&blocked))));
+        }
         if !report.pending.is_empty() {
             let again = setup::again(&self.config, &Changes::default());
             what_is_owed(&run, &report.pending, &again, look).iter().for_each(|line| out.line(line));

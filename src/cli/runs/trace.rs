@@ -86,7 +86,7 @@ fn recorded_as_sampled(mut recorded: Recorded) -> Recorded {
     if let Event::Started(started) = &mut recorded.event {
         Arc::make_mut(started).trace.sampled = true;
     }
-    if let Event::Resumed { trace } = &mut recorded.event {
+    if let Event::Resumed { trace, .. } = &mut recorded.event {
         trace.sampled = true;
     }
     recorded

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::state::Phase;
 use super::turn::{Call, CallState, Turn};
-use super::{Answer, CallVerdict, Ending, Event, Impossible, Offer, Rejection, Right, Run};
+use super::{Answer, CallVerdict, Ending, Event, Impossible, Offer, Rejection, Right, Run, Trigger};
 use crate::core::chat::{Part, Reply, Role, Stop};
 use crate::core::id::{CallId, ModelName};
 use crate::core::tool::Tool;
@@ -21,7 +21,10 @@ impl Run {
         let contradiction = |why| Err(Impossible::Contradiction { event: name, why });
         match (event, &self.phase) {
             (Event::Started(_), _) => Err(Impossible::NotTheBeginning { event: name, seq: self.length }),
-            (Event::Resumed { .. }, _) => Ok(()),
+            (Event::Resumed { limits, .. }, _) => match (limits, &self.started.trigger) {
+                (None, _) | (Some(_), Trigger::Fork { .. }) => Ok(()),
+                (Some(_), Trigger::Manual) => contradiction("only a fork starts a budget of its own"),
+            },
             (Event::ToolsListed { .. }, Phase::Ready { .. }) => Ok(()),
             (Event::ApprovalsResolved { granted }, Phase::Ready { .. }) => match &self.tools {
                 Some(tools) if granted.iter().all(|granted| tools.get(granted.tool.as_str()).is_some()) => Ok(()),

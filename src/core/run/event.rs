@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Channel, Decision, Ending, Granted, PolicyMark, Started};
+use super::{Channel, Decision, Ending, Granted, Limits, PolicyMark, Started};
 use crate::core::chat::{Message, Reply, Usage};
 use crate::core::error::Failure;
 use crate::core::id::{CallId, GrantId, ModelName};
@@ -24,11 +24,14 @@ pub enum Event {
     /// The run exists. Always the first fact, written before anything runs.
     #[serde(rename = "execution.started")]
     Started(Arc<Started>),
-    /// A driver took the run up again, in a new trace.
+    /// A further execution of the run, in a new trace.
     #[serde(rename = "execution.resumed")]
     Resumed {
         /// The trace of this execution.
         trace: Trace,
+        /// The limits of a fork, whose own budget starts here; absent in every other execution.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limits: Option<Box<Limits>>,
     },
     /// What the model is offered from now on.
     #[serde(rename = "tools.listed")]
@@ -275,6 +278,9 @@ pub enum CallVerdict {
         reason: Rejection,
         /// What the model reads.
         message: String,
+        /// What is wrong with the arguments, problem by problem, when they do not fit.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        problems: Vec<Problem>,
     },
 }
 

@@ -15,7 +15,8 @@ use crate::core::chat::{Message, Part, ProviderState, Reply, Role, Stop};
 use crate::core::id::CallId;
 use crate::core::tool::{Difference, Outcome, Problem, TierMode, Tool, ToolOutput};
 
-const BUDGET_NOTE: &str =
+/// Tells the model that its tool budget is used up.
+pub(super) const BUDGET_NOTE: &str =
     "[toolgate] The tool budget of this run is used up: no more tools will be run. Answer now with what you have.";
 
 impl Run {
@@ -44,6 +45,7 @@ impl Run {
             denied: None,
             cooling: Default::default(),
             last_word: None,
+            exhaustion_noted: false,
             phase: Phase::Ready { resolved: false },
             started,
         };
@@ -91,7 +93,12 @@ impl Run {
         self.admit(event)?;
         match event {
             Event::Started(_) => {}
-            Event::Resumed { trace } => self.execution = (self.length, trace.clone()),
+            Event::Resumed { trace, limits } => {
+                self.execution = (self.length, trace.clone());
+                if let Some(limits) = limits {
+                    self.begin_fork(limits);
+                }
+            }
             Event::ToolsListed { toolset } => {
                 for tool in toolset.iter() {
                     self.pins.entry(tool.origin.clone()).or_insert_with(|| tool.hash.clone());
@@ -240,9 +247,9 @@ impl Run {
                 call.term = Term::new(event, *within_s);
                 CallState::Asked { rule: rule.clone(), why: why.clone(), policy: policy.clone(), in_doubt }
             }
-            CallVerdict::Rejected { reason, message } => rejected(*reason, message),
+            CallVerdict::Rejected { reason, message, .. } => rejected(*reason, message),
         };
-        if let CallVerdict::Rejected { reason: Rejection::Denied, message } = verdict {
+        if let CallVerdict::Rejected { reason: Rejection::Denied, message, .. } = verdict {
             self.denied = Some(message.clone());
         }
     }
@@ -399,11 +406,12 @@ impl Run {
 
     fn note_exhaustion(&mut self) {
         if self.budget.is_exhausted() {
+            self.exhaustion_noted = true;
             self.say(Message::user(BUDGET_NOTE));
         }
     }
 
-    fn deliver_inbox(&mut self) {
+    pub(super) fn deliver_inbox(&mut self) {
         for message in std::mem::take(&mut self.inbox) {
             self.say(message);
         }

@@ -1,13 +1,27 @@
-//! What a fork takes over from the run it copies: every fact but the consents that were not used yet.
+//! Forks: which facts a fork copies from its source, and the state in which its own part begins.
 //!
-//! A person's yes, and an answer to a server, let one call of one run go on, once. In a copy they would do so a second
-//! time. What was used stays used, so that nobody is asked again about what has run; what was not used yet belongs to the
-//! other run, and is asked for again in this one.
+//! The copied facts count for the transcript and not for the budget: the fact that begins the fork's own part carries the
+//! fork's limits, and the fold starts every counter again there. Without a position, a fork copies the longest beginning of
+//! its source that leads to the model or to a wait. What the source ended with is not part of that: a failure, a denial, a
+//! last word, or an answer that nothing was said to.
+//!
+//! Consents that were not used yet are not copied. A person's yes, and an answer to a server, let one call of one run go
+//! on, once. In a copy they would do so a second time. What was used stays used, so that nothing is asked again about a
+//! call that has run; a consent that was not used yet belongs to the source, and is asked for again in the fork.
 
+use std::sync::Arc;
+
+use super::fold::BUDGET_NOTE;
 use super::state::Phase;
 use super::turn::{Call, CallState};
-use super::{CallVerdict, Clearance, Event, Impossible, Right, Run};
+use super::{
+    Budget, CallVerdict, Clearance, Ending, Event, Impossible, Limits, Offer, OnDeny, Rejection, Right, Run, Step,
+};
+use crate::core::chat::{Message, Part, Role};
 use crate::core::id::CallId;
+
+/// Tells the model that it has a tool budget again, where the copied transcript says that there is none left.
+const RENEWED_NOTE: &str = "[toolgate] The tool budget was renewed: you may call tools again.";
 
 impl Run {
     /// The facts of a journal, or of the beginning of one, that a fork of it begins with.
@@ -19,6 +33,107 @@ impl Run {
             source.extend(since.into_iter().filter(|event| depends_on_consent(event) != Some(&call)));
         }
         Ok(source)
+    }
+
+    /// How many facts of a journal a fork copies without a position: its longest beginning from which the model is asked,
+    /// or something is waited for. A fork with a message replies to the answer of its source, if there is one. 0 for an
+    /// empty journal.
+    pub fn fork_position(source: &[Event], has_message: bool) -> Result<u64, Impossible> {
+        let Some((first, rest)) = source.split_first() else { return Ok(0) };
+        let Some(mut run) = Self::replay([first])? else { return Ok(0) };
+        let (mut longest, mut before_turn) = (run.length(), run.length());
+        for event in rest {
+            if has_message && matches!(event, Event::Ended { ending } if ending.output().is_some()) {
+                return Ok(run.length());
+            }
+            if matches!(event, Event::ModelReplied { .. }) {
+                before_turn = longest;
+            }
+            run.apply(event)?;
+            if run.is_denied_by_policy(event) {
+                // A fork inside the turn would be denied again before the model is asked.
+                longest = before_turn;
+            }
+            if run.is_fork_point() {
+                longest = run.length();
+            }
+        }
+        Ok(longest)
+    }
+
+    /// The ending that follows from the journal alone, without a new fact from the world.
+    pub fn foregone_ending(&self) -> Option<Ending> {
+        match self.next() {
+            Step::Record(events) => events
+                .into_iter()
+                .find_map(|event| if let Event::Ended { ending } = event { Some(ending) } else { None }),
+            Step::Done(ending) => Some(ending),
+            Step::ListTools
+            | Step::ResolveApprovals(_)
+            | Step::CallModel { .. }
+            | Step::ValidateOutput(_)
+            | Step::CheckCalls(_)
+            | Step::RunTier(_)
+            | Step::Wait(_) => None,
+        }
+    }
+
+    /// The conversation as the history of another run: up to the last turn that was answered, results included, without
+    /// the notes about this run's own budget.
+    pub fn conversation(&self) -> Vec<Message> {
+        let Some(last) = self.transcript.iter().rposition(|message| message.role == Role::Assistant) else {
+            return Vec::new();
+        };
+        let calls = |message: &Arc<Message>| message.content.iter().any(|part| matches!(part, Part::ToolUse { .. }));
+        let answered = last + 1 + usize::from(self.transcript.get(last).is_some_and(calls));
+        let conversation = self.transcript.iter().take(answered).map(|message| without_notes(message));
+        conversation.filter(|message| !message.content.is_empty()).collect()
+    }
+
+    /// The beginning of a fork's own part: a budget that nothing is used of, and a turn that is not under way any more.
+    pub(super) fn begin_fork(&mut self, limits: &Limits) {
+        let was_told = self.exhaustion_noted || self.last_word.is_some();
+        Arc::make_mut(&mut self.started).spec.limits = limits.clone();
+        self.budget = Budget { limits: limits.clone(), ..Budget::default() };
+        self.correction = None;
+        self.last_word = None;
+        self.exhaustion_noted = false;
+        self.cooling.clear();
+        if was_told && self.offer() == Offer::Tools {
+            self.inbox.insert(0, Message::user(RENEWED_NOTE));
+        }
+        match &mut self.phase {
+            // The attempts belong to the source: the turn begins again.
+            Phase::Asking(_) | Phase::Stumbled { .. } => self.phase = Phase::Ready { resolved: false },
+            Phase::Answered { offer, .. } if *offer == Offer::LastWord => *offer = Offer::NoTools,
+            Phase::Ready { .. }
+            | Phase::Answered { .. }
+            | Phase::Accepted { .. }
+            | Phase::Working { .. }
+            | Phase::Ended(_) => {}
+        }
+        if self.is_between_turns() {
+            self.deliver_inbox();
+        }
+    }
+
+    /// Whether a fork that copies the journal up to here asks the model, or waits for something, before it ends.
+    fn is_fork_point(&self) -> bool {
+        let is_denied = self.denied.is_some() && self.started.spec.on_deny == OnDeny::Fail;
+        let leads_on = match &self.phase {
+            Phase::Ready { .. } | Phase::Asking(_) | Phase::Stumbled { .. } | Phase::Working { .. } => true,
+            Phase::Answered { .. } | Phase::Accepted { .. } | Phase::Ended(_) => false,
+        };
+        leads_on && !is_denied && self.last_word.is_none()
+    }
+
+    /// Whether the fact is a denial that ends the run, and that no person decided on.
+    fn is_denied_by_policy(&self, event: &Event) -> bool {
+        let denied = matches!(
+            event,
+            Event::CallChecked { verdict: CallVerdict::Rejected { reason: Rejection::Denied, .. }, .. }
+        );
+        denied && self.started.spec.on_deny == OnDeny::Fail
     }
 
     /// The calls that would go on, on the strength of a person's word alone, and have not yet.
@@ -36,6 +151,13 @@ impl Call {
         let goes_on = self.state == CallState::Cleared && (by_a_person || self.sent);
         goes_on || self.is_approved()
     }
+}
+
+/// The message without toolgate's notes about a budget.
+fn without_notes(message: &Message) -> Message {
+    let mut message = message.clone();
+    message.content.retain(|part| !matches!(part.as_text(), Some(BUDGET_NOTE | RENEWED_NOTE)));
+    message
 }
 
 /// The call that a fact lets go on because a person said so.

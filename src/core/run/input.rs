@@ -64,6 +64,16 @@ pub struct Resume {
     pub expected_version: Option<u64>,
 }
 
+impl Resume {
+    /// The calls that something is given for.
+    fn calls(&self) -> BTreeSet<&CallId> {
+        let results = self.results.iter().map(|(call, _)| call);
+        let decisions = self.decisions.iter().map(|(call, _)| call);
+        let answers = self.answers.iter().map(|(call, _)| call);
+        results.chain(decisions).chain(answers).chain(self.inputs.iter().map(|(call, _)| call)).collect()
+    }
+}
+
 /// Why an input was refused. Nothing of it was taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "reason", rename_all = "snake_case")]
@@ -223,69 +233,26 @@ impl Run {
         Refusal::Over { status: self.status().as_str().to_owned() }
     }
 
-    fn accept_resume(&self, resume: &Resume) -> Result<Vec<Event>, Vec<Refusal>> {
+    /// Why a resume is refused whatever the content of its entries: calls that do not exist, wait for something else or are
+    /// settled, calls that are answered twice, and a version that is not the run's. Content is looked at only afterwards.
+    pub fn misdirected(&self, resume: &Resume) -> Vec<Refusal> {
         let owed = self.debts();
-        let mut events = Vec::new();
-        let mut refusals = Vec::new();
-        let mut answered = BTreeSet::new();
-        let mut twice = Vec::new();
-        for (call, outcome) in &resume.results {
-            let known = self.external_results.get(call).map(|before| **before == *outcome);
-            match self.judge(&owed, call, "external_result", known) {
-                Ok(Taken::New) => match unusable_result(call, outcome) {
-                    None => events.push(Event::CallCompleted {
-                        call: call.clone(),
-                        outcome: outcome.clone().into(),
-                        stderr: Vec::new(),
-                        wire: None,
-                    }),
-                    Some(refusal) => refusals.push(refusal),
-                },
-                Ok(Taken::Before) => {}
-                Err(refusal) => refusals.push(refusal),
-            }
-            if !answered.insert(call) {
-                twice.push(Refusal::Twice { call_id: call.clone() });
-            }
-        }
-        for (call, decision) in &resume.decisions {
-            let known = self.decisions.get(call).map(|before| before.is_repeated_by(decision));
-            match self.judge(&owed, call, "approval", known) {
-                Ok(Taken::New) if self.repeats_what_led_here(call, decision, resume) => {}
-                Ok(Taken::New) => match self.unusable_decision(call, decision) {
-                    None => events.push(Event::ApprovalDecided { call: call.clone(), decision: decision.clone() }),
-                    Some(refusal) => refusals.push(refusal),
-                },
-                Ok(Taken::Before) => {}
-                Err(refusal) => refusals.push(refusal),
-            }
-            if !answered.insert(call) {
-                twice.push(Refusal::Twice { call_id: call.clone() });
-            }
-        }
-        for (call, answer) in &resume.answers {
-            let known = self.answers.get(call).map(|before| before == answer);
-            match self.judge(&owed, call, "question", known) {
-                Ok(Taken::New) => match self.unusable_answer(call, answer) {
-                    None => events.push(Event::QuestionAnswered { call: call.clone(), answer: answer.clone() }),
-                    Some(refusal) => refusals.push(refusal),
-                },
-                Ok(Taken::Before) => {}
-                Err(refusal) => refusals.push(refusal),
-            }
-            if !answered.insert(call) {
-                twice.push(Refusal::Twice { call_id: call.clone() });
-            }
-        }
-        for (call, given) in &resume.inputs {
-            let known = self.inputs_given.get(call).map(|before| before.is_repeated_by(given));
-            match self.judge(&owed, call, "input", known) {
-                // The same answers once more are a client's retry, unless their sender saw the new questions.
-                Ok(Taken::New) if known == Some(true) && resume.expected_version.is_none() => {}
-                Ok(Taken::New) => match self.with_defaults(call, given) {
-                    Ok(given) => events.push(Event::InputGiven { call: call.clone(), given }),
-                    Err(refusal) => refusals.push(refusal),
-                },
+        let results = resume.results.iter().map(|(call, outcome)| {
+            (call, "external_result", self.external_results.get(call).map(|before| **before == *outcome))
+        });
+        let decisions = resume.decisions.iter().map(|(call, decision)| {
+            (call, "approval", self.decisions.get(call).map(|before| before.is_repeated_by(decision)))
+        });
+        let answers = resume.answers.iter();
+        let answers =
+            answers.map(|(call, answer)| (call, "question", self.answers.get(call).map(|before| before == answer)));
+        let inputs = resume.inputs.iter().map(|(call, given)| {
+            (call, "input", self.inputs_given.get(call).map(|before| before.is_repeated_by(given)))
+        });
+        let (mut refusals, mut twice, mut answered, mut is_new) = (Vec::new(), Vec::new(), BTreeSet::new(), false);
+        for (call, kind, known) in results.chain(decisions).chain(answers).chain(inputs) {
+            match self.judge(&owed, call, kind, known) {
+                Ok(Taken::New) => is_new = true,
                 Ok(Taken::Before) => {}
                 Err(refusal) => refusals.push(refusal),
             }
@@ -294,15 +261,69 @@ impl Run {
             }
         }
         refusals.append(&mut twice);
-        // What repeats what was given before is fine at any version; what gives nothing means the run as it was seen.
-        if refusals.is_empty() && (!events.is_empty() || answered.is_empty()) {
+        // A repetition is fine at any version; a resume that gives nothing means the run as it was seen.
+        if refusals.is_empty() && (is_new || answered.is_empty()) {
             refusals.extend(self.late(resume.expected_version));
         }
-        if refusals.is_empty() && !events.is_empty() {
+        refusals.truncate(MOST_TOLD);
+        refusals
+    }
+
+    fn accept_resume(&self, resume: &Resume) -> Result<Vec<Event>, Vec<Refusal>> {
+        let misdirected = self.misdirected(resume);
+        if !misdirected.is_empty() {
+            return Err(misdirected);
+        }
+        let owed = self.debts();
+        let is_owed = |call: &CallId, kind: &str| owed.iter().any(|debt| debt.call_id() == call && debt.kind() == kind);
+        let mut facts = Vec::new();
+        for (call, outcome) in resume.results.iter().filter(|(call, _)| is_owed(call, "external_result")) {
+            facts.push(match unusable_result(call, outcome) {
+                None => Ok(Event::CallCompleted {
+                    call: call.clone(),
+                    outcome: outcome.clone().into(),
+                    stderr: Vec::new(),
+                    wire: None,
+                }),
+                Some(refusal) => Err(refusal),
+            });
+        }
+        for (call, decision) in resume.decisions.iter().filter(|(call, _)| is_owed(call, "approval")) {
+            if !self.repeats_what_led_here(call, decision, resume) {
+                facts.push(match self.unusable_decision(call, decision) {
+                    None => Ok(Event::ApprovalDecided { call: call.clone(), decision: decision.clone() }),
+                    Some(refusal) => Err(refusal),
+                });
+            }
+        }
+        for (call, answer) in resume.answers.iter().filter(|(call, _)| is_owed(call, "question")) {
+            facts.push(match self.unusable_answer(call, answer) {
+                None => Ok(Event::QuestionAnswered { call: call.clone(), answer: answer.clone() }),
+                Some(refusal) => Err(refusal),
+            });
+        }
+        for (call, given) in resume.inputs.iter().filter(|(call, _)| is_owed(call, "input")) {
+            // The same answers once more are a client's retry, unless their sender saw the new questions.
+            let is_repeated = self.inputs_given.get(call).is_some_and(|before| before.is_repeated_by(given));
+            if !is_repeated || resume.expected_version.is_some() {
+                let given = self.with_defaults(call, given);
+                facts.push(given.map(|given| Event::InputGiven { call: call.clone(), given }));
+            }
+        }
+        let mut events = Vec::new();
+        let mut refusals = Vec::new();
+        for fact in facts {
+            match fact {
+                Ok(event) => events.push(event),
+                Err(refusal) => refusals.push(refusal),
+            }
+        }
+        if refusals.is_empty() && !events.is_empty() && !resume.partial {
+            let answered = resume.calls();
             let wanting = owed.iter().filter(|debt| debt.wants_answer());
             let missing = wanting.map(Debt::call_id).filter(|id| !answered.contains(id));
             let missing: Vec<CallId> = missing.cloned().collect();
-            if !resume.partial && !missing.is_empty() {
+            if !missing.is_empty() {
                 refusals.push(Refusal::Incomplete { missing });
             }
         }

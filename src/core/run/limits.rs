@@ -115,6 +115,49 @@ impl Limits {
     }
 }
 
+impl Limits {
+    /// These limits where they are tighter than those of an agent, and the agent's elsewhere.
+    #[must_use]
+    pub fn within(&self, agent: &Self) -> Self {
+        Self {
+            max_tool_interactions: self.max_tool_interactions.min(agent.max_tool_interactions),
+            max_iterations: self.max_iterations.min(agent.max_iterations),
+            max_mcp_calls: least(self.max_mcp_calls, agent.max_mcp_calls),
+            max_tokens: least(self.max_tokens, agent.max_tokens),
+            max_cost_usd: least(self.max_cost_usd, agent.max_cost_usd),
+            deadline_s: least(self.deadline_s, agent.deadline_s),
+            max_corrections: self.max_corrections.min(agent.max_corrections),
+            max_attempts: self.max_attempts.min(agent.max_attempts),
+            max_result_bytes: self.max_result_bytes.min(agent.max_result_bytes),
+        }
+    }
+
+    /// The limits of a fork of a run with these: those that it names, within its agent's, and else the run's own.
+    pub fn forked(&self, agent: &Self, named: &TighterLimits) -> Result<Self, WiderLimit> {
+        agent.tightened(named)?;
+        let own = self.within(agent);
+        Ok(Self {
+            max_tool_interactions: named.max_tool_interactions.unwrap_or(own.max_tool_interactions),
+            max_iterations: named.max_iterations.unwrap_or(own.max_iterations),
+            max_mcp_calls: named.max_mcp_calls.or(own.max_mcp_calls),
+            max_tokens: named.max_tokens.or(own.max_tokens),
+            max_cost_usd: named.max_cost_usd.or(own.max_cost_usd),
+            deadline_s: named.deadline_s.or(own.deadline_s),
+            max_corrections: named.max_corrections.unwrap_or(own.max_corrections),
+            max_attempts: named.max_attempts.unwrap_or(own.max_attempts),
+            max_result_bytes: named.max_result_bytes.unwrap_or(own.max_result_bytes),
+        })
+    }
+}
+
+/// The smaller of two bounds, of which each may be absent.
+fn least<T: PartialOrd + Copy>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(if other < one { other } else { one }),
+        (one, other) => one.or(other),
+    }
+}
+
 fn tighter<T: PartialOrd + Copy + Display>(name: &'static str, most: T, wanted: Option<T>) -> Result<T, WiderLimit> {
     match wanted {
         Some(wanted) if wanted <= most => Ok(wanted),

@@ -324,5 +324,5 @@ impl Run {
 }
 
 fn reject(call: CallId, reason: Rejection, message: String) -> Event {
-    Event::CallChecked { call, verdict: CallVerdict::Rejected { reason, message } }
+    Event::CallChecked { call, verdict: CallVerdict::Rejected { reason, message, problems: Vec::new() } }
 }

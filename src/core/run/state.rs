@@ -52,6 +52,8 @@ pub struct Run {
     pub(super) cooling: BTreeMap<ModelName, Timestamp>,
     /// What the model said beside the calls it made although it was given the last word.
     pub(super) last_word: Option<Output>,
+    /// Whether the transcript says that the tool budget is used up.
+    pub(super) exhaustion_noted: bool,
     pub(super) phase: Phase,
 }
 
@@ -106,7 +108,7 @@ impl Run {
         self.clock
     }
 
-    /// The first fact.
+    /// The first fact. In a fork whose own part began, its limits are those of the fork.
     pub fn started(&self) -> &Arc<Started> {
         &self.started
     }

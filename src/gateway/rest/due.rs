@@ -72,7 +72,7 @@ async fn expire(gateway: &Gateway, run: &RunId) -> bool {
     match gateway.runner().take_up(run, Input::Resume(Resume::default()), None).await {
         Ok(_) | Err(RunnerError::NoSuchRun(_) | RunnerError::DrivenElsewhere { .. } | RunnerError::Closed) => true,
         Err(error) => {
-            tracing::warn!(%run, %error, "time ran out for a run, and it cannot be told so here");
+            gateway.runner().report_undriven(run, &error);
             false
         }
     }

@@ -112,7 +112,7 @@ async fn poll(gateway: Gateway, run: RunId) -> (RunId, Option<Instant>) {
         Ok(Polled::StillWaits { again_in, .. }) => Some(Instant::now() + again_in),
         Ok(Polled::GoesOn(_) | Polled::NoTasks(_)) | Err(RunnerError::NoSuchRun(_) | RunnerError::Closed) => None,
         Err(error) => {
-            tracing::warn!(%run, %error, "the tasks of a run cannot be asked about here");
+            gateway.runner().report_undriven(&run, &error);
             Some(Instant::now() + LATER)
         }
     };

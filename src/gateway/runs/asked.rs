@@ -11,7 +11,6 @@ use utoipa::IntoParams;
 
 use super::events::{self, Include};
 use super::form::Form;
-use super::view::RunView;
 use super::wait::Patience;
 use crate::core::error::ErrorCode;
 use crate::core::run::Status;
@@ -98,7 +97,7 @@ impl Asked {
 }
 
 async fn state(run: &TenantRun, location: HeaderValue) -> Result<Response, Problem> {
-    let view = RunView::of(&run.row, &run.load().await?);
+    let view = run.view().await?;
     let tag = HeaderValue::from_str(&tag::of_version(view.version())).ok();
     let mut response = ([(LOCATION, location)], Json(view)).into_response();
     response.headers_mut().extend(tag.map(|tag| (ETAG, tag)));

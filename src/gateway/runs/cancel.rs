@@ -56,5 +56,5 @@ pub(super) async fn cancel(
         // Nothing was done to it, and it is only looked at.
         caller.require(Scope::RunsRead)?;
     }
-    Ok(Json(RunView::of(&run.row, &run.load().await?)))
+    Ok(Json(run.view().await?))
 }

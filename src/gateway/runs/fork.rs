@@ -11,6 +11,7 @@ use super::asked::{Asked, Quoting};
 use super::events::FrameDescription;
 use super::view::RunView;
 use crate::core::chat::Message;
+use crate::core::run::TighterLimits;
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::{Body, Path};
 use crate::gateway::problem::{Problem, ProblemView};
@@ -22,11 +23,17 @@ use crate::runner::Fork;
 #[serde(deny_unknown_fields)]
 #[schema(as = Fork)]
 pub(super) struct NewFork {
-    /// How many facts of its journal are copied; all but the ending, unless it is said.
+    /// How many facts of its journal are copied. Without it, as many as leave the new run something to do: its failure, its
+    /// denial or its last answer is not copied, unless a `message` replies to that answer.
     #[schema(minimum = 1)]
     at: Option<u64>,
     /// Something to say to the new run.
     message: Option<String>,
+    /// Limits of the new run, within its agent's; those that are not named are the other run's. Nothing that the other run
+    /// used counts.
+    #[serde(default)]
+    #[schema(value_type = super::limits::LimitsDescription)]
+    limits: TighterLimits,
     /// Your own facts about the new run, instead of those of the other one.
     #[schema(value_type = Option<Object>)]
     metadata: Option<Map<String, Value>>,
@@ -34,7 +41,8 @@ pub(super) struct NewFork {
 
 /// Begin a new run as another one began
 ///
-/// The other run is not touched. A call that was under way at that point is not made a second time, and what was approved there
+/// The other run is not touched. The new run has a budget of its own and asks the model, or waits, before it ends; a position
+/// at which it could not is refused. A call that was under way at that point is not made a second time, and what was approved there
 /// and did not run yet is asked about again.
 #[utoipa::path(
     post, path = "/v1/runs/{run}/fork", tag = "runs", operation_id = "forkRun", request_body = NewFork,
@@ -54,7 +62,7 @@ pub(super) async fn fork(
     caller: Caller,
     asked: Asked,
     Path(run): Path<String>,
-    Body(NewFork { at, message, metadata }): Body<NewFork>,
+    Body(NewFork { at, message, limits, metadata }): Body<NewFork>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsWrite)?;
     if asked.quotes() {
@@ -66,7 +74,7 @@ pub(super) async fn fork(
         return Err(Problem::invalid("/message", "a message needs text"));
     }
     let message = message.map(Message::user);
-    let fork = Fork { at, message, metadata, trace: asked.trace.clone(), ..Fork::default() };
+    let fork = Fork { at, message, limits, metadata, trace: asked.trace.clone(), ..Fork::default() };
     let execution = source.fork(fork).await?;
     let made = runner.run(execution.run.as_str()).await?;
     asked.answer(&gateway, made, execution, StatusCode::CREATED).await

@@ -67,5 +67,13 @@ pub(super) async fn list(
         ..RunFilter::default()
     };
     let rows = runner.list(filter).await?;
-    Ok(Json(Page::of(rows, limit, |row| row.id.to_string(), SummaryView::of)))
+    Ok(Json(Page::of(
+        rows,
+        limit,
+        |row| row.id.to_string(),
+        |row| {
+            let has_agent = runner.has_agent(&row.agent);
+            SummaryView::of(row, has_agent)
+        },
+    )))
 }

@@ -21,7 +21,7 @@ mod reactions;
 mod read;
 mod resume;
 mod tools;
-mod view;
+pub(in crate::gateway) mod view;
 mod wait;
 
 pub(super) use form::Form;

@@ -32,7 +32,7 @@ pub(super) async fn read(
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsRead)?;
     let run = gateway.runner_of(&caller).run(&run).await?;
-    let view = RunView::of(&run.row, &run.load().await?);
+    let view = run.view().await?;
     Ok(tag::unless_known(&headers, tag::of_version(view.version()), view))
 }
 

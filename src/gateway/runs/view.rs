@@ -11,6 +11,7 @@ use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::RunId;
 use crate::core::run::{Budget, Output, Owes, Run, Status, Trigger};
 use crate::ports::RunRow;
+use crate::runner::RunnerError;
 
 /// A run.
 #[derive(Debug, Serialize, ToSchema)]
@@ -54,6 +55,10 @@ pub(in crate::gateway) struct RunView {
     output: Option<OutputView>,
     /// Why it did not complete.
     error: Option<FailureView>,
+    /// Why this server cannot go on with it: its agent, or one of its servers, is not configured here. It waits until that is
+    /// configured again, or until it is cancelled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocked: Option<FailureView>,
     /// Tokens and money, as far as anybody told.
     usage: UsageView,
     /// What it used of its limits.
@@ -173,6 +178,11 @@ pub(in crate::gateway) struct BudgetView {
     exhausted: bool,
 }
 
+/// That the agent of a run is not configured here.
+fn no_such_agent(name: &str) -> String {
+    format!("agent `{name}` is not configured here; configure it again, or cancel the run")
+}
+
 /// A run in a list.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RunSummary)]
@@ -204,6 +214,9 @@ pub(in crate::gateway) struct SummaryView {
     due_at: Option<Timestamp>,
     /// How many things of each kind it is owed.
     owes: OwesView,
+    /// Why this server cannot go on with it: its agent is not configured here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocked: Option<FailureView>,
 }
 
 /// How many things of each kind a run is owed.
@@ -222,7 +235,7 @@ pub(in crate::gateway) struct OwesView {
 
 impl RunView {
     /// A run and its index row. The row may be a little older.
-    pub(in crate::gateway) fn of(row: &RunRow, run: &Run) -> Self {
+    pub(in crate::gateway) fn of(row: &RunRow, run: &Run, blocked: Option<RunnerError>) -> Self {
         let started = run.started();
         let ending = run.ending();
         let pending = run.pending();
@@ -246,6 +259,7 @@ impl RunView {
             pending: pending.iter().map(|debt| PendingView::of(&row.id, debt)).collect(),
             output: ending.and_then(|ending| ending.output()).map(OutputView::of),
             error: ending.and_then(|ending| ending.failure()).map(FailureView::of),
+            blocked: blocked.map(FailureView::of_blocked),
             usage: UsageView::of(&run.budget().usage),
             budget: BudgetView::of(run.budget()),
             trace_id: run.execution().1.id.to_string(),
@@ -290,6 +304,15 @@ impl FailureView {
     fn of(failure: Failure) -> Self {
         Self { code: failure.code, message: failure.message, retryable: failure.retryable }
     }
+
+    fn of_blocked(error: RunnerError) -> Self {
+        let message = match &error {
+            // The names of other agents are not this caller's to read.
+            RunnerError::NoSuchAgent { name, .. } => no_such_agent(name.as_str()),
+            other => other.to_string(),
+        };
+        Self { code: ErrorCode::Configuration, message, retryable: false }
+    }
 }
 
 impl UsageView {
@@ -320,8 +343,14 @@ impl BudgetView {
 }
 
 impl SummaryView {
-    /// An index row.
-    pub(in crate::gateway) fn of(row: RunRow) -> Self {
+    /// An index row, and whether the agent of the run is configured here.
+    pub(in crate::gateway) fn of(row: RunRow, has_agent: bool) -> Self {
+        let is_blocked = !has_agent && !row.status.is_ended();
+        let blocked = is_blocked.then(|| FailureView {
+            code: ErrorCode::Configuration,
+            message: no_such_agent(row.agent.as_str()),
+            retryable: false,
+        });
         let Owes { approvals, results, answers, tasks, due_at, .. } = row.owes;
         Self {
             id: row.id,
@@ -335,6 +364,7 @@ impl SummaryView {
             updated_at: row.updated_at,
             due_at,
             owes: OwesView { approvals, results, answers, tasks },
+            blocked,
         }
     }
 }

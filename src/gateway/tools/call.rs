@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use crate::core::error::ErrorCode;
 use crate::core::id::{AgentName, Principal, RunId, SessionId};
 use crate::core::run::{Rejection, Run, TighterLimits};
-use crate::core::tool::{CallFailure, Outcome, ToolOutput};
+use crate::core::tool::{CallFailure, Outcome, Problem as Finding, ToolOutput};
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::answer::traced;
 use crate::gateway::body::{Body, Path};
@@ -133,7 +133,7 @@ pub(super) async fn call(
     let (result, error) = match called {
         Called::Open => (None, None),
         Called::Ended(outcome) => came_of(&outcome),
-        Called::Rejected { reason, message } => return Err(rejected(reason, message)),
+        Called::Rejected { reason, message, problems } => return Err(rejected(reason, message, &problems)),
         Called::Abandoned(failure) => return Err(failure.into()),
     };
     let status = if result.is_none() && error.is_none() { StatusCode::ACCEPTED } else { StatusCode::OK };
@@ -185,10 +185,17 @@ fn came_of(outcome: &Outcome) -> (Option<ResultView>, Option<CallErrorView>) {
     }
 }
 
-fn rejected(reason: Rejection, message: String) -> Problem {
-    let at = |pointer: &str| FieldProblem { pointer: pointer.to_owned(), detail: message.clone() };
+fn rejected(reason: Rejection, message: String, problems: &[Finding]) -> Problem {
     match reason {
-        Rejection::InvalidArguments => Problem::new(ErrorCode::Validation, message.clone()).and(at("/arguments")),
+        Rejection::InvalidArguments => {
+            let at = |finding: &Finding| FieldProblem {
+                pointer: format!("/arguments{}", finding.path),
+                detail: finding.message.clone(),
+            };
+            problems
+                .iter()
+                .fold(Problem::new(ErrorCode::Validation, message), |problem, finding| problem.and(at(finding)))
+        }
         Rejection::Denied => Problem::new(ErrorCode::ToolDenied, message),
         Rejection::Expired => Problem::new(ErrorCode::Expired, message),
         Rejection::Unknown => Problem::new(ErrorCode::NotFound, message),

@@ -168,13 +168,11 @@ impl AgentRunner {
         let history = content.journal.clone();
         let mut journal = Journal::handed_over(run, history, stored, ports.store.clone(), ports.clock.clone())?;
         let agent = self.agent_of(&journal.run().started().spec)?;
-        require_servers(&journal, &agent, &self.inner.injections.of(run))?;
+        require_servers(run, &journal.run().started().spec, &agent, &self.inner.injections.of(run))?;
         // What time has come to say of the run is not in the envelope, and is written by whoever takes the run up.
         let (by_now, _) = journal.by_now()?;
         let given = bound(resume, claims, by_now.length());
-        self.check(&journal, &given).await?;
-        let (input, _) = self.fit(&journal, &Input::Resume(given));
-        self.received(&journal, &by_now, &input)?;
+        self.examined(&journal, &by_now, &Input::Resume(given)).await?;
         if let Some(blobs) = &ports.blobs {
             for blob in content.blobs()? {
                 blobs.put(run, blob).await.map_err(|error| DriveError::from(unavailable(error)))?;

@@ -66,6 +66,11 @@ impl Lifecycle {
             self.iteration += u32::from(attempt == 1);
             self.asked = Some(Asked { at: recorded.at, attempt });
         }
+        if let Event::Resumed { limits: Some(_), .. } = recorded.event {
+            // A turn that was under way where a fork begins is the one that the fork begins with.
+            let is_asking = self.run.as_ref().is_some_and(|run| run.model_asked().is_some());
+            self.iteration -= u32::from(is_asking && self.iteration > 0);
+        }
         let event = |fact| LifecycleEvent {
             seq: Some(recorded.seq),
             run_id: self.id.clone(),
@@ -113,7 +118,7 @@ impl Lifecycle {
                 trace_id: started.trace.id,
                 input: self.said(|| started.input.text()),
             }],
-            Event::Resumed { trace } => vec![Fact::Resumed { trace_id: trace.id }],
+            Event::Resumed { trace, .. } => vec![Fact::Resumed { trace_id: trace.id }],
             Event::ToolsListed { toolset } => vec![Fact::ToolsListed {
                 tools: toolset.iter().map(|tool| tool.name.clone()).collect(),
                 left_out: toolset.left_out().to_vec(),
@@ -177,7 +182,7 @@ impl Lifecycle {
         let model = model.clone();
         let begins_turn = attempt == 1;
         let mut facts = Vec::new();
-        if let Some(budget) = self.budget().filter(|_| begins_turn && offer == Offer::NoTools) {
+        if let Some(budget) = self.budget().filter(|budget| begins_turn && budget.is_exhausted()) {
             facts.push(Fact::BudgetExhausted {
                 used: budget.tool_interactions,
                 max: budget.limits.max_tool_interactions,
@@ -226,7 +231,7 @@ impl Lifecycle {
                 policy: policy.clone(),
                 within_s: *within_s,
             }],
-            CallVerdict::Rejected { reason, message } => {
+            CallVerdict::Rejected { reason, message, problems } => {
                 let quotes = *reason == Rejection::InvalidArguments && self.content == Content::Omit;
                 let rejected = Fact::Rejected {
                     call: self.call_ref(call),
@@ -235,7 +240,11 @@ impl Lifecycle {
                 };
                 match reason {
                     Rejection::InvalidArguments => {
-                        let problems = self.told(&[Problem::whole("arguments", message.clone())]);
+                        let problems = match problems.as_slice() {
+                            // A journal of an earlier version has only the message.
+                            [] => self.told(&[Problem::whole("arguments", message.clone())]),
+                            problems => self.told(problems),
+                        };
                         let call_id = Some(call.clone());
                         vec![Fact::ValidationFailed { target: "arguments", call_id, problems }, rejected]
                     }

@@ -117,7 +117,7 @@ fn owed_text(debts: &[Debt]) -> String {
 
 /// The exception that tells a call the model got wrong, in the words that the model reads.
 pub(super) fn mistake(event: &Event, at: Timestamp, content: SpanContent) -> Option<SpanEvent> {
-    let Event::CallChecked { verdict: CallVerdict::Rejected { reason, message }, .. } = event else { return None };
+    let Event::CallChecked { verdict: CallVerdict::Rejected { reason, message, .. }, .. } = event else { return None };
     match reason {
         Rejection::Unknown | Rejection::InvalidArguments if content.hide_inputs || content.hide_outputs => {
             Some(SpanEvent::exception(reason.as_str(), "the call could not be used", at))

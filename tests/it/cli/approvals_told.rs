@@ -253,5 +253,20 @@ fn a_warning_of_the_runner_is_heard() {
     let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
     desk.write("toolgate.yaml", &config.replace("  desk:", "  office:"));
     let recovered = desk.toolgate(&["runs", "recover"]);
-    assert!(recovered.err.contains("a run that was left behind cannot be taken up here"), "{}", recovered.err);
+    assert!(recovered.err.contains("run blocked: this process lacks its configuration"), "{}", recovered.err);
+}
+
+#[test]
+fn a_run_whose_agent_is_gone_is_shown_as_blocked_and_can_be_cancelled() {
+    let desk = pending(NOTE);
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.write("toolgate.yaml", &config.replace("  desk:", "  office:"));
+    let listed = desk.toolgate(&["runs", "list"]).expect(0);
+    assert!(listed.err.contains("is blocked: its agent `desk` is not configured"), "{}", listed.err);
+    let rows = desk.toolgate(&["runs", "list", "--json"]).json_lines();
+    assert_eq!(rows[0]["blocked"], "its agent `desk` is not configured");
+    let shown = desk.toolgate(&["runs", "show", "last"]).expect(0);
+    assert!(shown.out.contains("blocked: there is no agent `desk`"), "{}", shown.out);
+    desk.toolgate(&["runs", "cancel", "last"]).expect(0);
+    assert!(!desk.toolgate(&["runs", "list"]).expect(0).err.contains("is blocked"));
 }

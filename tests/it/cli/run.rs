@@ -148,6 +148,38 @@ fn a_session_goes_on_with_what_was_said_before() {
 }
 
 #[test]
+fn a_session_goes_on_from_a_run_that_reached_its_limit() {
+    let desk = Desk::playing(
+        "turns: [{ calls: [{ name: mcp_shop_find_customer, arguments: { name: Ada } }] },
+        { say: Enough. }, { expect: { contains: Go on }, say: More. }]",
+    );
+    desk.toolgate(&["run", "--session", "chat", "--max-iterations", "1", "Who?"]).expect(1);
+    assert_eq!(desk.toolgate(&["run", "--session", "chat", "Go on"]).expect(0).out, "More.\n");
+}
+
+#[test]
+fn a_session_goes_on_from_a_run_that_was_cancelled() {
+    let desk = Desk::playing(
+        "turns: [{ say: First. }, { calls: [{ id: ask, name: ask_human, arguments: { question: Which? } }] },
+        { expect: { contains: Go on }, say: More. }]",
+    );
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    desk.write("toolgate.yaml", &config.replace("    policy:", "    ask_human: true\n    policy:"));
+    desk.toolgate(&["run", "--session", "chat", "Hello"]).expect(0);
+    desk.toolgate(&["run", "--session", "chat", "Ask"]).expect(10);
+    desk.toolgate(&["runs", "cancel", "last"]).expect(0);
+    assert_eq!(desk.toolgate(&["run", "--session", "chat", "Go on"]).expect(0).out, "More.\n");
+}
+
+#[test]
+fn a_fork_may_have_more_turns_than_its_source() {
+    let look = "{ calls: [{ name: mcp_shop_find_customer, arguments: { name: Ada } }] }";
+    let desk = Desk::playing(&format!("turns: [{look}, {look}, {look}, {{ say: Enough. }}]"));
+    desk.toolgate(&["run", "--max-iterations", "1", "Who?"]).expect(1);
+    assert_eq!(desk.toolgate(&["runs", "fork", "last", "--max-iterations", "5"]).expect(0).out, "Enough.\n");
+}
+
+#[test]
 fn a_trace_of_the_caller_is_continued_and_a_malformed_one_refused() {
     let desk = Desk::playing(ANSWER);
     let trace = "4bf92f3577b34da6a3ce929d0e0e4736";

@@ -50,6 +50,8 @@ async fn a_fork_that_cannot_be_is_refused_with_its_place() {
         (json!({"at": 0}), "validation", "/at"),
         (json!({"at": 999}), "validation", "/at"),
         (json!({"at": ending}), "validation", "/at"),
+        (json!({"at": ending.as_u64().unwrap() - 1}), "validation", "/at"),
+        (json!({"limits": {"max_iterations": 999_999}}), "validation", "/limits/max_iterations"),
         (json!({"message": " "}), "validation", "/message"),
         (json!({"at": "x"}), "invalid_request", "/at"),
         (json!({"at": 1.5}), "invalid_request", "/at"),
@@ -58,4 +60,17 @@ async fn a_fork_that_cannot_be_is_refused_with_its_place() {
         assert_eq!(refused.problem(), code, "{body}");
         assert_eq!(refused.body["errors"][0]["pointer"], pointer, "{body}");
     }
+}
+
+#[tokio::test]
+async fn a_fork_has_limits_and_a_budget_of_its_own() {
+    let turns = json!([say("First."), say("Second.")]);
+    let served = Served::to_all(given_an_agent().whose_model_says(turns).kept(Kept::InMemory).await).await;
+    let source = served.run(json!({"input": "Hello"})).await;
+    let body = json!({"message": "More", "limits": {"max_iterations": 3}});
+
+    let fork = served.post(&format!("/v1/runs/{source}/fork"), body).await;
+
+    assert_eq!((fork.text("status"), &fork.body["output"]["text"]), ("completed", &json!("Second.")), "{fork:?}");
+    assert_eq!((&fork.body["budget"]["iterations"], &fork.body["budget"]["max_iterations"]), (&json!(1), &json!(3)));
 }

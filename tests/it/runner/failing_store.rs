@@ -141,7 +141,7 @@ on_every_store! {
         for nth in 1..appends {
             let world = a_bit_of_everything(kept).await;
             let trace = Trace::new(TraceId([9; 16]), true);
-            world.store.fail_at(nth, Fault::Intrusion(Box::new(Event::Resumed { trace })));
+            world.store.fail_at(nth, Fault::Intrusion(Box::new(Event::Resumed { trace, limits: None })));
             let report = see_to_its_end(&world, async || panic!("append {nth}: nothing fails")).await;
             ended_well(&world, &report, nth);
             let mut facts = world.journal(&report.run_id).await;

@@ -4,8 +4,9 @@ use serde_json::json;
 use toolgate::core::error::ErrorCode;
 use toolgate::core::run::{Limits, Status};
 use toolgate::core::tool::McpTool;
+use toolgate::telemetry::lifecycle::{Content, Lifecycle};
 
-use super::world::{Given, answer_to, given_an_agent, said, say};
+use super::world::{Given, World, answer_to, given_an_agent, said, say};
 use crate::fakes::tool;
 
 fn reader() -> Given {
@@ -81,4 +82,78 @@ async fn a_model_whose_answer_never_becomes_valid_fails_the_run() {
     let report = world.run().await;
 
     assert_eq!((report.error.unwrap().code, report.budget.iterations), (ErrorCode::Validation, 4));
+}
+
+/// The lifecycle events of a run that have this name, as JSON.
+async fn told(world: &World, run: &toolgate::core::id::RunId, name: &str) -> Vec<serde_json::Value> {
+    let mut lifecycle = Lifecycle::new(run.clone(), Content::Include);
+    let journal = world.runner.journal(run).await.unwrap();
+    let events = journal.iter().flat_map(|recorded| lifecycle.observe(recorded));
+    events.filter(|event| event.name() == name).map(|event| serde_json::to_value(event).unwrap()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn invalid_arguments_are_recorded_problem_by_problem_and_quote_no_secret() {
+    let schema = json!({
+        "type": "object",
+        "required": ["path"],
+        "properties": {
+            "lines": {"type": "integer"},
+            "options": {"type": "object", "properties": {"depth": {"type": "integer"}}},
+            "pin": {"type": "string", "format": "password"},
+        },
+    });
+    let arguments = json!({"lines": "ten", "options": {"depth": true}, "pin": 424_242});
+    let world = given_an_agent()
+        .with_tools("files", &["read"])
+        .where_servers(|servers| servers.offer("files", McpTool { input_schema: schema, ..tool("read") }))
+        .that_checks_by_schema()
+        .whose_model_says(json!([
+            {"calls": [{"name": "mcp_files_read", "arguments": arguments}, {"name": "mcp_files_read", "arguments": "{\"pin\": 424242"}]},
+            say("Done."),
+        ]))
+        .ready()
+        .await;
+
+    let report = world.run().await;
+
+    let failed = told(&world, &report.run_id, "validation.failed").await;
+    let problems = failed[0]["problems"].as_array().unwrap();
+    let found: Vec<(&str, &str)> =
+        problems.iter().map(|it| (it["path"].as_str().unwrap(), it["rule"].as_str().unwrap())).collect();
+    assert_eq!(found.len(), 4, "{problems:#?}");
+    for expected in [("", "required"), ("/lines", "type"), ("/options/depth", "type"), ("/pin", "type")] {
+        assert!(found.contains(&expected), "{expected:?} in {found:?}");
+    }
+    let lines = problems.iter().find(|it| it["path"] == "/lines").unwrap();
+    assert_eq!(lines["received"], "ten");
+    let journal = world.runner.journal(&report.run_id).await.unwrap();
+    let checked: Vec<String> = journal
+        .iter()
+        .filter(|recorded| recorded.event.name() == "tool.checked")
+        .map(|recorded| serde_json::to_string(recorded).unwrap())
+        .collect();
+    assert_eq!(checked.len(), 2);
+    assert!(checked.iter().all(|fact| fact.contains("\"problems\":[{") && !fact.contains("424242")), "{checked:#?}");
+    assert!(!serde_json::to_string(&failed).unwrap().contains("424242"), "{failed:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn row_2_44_exhaustion_is_an_event_of_every_later_turn_the_last_word_included() {
+    let look = json!({"calls": [{"name": "mcp_files_read"}]});
+    let limits = Limits { max_tool_interactions: 1, max_iterations: 3, max_corrections: 9, ..Limits::default() };
+    let world = given_an_agent()
+        .with_tools("files", &["read"])
+        .within(limits)
+        .whose_model_says(json!([look, look, look, say("Enough.")]))
+        .ready()
+        .await;
+
+    let report = world.run().await;
+
+    assert_eq!(report.status, Status::TurnLimit);
+    let exhausted = told(&world, &report.run_id, "tool.budget.exhausted").await;
+    let turns: Vec<u64> = exhausted.iter().map(|event| event["iteration"].as_u64().unwrap()).collect();
+    assert_eq!(turns, [2, 3, 4]);
+    assert!(exhausted.iter().all(|event| event["max"] == 1), "{exhausted:#?}");
 }

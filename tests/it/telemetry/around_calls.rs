@@ -157,7 +157,8 @@ fn a_denied_call_and_one_that_drifted_are_told_as_guardrails_at_work() {
         ToolCall::new("call_r", "mcp_weather_today", json!({ "city": "Oslo" })),
     ]);
     journal.selects(0, &["call_q", "call_r"], &[]);
-    let verdict = CallVerdict::Rejected { reason: Rejection::Denied, message: "files are private".into() };
+    let verdict =
+        CallVerdict::Rejected { reason: Rejection::Denied, message: "files are private".into(), problems: Vec::new() };
     journal.then(Event::CallChecked { call: "call_q".into(), verdict });
     journal.allows("call_r");
     let differences = vec![Difference::new("description", "Today's weather.", "Today's secrets.")];

@@ -203,6 +203,7 @@ pub(crate) fn unknown_tool(start: Timestamp) -> Journal {
         verdict: CallVerdict::Rejected {
             reason: Rejection::Unknown,
             message: "There is no tool `make_coffee`.".into(),
+            problems: Vec::new(),
         },
     });
     journal.model_says("I cannot make coffee.");
@@ -291,6 +292,7 @@ pub(crate) fn budget_used_up(start: Timestamp) -> Journal {
         verdict: CallVerdict::Rejected {
             reason: Rejection::InvalidArguments,
             message: "The arguments do not fit: {\"town\":\"Graz\"} lacks `city`".into(),
+            problems: Vec::new(),
         },
     });
     journal.allows("call_i");
@@ -408,7 +410,7 @@ impl Journal {
     pub(crate) fn resumes(&mut self) {
         let executions = self.events.iter().filter(|recorded| matches!(recorded.event, Event::Resumed { .. })).count();
         self.now += SignedDuration::from_secs(1);
-        self.then(Event::Resumed { trace: trace_of(self.trace, executions as u8 + 1, true) });
+        self.then(Event::Resumed { trace: trace_of(self.trace, executions as u8 + 1, true), limits: None });
     }
 
     pub(crate) fn completes(&mut self, text: &str) {

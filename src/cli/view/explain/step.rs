@@ -183,7 +183,7 @@ fn checked(verdict: &CallVerdict, step: Step, grants: &Grants) -> (Stand, Step) 
             let why = format!("put to a person{within}, {}", because(why, rule.as_deref(), policy.as_ref()));
             (Stand::Pending, Step { rule: rule.clone(), policy: policy.clone(), why, ..step })
         }
-        CallVerdict::Rejected { reason, message } => {
+        CallVerdict::Rejected { reason, message, .. } => {
             let stand = match reason {
                 Rejection::Deferred => Stand::Deferred,
                 Rejection::Expired => Stand::Expired,

@@ -46,5 +46,5 @@ pub(in crate::gateway::runs) async fn say(
     }
     let run = gateway.runner_of(&caller).run(&run).await?;
     run.say(&text).await?;
-    Ok((StatusCode::ACCEPTED, Json(RunView::of(&run.row, &run.load().await?))))
+    Ok((StatusCode::ACCEPTED, Json(run.view().await?)))
 }

@@ -21,6 +21,7 @@ use super::offered::Offered;
 use super::span::{Link, Span};
 use super::tool::CallResult;
 use super::{Redaction, SpanContent, Value, names};
+use crate::core::chat::Usage;
 use crate::core::id::{CallId, ModelName, RunId};
 use crate::core::json;
 use crate::core::run::{CallVerdict, Debt, Event, Recorded, Rejection, Run, Started, Trigger, labels};
@@ -190,11 +191,15 @@ impl Projector {
                 self.begin(*seq, *at, &started.trace, started);
                 Vec::new()
             }
-            Event::Resumed { trace } => {
+            Event::Resumed { trace, limits } => {
                 let stopped = self.execution.as_ref().map(|execution| execution.last);
                 let spans = stopped.map(|at| self.stop(at)).unwrap_or_default();
                 if let Some(started) = self.lifecycle.run().map(|run| Arc::clone(run.started())) {
                     self.begin(*seq, *at, trace, &started);
+                }
+                if let (Some(execution), Some(_)) = (&mut self.execution, limits) {
+                    // The fork counts from here: the copied usage is the source's.
+                    execution.before = Usage::default();
                 }
                 spans
             }
@@ -227,7 +232,7 @@ impl Projector {
                 self.call_ended(call, *at, CallResult::PutAside("task"), wire.as_deref()).into_iter().collect()
             }
             Event::ToolsListed { toolset } => self.listed(*seq, *at, toolset).into_iter().collect(),
-            Event::CallChecked { call, verdict: CallVerdict::Rejected { reason: Rejection::Denied, message } } => {
+            Event::CallChecked { call, verdict: CallVerdict::Rejected { reason: Rejection::Denied, message, .. } } => {
                 self.denied_span(*seq, *at, call, message).into_iter().collect()
             }
             Event::CallDrifted { call, differences, .. } => {
@@ -317,7 +322,7 @@ impl Projector {
                 self.identify(started);
                 &started.trace
             }
-            Event::Resumed { trace } => trace,
+            Event::Resumed { trace, .. } => trace,
             Event::ToolsListed { .. }
             | Event::ApprovalsResolved { .. }
             | Event::ModelCalled { .. }

@@ -7,7 +7,6 @@
 //! alone: they say that there is a password, not which.
 
 mod loose;
-mod marked;
 mod values;
 
 use std::collections::BTreeSet;
@@ -21,7 +20,7 @@ use self::values::Values;
 use super::attributes::{Attribute, REDACTED};
 use super::{Span, Status, Value, names};
 use crate::core::pattern::Pattern;
-use crate::core::tool::Toolset;
+use crate::core::tool::{Toolset, secret_names};
 
 /// The names under which secrets usually stand.
 pub const USUAL_KEYS: [&str; 14] = [
@@ -67,11 +66,11 @@ impl Redaction {
         Ok(Self { keys, values: Arc::new(Values::of(values)?) })
     }
 
-    /// The same, and what the schemas of these tools mark as secret ([`marked`]); `None` if that is the same.
+    /// The same, and what the schemas of these tools mark as secret ([`secret_names`]); `None` if that is the same.
     pub(super) fn with_secrets_of(&self, tools: &Toolset) -> Option<Self> {
         let mut all: BTreeSet<String> = self.keys.iter().flat_map(|keys| keys.written.iter().cloned()).collect();
         let before = all.len();
-        all.extend(tools.iter().flat_map(|tool| marked::names(&tool.input_schema)).map(|name| Pattern::exactly(&name)));
+        all.extend(tools.iter().flat_map(|tool| secret_names(&tool.input_schema)).map(|name| Pattern::exactly(&name)));
         if all.len() == before {
             return None;
         }

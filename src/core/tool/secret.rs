@@ -1,4 +1,4 @@
-//! Which arguments the schema of a tool marks as secret: by `writeOnly` or `format: password`, also where the mark is on one
+//! Secret arguments: those that the schema of a tool marks as secret, by `writeOnly` or `format: password`, also where the mark is on one
 //! of several forms (a password that may be left out), on the items of a list, or on a definition elsewhere in the schema.
 
 use std::collections::BTreeSet;
@@ -8,8 +8,26 @@ use serde_json::Value as Json;
 /// So many forms of an argument are looked at; those of a schema that refers to itself have no end.
 const FORMS: usize = 64;
 
+/// The text that stands in the place of a secret.
+const REDACTED: &str = "__REDACTED__";
+
+/// The value without the members that have one of these names, at any depth.
+pub fn without_secrets(value: &Json, names: &BTreeSet<String>) -> Json {
+    match value {
+        Json::Object(members) => {
+            let redacted = members.iter().map(|(name, member)| match names.contains(name) {
+                true => (name.clone(), Json::from(REDACTED)),
+                false => (name.clone(), without_secrets(member, names)),
+            });
+            Json::Object(redacted.collect())
+        }
+        Json::Array(items) => items.iter().map(|item| without_secrets(item, names)).collect(),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => value.clone(),
+    }
+}
+
 /// The names of the arguments that are marked, at any depth.
-pub(super) fn names(schema: &Json) -> BTreeSet<String> {
+pub fn secret_names(schema: &Json) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     collect(schema, schema, &mut names);
     names
@@ -51,6 +69,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_secret_is_taken_out_at_any_depth() {
+        let value = json!({"user": "ada", "pin": 1, "deep": [{"pin": {"old": 2}, "n": 3}]});
+        let clean = json!({"user": "ada", "pin": REDACTED, "deep": [{"pin": REDACTED, "n": 3}]});
+        assert_eq!(without_secrets(&value, &["pin".to_owned()].into()), clean);
+    }
+
+    #[test]
     fn a_mark_counts_on_the_argument_on_one_of_its_forms_on_its_items_and_on_its_definition() {
         let secret = json!({"type": "string", "format": "password", "writeOnly": true});
         let schema = json!({
@@ -62,7 +87,7 @@ mod tests {
             },
             "$defs": {"Secret": secret, "Round": {"anyOf": [{"$ref": "#/$defs/Round"}, {"$ref": "#/$defs/Round"}]}},
         });
-        let marked: Vec<String> = names(&schema).into_iter().collect();
+        let marked: Vec<String> = secret_names(&schema).into_iter().collect();
         assert_eq!(marked, ["named", "optional", "pin", "several", "word"]);
     }
 }

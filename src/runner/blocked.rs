@@ -1,0 +1,81 @@
+//! Blocked runs: those that this process cannot drive, because its configuration lacks their agent or one of their servers.
+//!
+//! A blocked run waits. Another process may have what it lacks, and this one may get it back with its next configuration,
+//! so it is not ended; it is reported once, shown as blocked, and can be cancelled all the same. Its deadline holds.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use super::given::require_servers;
+use super::{AgentRunner, RunnerError};
+use crate::core::error::{ErrorCode, Failure};
+use crate::core::id::RunId;
+use crate::core::run::{Ending, Event, Run};
+
+/// The blocked runs that were reported.
+#[derive(Default)]
+pub(super) struct BlockedRuns {
+    reported: Mutex<BTreeSet<RunId>>,
+}
+
+impl BlockedRuns {
+    /// Whether the run was not reported before.
+    fn is_new(&self, run: &RunId) -> bool {
+        self.reported.lock().unwrap_or_else(PoisonError::into_inner).insert(run.clone())
+    }
+
+    /// Forgets a run that is driven again, or over.
+    pub(super) fn forget(&self, run: &RunId) {
+        self.reported.lock().unwrap_or_else(PoisonError::into_inner).remove(run);
+    }
+}
+
+impl AgentRunner {
+    /// Why this process cannot drive a run that is not over; `None` if it can.
+    pub fn blocked(&self, id: &RunId, run: &Run) -> Option<RunnerError> {
+        if run.ending().is_some() {
+            return None;
+        }
+        let spec = &run.started().spec;
+        let agent = match self.agent_of(spec) {
+            Ok(agent) => agent,
+            Err(error) => return Some(error),
+        };
+        require_servers(id, spec, &agent, &self.inner.injections.of(id)).err()
+    }
+
+    /// Reports that a run cannot be driven here: a warning the first time, if its configuration is missing, and every time
+    /// otherwise.
+    pub fn report_undriven(&self, run: &RunId, error: &RunnerError) {
+        if !error.is_blocking() {
+            tracing::warn!(%run, %error, "failed to resume run");
+        } else if self.inner.blocked.is_new(run) {
+            let remedy = format!("configure it again, or end the run with `toolgate runs cancel {run}`");
+            tracing::warn!(%run, %error, %remedy, "run blocked: this process lacks its configuration");
+        } else {
+            tracing::debug!(%run, %error, "run still blocked");
+        }
+    }
+
+    /// Ends a blocked run that is past its deadline: no driver is there to do it.
+    pub(super) async fn end_blocked_if_late(&self, run: &RunId) -> Result<(), RunnerError> {
+        let (mut journal, _) = self.open_unless_over(run).await?;
+        let is_late = journal.deadline().is_some_and(|deadline| deadline <= self.now());
+        if !is_late || journal.run().ending().is_some() {
+            return Ok(());
+        }
+        let seconds = journal.run().started().spec.limits.deadline_s.unwrap_or_default();
+        let message = format!("the run did not end within its deadline of {seconds} s (limits.deadline_s)");
+        let error = Failure::new(ErrorCode::DeadlineExceeded, message);
+        // A process that was quicker has what this one lacks.
+        self.write_beside(&mut journal, vec![Event::Ended { ending: Ending::Failed { error } }]).await?;
+        Ok(())
+    }
+}
+
+impl RunnerError {
+    /// Whether it says that the configuration of this process lacks something that a run needs.
+    pub(super) fn is_blocking(&self) -> bool {
+        matches!(self, Self::NoSuchAgent { .. } | Self::ServerMissing { .. } | Self::InjectionMissing { .. })
+    }
+}

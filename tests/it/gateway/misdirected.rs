@@ -1,0 +1,108 @@
+//! What is given to a call that does not wait for it is refused for that, whatever its content.
+
+use serde_json::{Value, json};
+use toolgate::core::error::ErrorCode;
+use toolgate::core::policy::Verdict;
+use toolgate::core::run::{AskHuman, Input, Resume};
+use toolgate::runner::ResultFor;
+
+use super::served::Served;
+use crate::runner::world::{Kept, given_an_agent, say};
+
+/// A run with a settled result, and a result, a decision and an answer that it waits for.
+async fn waiting() -> (Served, String) {
+    let ask = json!({"question": "Which?"});
+    let calls = json!([
+        {"id": "settled", "name": "ext_order"}, {"id": "result", "name": "ext_order"},
+        {"id": "decision", "name": "mcp_files_delete"}, {"id": "answer", "name": "ask_human", "arguments": ask},
+    ]);
+    let world = given_an_agent()
+        .with_tools("files", &["delete"])
+        .whose_policy_says(Verdict::Ask, "*_delete")
+        .that(|agent| agent.ask_human = Some(AskHuman::default()))
+        .that_checks_by_schema()
+        .whose_model_says(json!([{"calls": calls}, say("Done.")]))
+        .kept(Kept::InMemory)
+        .await;
+    let served = Served::to_all(world).await;
+    let tool = json!({"name": "order", "input_schema": {"type": "object"}, "result_schema": {"type": "object"}});
+    let run = served.run(json!({"input": "Go", "external_tools": [tool]})).await;
+    let settled = json!({"results": [{"call_id": "settled", "output": {}}], "partial": true});
+    let given = served.post(&format!("/v1/runs/{run}/resume"), settled).await;
+    assert_eq!(given.status, 200, "{given:?}");
+    assert_eq!(given.body["pending"].as_array().unwrap().len(), 3, "{given:?}");
+    (served, run)
+}
+
+/// A result that no schema of these takes.
+fn result(call: &str) -> Value {
+    json!({"results": [{"call_id": call, "output": 5}], "partial": true})
+}
+
+/// An approval with arguments that cannot be.
+fn decision(call: &str) -> Value {
+    let edited = json!({"deep": (0..200).fold(json!(1), |inner, _| json!([inner]))});
+    json!({"decisions": [{"call_id": call, "decision": "approve", "edited_arguments": edited}], "partial": true})
+}
+
+/// An answer without words.
+fn answer(call: &str) -> Value {
+    json!({"answers": [{"call_id": call}], "partial": true})
+}
+
+/// Answers to questions that were not asked.
+fn input(call: &str) -> Value {
+    json!({"inputs": [{"call_id": call, "answers": {"size": {"action": "decline"}}}], "partial": true})
+}
+
+#[tokio::test]
+async fn what_a_call_waits_for_is_looked_at_before_what_is_given() {
+    let (served, run) = waiting().await;
+    let path = format!("/v1/runs/{run}/resume");
+    let twice = json!({"results": [{"call_id": "result", "output": 5}, {"call_id": "result", "output": 6}]});
+    let stale = json!({"results": [{"call_id": "result", "output": 5}], "partial": true, "expected_version": 1});
+    for (body, status, code) in [
+        (result("settled"), 409, "conflict"),
+        (result("decision"), 400, "invalid_request"),
+        (result("answer"), 400, "invalid_request"),
+        (result("unheard_of"), 404, "not_found"),
+        (decision("settled"), 409, "conflict"),
+        (decision("result"), 400, "invalid_request"),
+        (decision("answer"), 400, "invalid_request"),
+        (answer("settled"), 409, "conflict"),
+        (answer("result"), 400, "invalid_request"),
+        (answer("decision"), 400, "invalid_request"),
+        (input("settled"), 409, "conflict"),
+        (input("result"), 400, "invalid_request"),
+        (input("decision"), 400, "invalid_request"),
+        (twice, 400, "invalid_request"),
+        (stale, 409, "conflict"),
+        // Only a call that waits for it says what is wrong with it.
+        (result("result"), 422, "validation"),
+        (answer("answer"), 422, "validation"),
+    ] {
+        let refused = served.post(&path, body.clone()).await;
+        assert_eq!((refused.status.as_u16(), refused.problem()), (status, code), "{body} gives {refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_is_over_refuses_whatever_is_given_as_a_conflict() {
+    let (served, run) = waiting().await;
+    served.post(&format!("/v1/runs/{run}/cancel"), json!({})).await;
+    for body in [result("result"), decision("decision"), answer("answer"), input("decision"), result("settled")] {
+        let refused = served.post(&format!("/v1/runs/{run}/resume"), body.clone()).await;
+        assert_eq!((refused.status.as_u16(), refused.problem()), (409, "conflict"), "{body} gives {refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_library_looks_at_the_call_before_the_result() {
+    let (served, run) = waiting().await;
+    for (call, code) in [("settled", ErrorCode::Conflict), ("decision", ErrorCode::InvalidRequest)] {
+        let results = vec![ResultFor::output(call, json!(5))];
+        let resume = Input::Resume(Resume { results, partial: true, ..Resume::default() });
+        let refused = served.world.runner.take_up(&run.as_str().into(), resume, None).await.unwrap_err();
+        assert_eq!(refused.code(), code, "{refused}");
+    }
+}

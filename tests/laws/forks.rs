@@ -1,0 +1,124 @@
+//! Forks: wherever a journal is forked, the fork can be driven, and asks the model or waits before it ends.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use toolgate::core::chat::{Message, Usage};
+use toolgate::core::error::ErrorCode;
+use toolgate::core::run::{Ending, Event, Limits, Run, Started, Trigger};
+
+use crate::fixtures::{started, trace};
+use crate::provider::{Open, refusal};
+use crate::tape::{Tape, strictly, tapes};
+use crate::world::{World, from_json, states, to_json, wild_journey};
+
+/// The journal of a fork at this position, as the runner begins it.
+fn forked(source: &[Event], at: usize, message: Option<&str>) -> Vec<Event> {
+    let limits = Run::replay(&source[..at]).unwrap().unwrap().started().spec.limits.clone();
+    let mut journal = Run::forked(source[..at].to_vec()).unwrap();
+    let length = journal.len() as u64;
+    let Some(Event::Started(first)) = journal.first_mut() else { panic!("a journal begins with its start") };
+    let first: &mut Started = Arc::make_mut(first);
+    first.trigger = Trigger::Fork { run: "run_source".into(), at: length, authors: Vec::new() };
+    journal.push(Event::Resumed { trace: trace(7), limits: Some(limits.into()) });
+    journal.extend(message.map(|text| Event::MessageAdded { message: Message::user(text) }));
+    from_json(&to_json(&journal))
+}
+
+/// Without its ending.
+fn open_part(journal: &[Event]) -> &[Event] {
+    match journal.last() {
+        Some(Event::Ended { .. }) => &journal[..journal.len() - 1],
+        _ => journal,
+    }
+}
+
+/// Whether the part of the journal behind this position asks the model, or waits for something.
+fn asks_or_waits(journal: &[Event], from: usize) -> bool {
+    let asks = journal[from..].iter().any(|event| matches!(event, Event::ModelCalled { .. }));
+    asks || states(journal)[from - 1..].iter().any(|state| !state.pending().is_empty())
+}
+
+/// Whether the run ended because a call was denied.
+fn is_denied(journal: &[Event]) -> bool {
+    let ending = journal.last().and_then(|last| if let Event::Ended { ending } = last { Some(ending) } else { None });
+    ending.and_then(Ending::failure).is_some_and(|failure| failure.code == ErrorCode::ToolDenied)
+}
+
+proptest! {
+    #![proptest_config(strictly())]
+
+    #[test]
+    fn a_fork_without_a_position_asks_the_model_or_waits(tape in tapes()) {
+        let source = wild_journey(tape);
+        let at = Run::fork_position(&source, false).unwrap();
+        let journal = forked(&source, at as usize, None);
+        let own = journal.len();
+        prop_assert_eq!(Run::replay(&journal).unwrap().unwrap().foregone_ending(), None);
+        let whole = World::take_up(&journal, Tape::blank()).into_ended();
+        // A policy that was not asked about the call in the source may deny it now.
+        prop_assert!(asks_or_waits(&whole, own) || is_denied(&whole), "{}", to_json(&whole).join("\n"));
+    }
+
+    #[test]
+    fn a_fork_with_a_message_hears_it_before_the_model_is_asked(tape in tapes()) {
+        let source = wild_journey(tape);
+        let at = Run::fork_position(&source, true).unwrap();
+        let journal = forked(&source, at as usize, Some("look again"));
+        let whole = World::take_up(&journal, Tape::blank()).into_ended();
+        let asked = whole[journal.len()..].iter().position(|event| matches!(event, Event::ModelCalled { .. }));
+        let Some(asked) = asked else {
+            prop_assert!(asks_or_waits(&whole, journal.len()) || is_denied(&whole));
+            return Ok(());
+        };
+        let before = Run::replay(&whole[..journal.len() + asked]).unwrap().unwrap();
+        let heard = before.transcript().iter().any(|message| message.text().contains("look again"));
+        prop_assert!(heard, "{}", to_json(&whole).join("\n"));
+    }
+
+    #[test]
+    fn a_fork_at_every_position_ends_at_once_or_is_driven_with_a_fresh_budget(tape in tapes()) {
+        let source = wild_journey(tape);
+        let open = open_part(&source);
+        for at in 1..=open.len() {
+            let journal = forked(open, at, None);
+            let run = Run::replay(&journal).unwrap().unwrap();
+            prop_assert_eq!(run.budget().iterations + run.budget().tool_interactions + run.budget().mcp_calls, 0);
+            prop_assert_eq!(run.budget().usage, Usage::default());
+            if run.foregone_ending().is_some() {
+                continue;
+            }
+            let whole = World::take_up(&journal, Tape::blank()).into_ended();
+            for state in states(&whole) {
+                prop_assert_eq!(refusal(state.transcript(), Open::Never), None, "forked at {}", at);
+            }
+        }
+    }
+
+    #[test]
+    fn a_fork_of_a_fork_is_a_fork(tape in tapes()) {
+        let source = wild_journey(tape);
+        let at = Run::fork_position(&source, false).unwrap();
+        let once = World::take_up(&forked(&source, at as usize, None), Tape::blank()).into_ended();
+        let again = Run::fork_position(&once, true).unwrap();
+        let twice = World::take_up(&forked(&once, again as usize, Some("and again")), Tape::blank()).into_ended();
+        prop_assert!(Run::replay(&twice).unwrap().unwrap().ending().is_some());
+    }
+
+    #[test]
+    fn the_conversation_of_any_run_is_a_history_that_providers_take(tape in tapes()) {
+        for state in states(&wild_journey(tape)) {
+            let history = state.conversation();
+            let first = Started { history, ..(*started(crate::fixtures::spec(Limits::default()))).clone() };
+            let next = Run::begin(first.into());
+            prop_assert_eq!(refusal(next.transcript(), Open::Never), None);
+        }
+    }
+}
+
+#[test]
+fn only_a_fork_starts_a_budget_of_its_own() {
+    let run = Run::begin(started(crate::fixtures::spec(Limits::default())));
+    let renewed = Event::Resumed { trace: trace(2), limits: Some(Limits::default().into()) };
+    assert!(run.admit(&renewed).is_err());
+}
