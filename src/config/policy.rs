@@ -10,10 +10,12 @@ use sha2::{Digest, Sha256};
 use super::error::{ConfigError, Fault, Source};
 use super::placed::{Place, Placed, Text};
 use super::scope::Scope;
-use super::written::{WrittenExample, WrittenMatch, WrittenPolicy, WrittenRule};
+use super::written::{WrittenCommand, WrittenExample, WrittenMatch, WrittenPolicy, WrittenRule, WrittenWord};
 use super::yaml;
 use crate::core::json::hex;
-use crate::core::policy::{Condition, Example, Match, Policy, Rule, RuleError, Verdict};
+use crate::core::policy::{
+    CommandPattern, Condition, Example, Match, Policy, Rest, Rule, RuleError, RulePlaces, Verdict,
+};
 use crate::core::tool::Annotations;
 
 /// The files of the presets, by name.
@@ -130,13 +132,14 @@ fn rule(written: &WrittenRule, scope: &mut Scope<'_>) -> Option<Rule> {
         Ok(rule) => {
             good.iter().for_each(|example| prove(written, when.as_ref(), example, true, scope));
             bad.iter().for_each(|example| prove(written, when.as_ref(), example, false, scope));
-            Some(rule.with_deadline(within_s))
+            Some(rule.with_deadline(within_s).with_places(written.places()))
         }
         Err(error) => {
             let conditions = written.r#match.value();
             let place = match &error {
                 RuleError::Pattern { pattern, .. } => conditions.place_of(pattern),
                 RuleError::Origin { origin, .. } => conditions.place_of(origin),
+                RuleError::Command { .. } => conditions.command.as_ref().and_then(Placed::place),
                 RuleError::Example { .. } | RuleError::NoArguments { .. } | RuleError::Unclear { .. } => None,
             };
             scope.fault(Fault::new(error.to_string()), place.or_else(|| written.id.place()));
@@ -175,15 +178,25 @@ fn prove(
             RuleError::Unclear { .. } => {
                 "such a call is asked about; correct the condition, or ask with `has(…)` first"
             }
-            RuleError::Example { .. } | RuleError::Pattern { .. } | RuleError::Origin { .. } => {
-                "correct the rule or the example"
-            }
+            RuleError::Example { .. }
+            | RuleError::Pattern { .. }
+            | RuleError::Origin { .. }
+            | RuleError::Command { .. } => "correct the rule or the example",
         };
         scope.fault(Fault::new(failure.to_string()).with_remedy(remedy), example.place());
     }
 }
 
 impl WrittenRule {
+    fn places(&self) -> RulePlaces {
+        let at = |place: Option<Place>| place.map(|place| (place.line, place.column));
+        RulePlaces {
+            id: at(self.id.place()),
+            matches: at(self.r#match.place()),
+            when: at(self.when.as_ref().and_then(Text::place)),
+        }
+    }
+
     fn compile(&self, when: Option<&Condition>, good: Vec<Example>, bad: Vec<Example>) -> Result<Rule, RuleError> {
         let conditions = self.r#match.value().into();
         let rule = Rule::new(self.id.value(), self.verdict, self.justification.value().trim(), conditions, good, bad)?;
@@ -215,10 +228,30 @@ impl From<&WrittenMatch> for Match {
             origin: text(&written.origin),
             agent: text(&written.agent),
             principal: text(&written.principal),
+            trusted: written.trusted,
+            command: written.command.as_ref().map(|command| command.value().into()),
             read_only: written.read_only,
             destructive: written.destructive,
             idempotent: written.idempotent,
             open_world: written.open_world,
+        }
+    }
+}
+
+impl From<&WrittenCommand> for CommandPattern {
+    fn from(written: &WrittenCommand) -> Self {
+        let words = |words: &[WrittenWord]| words.iter().map(WrittenWord::alternatives).collect();
+        match written {
+            WrittenCommand::Words(written) => Self { argument: None, words: words(written), rest: Rest::Any },
+            WrittenCommand::Bounded(written) => Self {
+                argument: written.argument.clone(),
+                words: words(&written.words),
+                rest: match (&written.options, written.exact) {
+                    (_, true) => Rest::Nothing,
+                    (Some(options), false) => Rest::Options(options.clone()),
+                    (None, false) => Rest::Any,
+                },
+            },
         }
     }
 }

@@ -17,8 +17,8 @@ const ANY_TEXT: &str = "(?s-u:.)*";
 /// Any character.
 const ANY_CHARACTER: &str = "(?s:.)";
 
-/// What has a meaning of its own.
-const SIGNS: [char; 5] = ['*', '?', '[', '{', '}'];
+/// Characters with a meaning of their own, besides `\\`.
+pub(in crate::core) const SIGNS: [char; 5] = ['*', '?', '[', '{', '}'];
 
 /// A pattern of names, ready to be compared.
 #[derive(Clone, Debug)]

@@ -18,7 +18,9 @@ pub(super) use auth::{Auth, ClientCredentials, OAuth};
 pub(super) use envelope::{Envelope, EnvelopeKey};
 pub(super) use gateway::{Gateway, GatewayLimits, Oidc, Webhook};
 pub(super) use model::{HttpModel, Model};
-pub(super) use policy::{PolicyChoice, WrittenExample, WrittenMatch, WrittenPolicy, WrittenRule};
+pub(super) use policy::{
+    PolicyChoice, WrittenCommand, WrittenExample, WrittenMatch, WrittenPolicy, WrittenRule, WrittenWord,
+};
 pub(super) use price::Price;
 pub(super) use runs::Runs;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -66,8 +66,13 @@ pub(in crate::config) struct WrittenMatch {
     pub(in crate::config) origin: Option<Text>,
     /// Pattern of the agent.
     pub(in crate::config) agent: Option<Text>,
-    /// Pattern of whom the run acts for.
+    /// Pattern of the principal the run acts for.
     pub(in crate::config) principal: Option<Text>,
+    /// Whether the operator trusts the server, as its configuration says.
+    pub(in crate::config) trusted: Option<bool>,
+    /// The leading words of a shell command, for example `[git, [diff, log]]`. A command that chains, substitutes or redirects is
+    /// never allowed by it, and always denied or asked about if any of its parts may begin with these words.
+    pub(in crate::config) command: Option<Placed<WrittenCommand>>,
     /// The hint `readOnlyHint`.
     pub(in crate::config) read_only: Option<bool>,
     /// The hint `destructiveHint`.
@@ -76,6 +81,76 @@ pub(in crate::config) struct WrittenMatch {
     pub(in crate::config) idempotent: Option<bool>,
     /// The hint `openWorldHint`.
     pub(in crate::config) open_world: Option<bool>,
+}
+
+/// The leading words of a shell command, alone or with what bounds the rest.
+#[derive(JsonSchema, Serialize)]
+#[schemars(untagged)]
+#[serde(untagged)]
+pub(in crate::config) enum WrittenCommand {
+    /// The words.
+    Words(Vec<WrittenWord>),
+    /// The words, the argument they stand in, and what may follow them.
+    Bounded(BoundedCommand),
+}
+
+/// The leading words of a shell command, the argument they stand in, and what may follow them.
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::config) struct BoundedCommand {
+    /// The leading words.
+    pub(in crate::config) words: Vec<WrittenWord>,
+    /// The argument with the command. Default: `command`, `cmd` or `command_line`, whichever the call has.
+    pub(in crate::config) argument: Option<String>,
+    /// The only options (words that begin with `-`) that may follow. Default: any that is not known to write files or to run
+    /// programs.
+    pub(in crate::config) options: Option<Vec<String>>,
+    /// Whether no further word may follow. Default: false.
+    #[serde(default)]
+    pub(in crate::config) exact: bool,
+}
+
+/// A word, or alternatives.
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(in crate::config) enum WrittenWord {
+    /// This word.
+    Word(String),
+    /// One of these words.
+    OneOf(Vec<String>),
+}
+
+impl WrittenWord {
+    /// The words it stands for.
+    pub(in crate::config) fn alternatives(&self) -> Vec<String> {
+        match self {
+            Self::Word(word) => vec![word.clone()],
+            Self::OneOf(words) => words.clone(),
+        }
+    }
+}
+
+/// By hand, so that a mistake in either form names its key and its place.
+impl<'de> Deserialize<'de> for WrittenCommand {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct WordsOrBounded;
+        impl<'de> Visitor<'de> for WordsOrBounded {
+            type Value = WrittenCommand;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of words such as `[git, [diff, log]]`, or a mapping with `words`")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(items)).map(WrittenCommand::Words)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                BoundedCommand::deserialize(MapAccessDeserializer::new(map)).map(WrittenCommand::Bounded)
+            }
+        }
+        deserializer.deserialize_any(WordsOrBounded)
+    }
 }
 
 /// Calls that prove a rule.

@@ -1,7 +1,8 @@
 //! What a rule has to do with a call, and why.
 
+use super::command::Comparison;
 use super::{Rule, Subject};
-use crate::core::tool::{Annotations, Origin, Tool};
+use crate::core::tool::{Annotations, Origin, Tool, visible};
 
 /// What a rule has to do with a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +36,12 @@ pub enum Miss {
     Hint(Hint),
     /// A hint that would allow, of a server that is not trusted.
     Untrusted,
+    /// Whether the server is trusted.
+    Trust,
+    /// A name that would allow, of a tool whose server is neither trusted nor named by the rule.
+    NameAlone,
+    /// The command.
+    Command,
     /// The condition.
     Condition,
 }
@@ -121,7 +128,12 @@ impl Finding {
                 format!("everything it asks for holds{and_so}{}", worst.unwrap_or_default())
             }
             Self::Unclear(why) => format!("`{condition}` cannot be evaluated: {why}"),
-            Self::Depends => format!("it depends on the arguments: `{condition}`"),
+            Self::Depends => {
+                let command = rule.conditions().command.as_ref().map(|command| format!("`command` {command}"));
+                let condition = rule.when().map(|_| format!("`{condition}`"));
+                let both: Vec<String> = [command, condition].into_iter().flatten().collect();
+                format!("it depends on the arguments: {}", both.join(" and "))
+            }
             Self::Misses(miss) => miss.in_words(rule, subject),
         }
     }
@@ -146,6 +158,21 @@ impl Miss {
             Self::Principal => differs("principal", &wanted.principal, subject.principal.map(|who| who.as_str())),
             Self::Hint(hint) => format!("the hint `{}` is another one, or there is none", hint.as_str()),
             Self::Untrusted => "its server is not trusted, and a hint of such a server allows nothing".to_owned(),
+            Self::Trust if tool.trusted => {
+                "its server is trusted, and the rule is about servers that are not".to_owned()
+            }
+            Self::Trust => "its server is not trusted".to_owned(),
+            Self::NameAlone => {
+                let server = tool.server().map_or("", |server| server.as_str());
+                format!(
+                    "its server is not trusted, and the name of a tool alone allows nothing; write `server: {}` into the rule if you mean this server",
+                    visible(server)
+                )
+            }
+            Self::Command => match rule.compare_command(subject) {
+                Comparison::Differs(why) => why,
+                Comparison::Matches | Comparison::Unknown => "the command differs".to_owned(),
+            },
             Self::Condition => {
                 format!("`{}` does not hold", rule.when().map_or("", |condition| condition.text()))
             }

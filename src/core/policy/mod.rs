@@ -4,6 +4,7 @@
 //! policy's default holds. A rule whose condition cannot be evaluated says nothing, and then nothing runs unasked. Nothing here
 //! looks at a store or a person: approvals that were given stand beside the policy.
 
+mod command;
 mod condition;
 mod example;
 mod finding;
@@ -11,10 +12,11 @@ mod judge;
 mod rule;
 mod verdict;
 
-pub use condition::{Condition, ConditionError, MAX_CONDITION_BYTES, Outlook, VARIABLES};
+pub use command::{CommandPattern, Rest, plain_words};
+pub use condition::{Condition, ConditionError, MAX_CONDITION_BYTES, Outlook, TextFunction, TextTest, VARIABLES};
 pub use example::Example;
 pub use finding::{Finding, Hint, Miss};
-pub use rule::{Match, Rule, RuleError};
+pub use rule::{Match, Rule, RuleError, RulePlaces};
 pub use verdict::Verdict;
 
 use serde_json::{Map, Value};

@@ -1,9 +1,10 @@
 //! One rule of a policy: what it matches, what it says, and for how long a person is asked.
 
+use super::command::Comparison;
 use super::condition::Facts;
 use super::finding::{Finding, Hint, Miss, kind, own_name};
-use super::{Condition, Example, Subject, Verdict};
-use crate::core::pattern::Pattern;
+use super::{CommandPattern, Condition, Example, Outlook, Subject, Verdict};
+use crate::core::pattern::{Pattern, SIGNS};
 use crate::core::tool::{Tool, ToolName};
 
 /// The words for an origin.
@@ -24,6 +25,18 @@ pub struct Rule {
     patterns: Patterns,
     when: Option<Condition>,
     examples: (Vec<Example>, Vec<Example>),
+    places: RulePlaces,
+}
+
+/// Where a rule was written: lines and columns from 1, as far as they are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RulePlaces {
+    /// Its id.
+    pub id: Option<(usize, usize)>,
+    /// What it matches.
+    pub matches: Option<(usize, usize)>,
+    /// Its condition.
+    pub when: Option<(usize, usize)>,
 }
 
 /// What a rule asks for; all that is given must hold. Patterns have `*`, `?`, `[a-z]` and `{a,b}`.
@@ -39,8 +52,12 @@ pub struct Match {
     pub origin: Option<String>,
     /// Pattern of the agent.
     pub agent: Option<String>,
-    /// Pattern of the principal. Where nobody said on whose behalf a run acts, it does not match.
+    /// Pattern of the principal. A run without a principal does not match.
     pub principal: Option<String>,
+    /// Whether the operator trusts the tool's server. External and builtin tools have no server, so they never count as trusted.
+    pub trusted: Option<bool>,
+    /// The leading words of a shell command.
+    pub command: Option<CommandPattern>,
     /// The tool's `readOnlyHint`.
     pub read_only: Option<bool>,
     /// The tool's `destructiveHint`.
@@ -71,6 +88,14 @@ pub enum RuleError {
         rule: String,
         /// The word that was written.
         origin: String,
+    },
+    /// A command pattern that cannot be meant.
+    #[error("rule `{rule}`: {reason}")]
+    Command {
+        /// The rule.
+        rule: String,
+        /// What is wrong with it.
+        reason: String,
     },
     /// An example is not matched, or a counter-example is.
     #[error("rule `{rule}`: the example `{example}` {}: {why}", if *should_match { "should match and does not" } else { "should not match and does" })]
@@ -126,6 +151,9 @@ impl Rule {
         if let Some(origin) = matches.origin.as_ref().filter(|origin| !KINDS.contains(&origin.as_str())) {
             return Err(RuleError::Origin { rule: id.into(), origin: origin.clone() });
         }
+        if let Some(reason) = matches.command.as_ref().and_then(|command| command.fault(verdict)) {
+            return Err(RuleError::Command { rule: id.into(), reason });
+        }
         Ok(Self {
             id: id.into(),
             verdict,
@@ -135,7 +163,19 @@ impl Rule {
             matches,
             when: None,
             examples: (examples, counter_examples),
+            places: RulePlaces::default(),
         })
+    }
+
+    /// The same rule with its places in the file it was read from.
+    #[must_use]
+    pub fn with_places(self, places: RulePlaces) -> Self {
+        Self { places, ..self }
+    }
+
+    /// Where it was written.
+    pub fn places(&self) -> RulePlaces {
+        self.places
     }
 
     /// The same rule with a condition on the arguments.
@@ -177,12 +217,23 @@ impl Rule {
         if let Some(miss) = self.miss(facts.subject, facts.name) {
             return Finding::Misses(miss);
         }
+        match self.compare_command(facts.subject) {
+            Comparison::Matches => {}
+            Comparison::Differs(_) => return Finding::Misses(Miss::Command),
+            Comparison::Unknown => return Finding::Depends,
+        }
         match self.when.as_ref().map(|condition| condition.holds(facts)) {
             None | Some(Some(Ok(true))) => Finding::Matches,
             Some(Some(Ok(false))) => Finding::Misses(Miss::Condition),
             Some(Some(Err(error))) => Finding::Unclear(error.to_string()),
             Some(None) => Finding::Depends,
         }
+    }
+
+    /// What the command pattern finds; without one everything matches.
+    pub(super) fn compare_command(&self, subject: &Subject<'_>) -> Comparison {
+        let command = self.matches.command.as_ref();
+        command.map_or(Comparison::Matches, |command| command.compare(subject.arguments, self.verdict))
     }
 
     fn miss(&self, subject: &Subject<'_>, name: &ToolName) -> Option<Miss> {
@@ -201,7 +252,38 @@ impl Rule {
             None => false,
             Some(pattern) => !text.is_some_and(|text| pattern.fits(text)),
         });
-        misses.map(|(miss, ..)| miss).or_else(|| self.hint_missed(tool))
+        misses.map(|(miss, ..)| miss).or_else(|| self.trust_missed(tool)).or_else(|| self.hint_missed(tool))
+    }
+
+    /// A server chooses the names of its tools, so a name identifies a tool only as far as its server is known: the operator
+    /// named it, or trusts it.
+    fn trust_missed(&self, tool: &Tool) -> Option<Miss> {
+        if self.matches.trusted.is_some_and(|wanted| wanted != tool.trusted) {
+            return Some(Miss::Trust);
+        }
+        let is_unknown = tool.server().is_some() && !tool.trusted;
+        (is_unknown && self.allows_names_of_any_server()).then_some(Miss::NameAlone)
+    }
+
+    /// Whether the rule allows tools by their names alone, whichever server has them. The exact name `mcp_<server>_<tool>` names
+    /// the server too.
+    pub fn allows_names_of_any_server(&self) -> bool {
+        let Match { tool, named, server, origin, .. } = &self.matches;
+        let names_a_server = server.is_some() || tool.as_deref().is_some_and(|tool| !tool.contains(SIGNS));
+        let is_by_part = [tool, named].into_iter().flatten().any(|pattern| !is_anything(pattern));
+        is_by_part
+            && !names_a_server
+            && origin.as_deref().is_none_or(|origin| origin == "mcp")
+            && self.allows_by_name_alone()
+    }
+
+    /// Whether the rule allows calls by names alone (of tool, server, agent and principal): nothing about the arguments, the
+    /// server's hints or its trust has to hold.
+    pub fn allows_by_name_alone(&self) -> bool {
+        let looks_at_arguments = self.when.as_ref().is_some_and(|when| when.outlook() != Outlook::Constant);
+        let looks_at_arguments = looks_at_arguments || self.matches.command.is_some();
+        let knows_more = looks_at_arguments || self.matches.trusted == Some(true);
+        self.verdict == Verdict::Allow && !knows_more && !self.wants_hints()
     }
 
     /// What a server that is not trusted says of itself loosens nothing. A rule that allows because of a hint does not match
@@ -232,6 +314,11 @@ impl Rule {
         self.wanted_hints().find(|(hint, wanted)| hint.given(&tool.annotations) != Some(*wanted))
     }
 
+    /// Whether it asks for a hint of the server.
+    pub fn wants_hints(&self) -> bool {
+        self.wanted_hints().next().is_some()
+    }
+
     fn wanted_hints(&self) -> impl Iterator<Item = (Hint, bool)> {
         let Match { read_only, destructive, idempotent, open_world, .. } = self.matches;
         let hints = [
@@ -242,6 +329,11 @@ impl Rule {
         ];
         hints.into_iter().filter_map(|(hint, wanted)| wanted.map(|wanted| (hint, wanted)))
     }
+}
+
+/// Whether every name fits a pattern.
+fn is_anything(pattern: &str) -> bool {
+    pattern.chars().all(|sign| sign == '*')
 }
 
 impl Patterns {

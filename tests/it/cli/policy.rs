@@ -141,12 +141,309 @@ fn toolgate_s_own_tool_is_not_said_to_run_by_a_default_that_asks() {
 fn a_suffix_that_a_server_chooses_does_not_make_its_tool_one_that_edits_files() {
     let desk = Desk::empty();
     for tool in ["wipe_disk_write_file", "delete_then_move_file", "purge_then_read_file", "x_list_directory"] {
-        let explain = ["policy", "explain", tool, "{}", "--server", "shell", "--policy", "accept-edits"];
+        let explain =
+            ["policy", "explain", tool, "{}", "--server", "shell", "--server-trusted", "--policy", "accept-edits"];
         let told = desk.toolgate(&explain).expect(0).out;
         assert!(told.contains("ask, by no rule of policy accept-edits"), "{told}");
     }
-    let explain = ["policy", "explain", "write_file", "{}", "--server", "disk", "--policy", "accept-edits"];
-    assert!(desk.toolgate(&explain).expect(0).out.contains("allow, by rule edit-files"));
+}
+
+#[test]
+fn accept_edits_allows_file_tools_of_trusted_servers_only() {
+    let desk = Desk::empty();
+    for tool in ["write_file", "edit_file", "move_file", "read_file", "list_directory"] {
+        let explain = ["policy", "explain", tool, "{}", "--server", "disk", "--policy", "accept-edits"];
+        let told = desk.toolgate(&explain).expect(0).out;
+        assert!(told.contains("ask, by no rule of policy accept-edits"), "{told}");
+        assert!(told.contains("its server is not trusted"), "{told}");
+        let trusted = desk.toolgate(&[&explain[..], &["--server-trusted"]].concat()).expect(0).out;
+        assert!(trusted.contains("-files of policy accept-edits"), "{trusted}");
+    }
+}
+
+#[test]
+fn a_name_without_a_server_allows_no_untrusted_tool() {
+    let desk = Desk::empty();
+    let policy = |matches: &str| {
+        let rule = format!("{{ id: r, match: {{ {matches} }}, verdict: allow, justification: Because. }}");
+        desk.write("p.yaml", &format!("name: p\ndefault: ask\nrules: [{rule}]\n"));
+    };
+    let explain = |more: &[&str]| {
+        let explain = ["policy", "explain", "write_file", "{}", "--server", "disk", "--file", "p.yaml"];
+        desk.toolgate(&[&explain[..], more].concat()).expect(0).out
+    };
+    for by_name in [
+        "named: write_file",
+        "tool: \"mcp_*_write_file\"",
+        "tool: \"mcp_disk_*\"",
+        "named: \"*_file\", origin: mcp",
+        "named: write_file, agent: assistant",
+    ] {
+        policy(by_name);
+        let told = explain(&[]);
+        assert!(told.contains("ask, by no rule") && told.contains("the name of a tool alone allows nothing"), "{told}");
+        assert!(told.contains("write `server: disk` into the rule"), "{told}");
+        assert!(explain(&["--server-trusted"]).contains("allow, by rule r"), "{by_name}");
+    }
+    for chosen in ["server: disk, named: write_file", "tool: mcp_disk_write_file", "tool: \"*\"", "origin: mcp"] {
+        policy(chosen);
+        assert!(explain(&[]).contains("allow, by rule r"), "{chosen}");
+    }
+    policy("named: write_file, trusted: true");
+    assert!(explain(&[]).contains("its server is not trusted"));
+    policy("server: disk, trusted: false");
+    assert!(
+        explain(&["--server-trusted"]).contains("its server is trusted, and the rule is about servers that are not")
+    );
+}
+
+const GIT: &str = "
+name: git
+default: ask
+rules:
+  - id: read-git
+    match: { server: shell, named: run, command: [git, [diff, status, log]] }
+    verdict: allow
+    justification: Looking at the repository changes nothing.
+    examples:
+      match:
+        - { server: shell, tool: run, arguments: { command: git diff HEAD } }
+        - { server: shell, tool: run, arguments: { command: [git, log, --oneline] } }
+      no_match:
+        - { server: shell, tool: run, arguments: { command: git diff HEAD; rm -rf / } }
+        - { server: shell, tool: run, arguments: { command: git push } }
+  - id: never-remove
+    match: { command: [rm] }
+    verdict: deny
+    justification: Files are removed by people.
+    examples:
+      match: [{ server: shell, tool: run, arguments: { command: ls; rm x } }]
+      no_match: [{ server: shell, tool: run, arguments: { command: ls rm } }]
+";
+
+#[test]
+fn a_command_is_matched_by_its_words_and_never_when_it_chains() {
+    let desk = Desk::empty();
+    desk.write("git.yaml", GIT);
+    let checked = desk.toolgate(&["policy", "check", "--strict", "git.yaml"]).expect(0);
+    assert!(checked.out.contains("✓ git.yaml") && !checked.err.contains("warning"), "{}", checked.err);
+    let explain = |arguments: &str| {
+        let explain = ["policy", "explain", "run", arguments, "--server", "shell", "--file", "git.yaml"];
+        desk.toolgate(&explain).expect(0).out
+    };
+    assert!(explain(r#"{"command": "git diff HEAD"}"#).contains("allow, by rule read-git"));
+    for chained in ["git diff HEAD; rm -rf /", "git log && /bin/rm x", "git diff $(rm x)"] {
+        let told = explain(&format!(r#"{{"command": "{chained}"}}"#));
+        assert!(told.contains("deny, by rule never-remove"), "{told}");
+        assert!(told.contains("· allow read-git: the command is not plain"), "{told}");
+    }
+    let redirected = explain(r#"{"command": "git diff > /etc/passwd"}"#);
+    assert!(redirected.contains("ask, by no rule") && redirected.contains("`>` redirects"), "{redirected}");
+    let written = explain(r#"{"command": "git diff --output=/etc/passwd"}"#);
+    assert!(written.contains("ask, by no rule") && written.contains("may write files or run programs"), "{written}");
+    let before = desk.toolgate(&["policy", "explain", "run", "--server", "shell", "--file", "git.yaml"]).expect(0).out;
+    assert!(before.contains("it depends on the arguments: `command` `[git, [diff, status, log]]`"), "{before}");
+}
+
+#[test]
+fn policy_check_refuses_a_command_that_cannot_be_meant_at_its_line() {
+    let desk = Desk::empty();
+    for (command, verdict, expected) in [
+        ("[]", "allow", "`command` names no program"),
+        ("[git diff]", "allow", "write one item for each word: `[git, diff]`"),
+        ("git diff", "allow", "a list of words such as `[git, [diff, log]]`"),
+        ("{ words: [ls], exact: true }", "deny", "only narrow what a rule allows"),
+        ("{ words: [ls], options: [l] }", "allow", "is no option"),
+        ("{ word: [ls] }", "allow", "word"),
+    ] {
+        let rule = format!(
+            "  - id: r\n    match:\n      command: {command}\n    verdict: {verdict}\n    justification: Because.\n"
+        );
+        desk.write("p.yaml", &format!("name: p\ndefault: ask\nrules:\n{rule}"));
+        let told = desk.toolgate(&["policy", "check", "p.yaml"]).expect(2).err;
+        assert!(told.contains(expected) && told.contains("p.yaml:6:"), "{command}: {told}");
+    }
+}
+
+/// What `policy check --json` warns of in a policy with these rules.
+fn warnings(rules: &str) -> Vec<Value> {
+    let desk = Desk::empty();
+    desk.write("p.yaml", &format!("name: p\ndefault: ask\nrules:\n{rules}"));
+    let json = json_of(&desk.toolgate(&["policy", "check", "p.yaml", "--json"]).expect(0).out);
+    json["policies"][0]["warnings"].as_array().expect("warnings").clone()
+}
+
+fn rule(id: &str, body: &str, verdict: &str) -> String {
+    format!("  - {{ id: {id}, match: {body}, verdict: {verdict}, justification: Because. }}\n")
+}
+
+#[test]
+fn policy_check_warns_of_tests_that_a_call_gets_around() {
+    let shell = |id: &str, when: &str, verdict: &str| {
+        rule(id, &format!("{{ server: shell, named: run }}, when: \"{when}\""), verdict)
+    };
+    let evaded = [
+        (
+            "begin",
+            "args.command.startsWith('git diff')",
+            "allow",
+            "`git diff; rm -rf /` passes it",
+            "write `command: [git, diff]` in `match`",
+        ),
+        (
+            "inner",
+            "args.shell_cmd.contains('git')",
+            "allow",
+            "tests a part of a command",
+            "command: { argument: shell_cmd, words: [git] }",
+        ),
+        ("end", "args.command.endsWith('--dry-run')", "allow", "tests a part of a command", "write `command:"),
+        ("regex", "args.command.matches('^git (diff|log)')", "allow", "tests a part of a command", "write `command:"),
+        ("open", "args.command.matches('^git diff .*$')", "allow", "tests a part of a command", "write `command:"),
+        ("denied", "args.command.contains('rm')", "deny", "written in another way", "write `command: [rm]` in `match`"),
+        (
+            "items",
+            "['rm', 'dd'].exists(word, args.command.contains(word))",
+            "deny",
+            "tests a part of a command",
+            "write `command:",
+        ),
+        (
+            "path",
+            "args.path.startsWith('/srv/')",
+            "allow",
+            "`/srv/../etc/passwd` passes it",
+            "write `args.path.within('/srv')`",
+        ),
+        (
+            "each",
+            "args.filePaths.all(path, path.startsWith('/srv/'))",
+            "allow",
+            "tests a part of a path",
+            "within('/srv')",
+        ),
+        ("dots", "has(args.file) && !args.file.contains('..')", "allow", "tests a part of a path", "args.file.within("),
+        ("by-text", "args.target.startsWith('/srv/')", "allow", "tests a part of a path", "args.target.within('/srv')"),
+        (
+            "etc",
+            "args.path.startsWith('/etc')",
+            "deny",
+            "`/tmp/../etc` leads to the same place",
+            "args.path.within('/etc')",
+        ),
+        (
+            "url",
+            "args.url.startsWith('https://example.com')",
+            "allow",
+            "another host passes it",
+            "compare the whole value",
+        ),
+        ("host", "args.host.endsWith('example.com')", "allow", "another host passes it", "compare the whole value"),
+    ];
+    let sound = [
+        ("whole", "args.command == 'git diff'", "allow"),
+        ("one-of", "args.command in ['git diff', 'git log']", "allow"),
+        ("anchored", "args.command.matches('^git (diff|log)( [a-zA-Z0-9]+)*$')", "allow"),
+        ("text", "args.text.startsWith('Dear')", "allow"),
+        ("address", "args.url.startsWith('https://example.com/')", "allow"),
+        ("subdomain", "args.host.endsWith('.example.com')", "allow"),
+        ("mail", "args.to.endsWith('@example.com')", "allow"),
+        ("kind", "args.file.endsWith('.md')", "ask"),
+        ("branch", "args.branch.matches('^release/[0-9]+$')", "allow"),
+    ];
+    let rules = evaded.iter().map(|(id, when, verdict, ..)| shell(id, when, verdict));
+    let rules: String = rules.chain(sound.iter().map(|(id, when, verdict)| shell(id, when, verdict))).collect();
+    let warnings = warnings(&rules);
+    let warned: Vec<&str> = warnings.iter().map(|warning| warning["rule"].as_str().unwrap()).collect();
+    assert_eq!(warned, evaded.map(|(id, ..)| id), "{warnings:#?}");
+    for (n, ((_, _, _, message, remedy), warning)) in evaded.iter().zip(&warnings).enumerate() {
+        assert!(warning["message"].as_str().unwrap().contains(message), "{warning}");
+        assert!(warning["remedy"].as_str().unwrap().contains(remedy), "{warning}");
+        assert_eq!(warning["line"], n + 4, "{warning}");
+        assert!(warning["column"].as_u64().unwrap() > 40, "the condition is pointed at: {warning}");
+    }
+}
+
+#[test]
+fn an_example_does_not_prove_a_prefix_test_and_strict_counts_the_warning() {
+    let desk = Desk::empty();
+    let policy = "name: weak\ndefault: ask\nrules:\n  - id: git-diff\n    match: { server: shell, named: run }\n    when: args.command.startsWith('git diff')\n    verdict: allow\n    justification: Looking.\n    examples: { match: [{ server: shell, tool: run, arguments: { command: git diff HEAD } }] }\n";
+    desk.write("weak.yaml", policy);
+    let told = desk.toolgate(&["policy", "check", "weak.yaml"]).expect(0).err;
+    assert!(told.contains("`git diff; rm -rf /` passes it") && told.contains("[line 6, column 11]"), "{told}");
+    desk.toolgate(&["policy", "check", "--strict", "weak.yaml"]).expect(2);
+    desk.write(
+        "safe.yaml",
+        &policy
+            .replace("    when: args.command.startsWith('git diff')\n", "")
+            .replace("named: run }", "command: [git, diff] }"),
+    );
+    let safe = desk.toolgate(&["policy", "check", "--strict", "safe.yaml"]).expect(0);
+    assert!(!safe.err.contains("warning"), "{}", safe.err);
+}
+
+#[test]
+fn policy_check_warns_of_allowances_by_names_alone() {
+    let warned = [
+        ("tool", "{ named: write_file }", "matches only tools of trusted servers"),
+        ("part", "{ tool: \"mcp_*_read\" }", "matches only tools of trusted servers"),
+        ("server", "{ server: git, named: git_status }", "a server chooses what its tools do"),
+        ("all-of-it", "{ server: hub }", "a server chooses what its tools do"),
+        ("full", "{ tool: mcp_git_git_log }", "a server chooses what its tools do"),
+        ("any-server", "{ command: [ls] }", "whichever server has a tool that takes these arguments"),
+        ("any-shell", "{ server: shell, command: [[bash, ls]] }", "`bash` runs what its other words say"),
+        ("any-git", "{ server: shell, command: [git] }", "every subcommand"),
+    ];
+    let meant = [
+        ("trusted", "{ named: write_file, trusted: true }"),
+        ("hint", "{ server: git, read_only: true }"),
+        ("external", "{ origin: external, named: pay }"),
+        ("words", "{ server: shell, command: [git, [diff, log]] }"),
+        ("when", "{ server: shop, named: pay }, when: args.amount < 10"),
+        ("own", "{ tool: ask_human }"),
+    ];
+    let rules = warned.iter().map(|(id, body, _)| rule(id, body, "allow"));
+    let rules: String = rules.chain(meant.iter().map(|(id, body)| rule(id, body, "allow"))).collect();
+    let warnings = warnings(&rules);
+    let found: Vec<&str> = warnings.iter().map(|warning| warning["rule"].as_str().unwrap()).collect();
+    assert_eq!(found, warned.map(|(id, ..)| id), "{warnings:#?}");
+    for ((_, _, message), warning) in warned.iter().zip(&warnings) {
+        assert!(warning["message"].as_str().unwrap().contains(message), "{warning}");
+    }
+    assert_eq!(self::warnings(&rule("all", "{ tool: \"*\" }", "allow")), [] as [Value; 0]);
+}
+
+#[test]
+fn policy_check_warns_of_rules_that_never_decide() {
+    let dead = [
+        ("origin", "{ origin: external, server: shop }", "allow", "never hold together"),
+        ("trust", "{ origin: builtin, trusted: true }", "ask", "never hold together"),
+        ("hints", "{ origin: external, read_only: true }", "allow", "a hint allows only tools of trusted servers"),
+        ("untrusted", "{ trusted: false, read_only: true }", "allow", "a hint allows only tools of trusted servers"),
+        ("prefix", "{ origin: mcp, tool: \"ext_*\" }", "deny", "never hold together"),
+        ("other-server", "{ server: shop, tool: mcp_git_log }", "deny", "is no tool of the server `shop`"),
+        ("no-builtin", "{ origin: builtin, named: pay }", "deny", "no builtin tool fits"),
+        ("false", "{ server: shop }, when: \"1 > 2\"", "allow", "it is false for every call"),
+        ("both", "{ server: shop }, when: \"args.a == 'x' && args.a == 'y'\"", "allow", "two different values"),
+        ("same", "{ server: a, named: pay }", "deny", "it says the same as rule `first`"),
+        ("milder", "{ server: a, named: pay }, when: args.amount < 5", "allow", "rule `first`, which is stricter"),
+        ("later", "{ server: a, named: pay, agent: desk }", "deny", "rule `first`, which stands before it"),
+    ];
+    let alive = [
+        ("wide", "{ server: a }", "ask"),
+        ("guest", "{ principal: \"guest-*\" }", "deny"),
+        ("other", "{ server: b, named: pay }", "deny"),
+        ("either", "{ server: c }, when: \"args.a == 'x' || args.a == 'y'\"", "deny"),
+    ];
+    let first = rule("first", "{ server: a, named: pay }", "deny");
+    let dead_rules = dead.iter().map(|(id, body, verdict, _)| rule(id, body, verdict));
+    let alive = alive.iter().map(|(id, body, verdict)| rule(id, body, verdict));
+    let warnings = warnings(&[first].into_iter().chain(dead_rules).chain(alive).collect::<String>());
+    let found: Vec<&str> = warnings.iter().map(|warning| warning["rule"].as_str().unwrap()).collect();
+    assert_eq!(found, dead.map(|(id, ..)| id), "{warnings:#?}");
+    for ((_, _, _, message), warning) in dead.iter().zip(&warnings) {
+        assert!(warning["message"].as_str().unwrap().contains(message), "{warning}");
+    }
 }
 
 #[test]

@@ -33,6 +33,7 @@ fn the_starter_configuration_works_without_any_environment() {
     let settings = config::load(Some(&folder.path().join("toolgate.yaml")), &no_env).expect("good");
     let agent = &settings.agents[&"assistant".into()];
     assert_eq!(agent.servers, ["demo".into()]);
+    assert_eq!(agent.policy.name, "default");
     let config::ModelSettings::Scripted { file } = &settings.models[&agent.model] else { panic!("not scripted") };
     assert_eq!(file, &folder.path().join("conversation.yaml"));
     let script: serde_json::Value = config::read_file(file).expect("a script");

@@ -44,13 +44,14 @@ fn the_presets_say_what_their_names_say() {
         mcp_tool("git", "git_log", Some(true), true),
         mcp_tool("git", "git_log", Some(true), false),
         mcp_tool("filesystem", "write_file", Some(false), false),
+        mcp_tool("filesystem", "write_file", Some(false), true),
         mcp_tool("shell", "run", None, true),
     ];
     for (preset, expected) in [
-        ("default", [Allow, Ask, Ask, Ask, Ask]),
-        ("accept-edits", [Allow, Allow, Ask, Allow, Ask]),
-        ("plan", [Deny; 5]),
-        ("bypass", [Allow; 5]),
+        ("default", [Allow, Ask, Ask, Ask, Ask, Ask]),
+        ("accept-edits", [Allow, Allow, Ask, Ask, Allow, Ask]),
+        ("plan", [Deny; 6]),
+        ("bypass", [Allow; 6]),
     ] {
         let policy = &settings.policies[preset];
         let found: Vec<Verdict> = tools.iter().map(|tool| verdict(policy, tool)).collect();
@@ -82,7 +83,7 @@ fn a_policy_that_does_not_do_what_its_author_wrote_is_refused_at_the_line() {
     let rule = |rest: &str| format!("{head}  - id: r\n    verdict: allow\n    justification: Because.\n{rest}");
     let cases = [
         rule(
-            "    match: { tool: \"mcp_git_*\" }\n    examples:\n      match:\n        - { server: git, tool: log }\n        - { server: svn, tool: log }\n      no_match:\n        - { server: git, tool: push }\n",
+            "    match: { tool: \"mcp_git_*\" }\n    examples:\n      match:\n        - { server: git, tool: log, trusted: true }\n        - { server: svn, tool: log, trusted: true }\n      no_match:\n        - { server: git, tool: push, trusted: true }\n",
         ),
         rule(
             "    match: { read_only: true }\n    examples:\n      match:\n        - { server: git, tool: log, read_only: true }\n",

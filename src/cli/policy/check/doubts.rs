@@ -1,7 +1,12 @@
-//! Rules that can be read and hardly mean what they say: a regular expression where a pattern is asked for, a tool by half
-//! its name, a condition that is none. A denial of that kind denies nothing, and nobody is told.
+//! Warnings about rules that can be read and hardly mean what they say: a regular expression in place of a pattern, half the
+//! name of a tool ([`of_form`]), a test that a call gets around ([`evasion`]), an allowance by names alone ([`names`]), a rule
+//! that never decides ([`dead`]).
 //!
-//! They are warned of and not refused, for each of them can be meant. An example that the rule matches proves that it is.
+//! They are warnings and no faults, since each of them can be meant. An example that the rule matches proves that its form is.
+
+mod dead;
+mod evasion;
+mod names;
 
 use serde::Serialize;
 
@@ -11,10 +16,10 @@ use crate::core::tool::{Builtin, visible};
 /// What else stands at the beginning of a name the model sees.
 const PREFIXES: [&str; 2] = ["mcp_", "ext_"];
 
-/// What has a meaning of its own in a pattern.
+/// Characters with a meaning of their own in a pattern.
 const SIGNS: [char; 5] = ['*', '?', '[', '{', '\\'];
 
-/// A rule that hardly means what it says.
+/// A warning about a rule.
 #[derive(Debug, Serialize)]
 pub(super) struct Doubt<'a> {
     rule: &'a str,
@@ -22,25 +27,77 @@ pub(super) struct Doubt<'a> {
     message: String,
     /// What to write.
     remedy: String,
+    /// Line in the file of the policy, from 1.
+    line: Option<usize>,
+    /// Column in characters, from 1.
+    column: Option<usize>,
+}
+
+/// The part of a rule that a warning is about.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Whole,
+    Match,
+    When,
+}
+
+/// A message, its remedy, and where to look.
+#[derive(Debug)]
+struct Warning {
+    part: Part,
+    message: String,
+    remedy: String,
 }
 
 impl Doubt<'_> {
     pub(super) fn in_words(&self) -> String {
-        format!("rule `{}`: {} ({})", self.rule, self.message, self.remedy)
+        let place = self.line.zip(self.column).map(|(line, column)| format!(" [line {line}, column {column}]"));
+        format!("rule `{}`: {} ({}){}", self.rule, self.message, self.remedy, place.unwrap_or_default())
     }
 }
 
-/// What is doubtful in a policy, rule by rule.
+/// The warnings about a policy, rule by rule.
 pub(super) fn doubts(policy: &Policy) -> Vec<Doubt<'_>> {
-    let unproven = policy.rules.iter().filter(|rule| rule.examples().0.is_empty());
-    let doubt = |rule| of_rule(rule).into_iter().map(|(message, remedy)| Doubt { rule: &rule.id, message, remedy });
-    unproven.flat_map(doubt).collect()
+    let of_rule = |(position, rule)| {
+        let warnings = warnings(policy, position, rule).into_iter();
+        warnings.map(|warning| warning.about(rule))
+    };
+    policy.rules.iter().enumerate().flat_map(of_rule).collect()
 }
 
-/// What is said, and the remedy.
+fn warnings(policy: &Policy, position: usize, rule: &Rule) -> Vec<Warning> {
+    let is_unproven = rule.examples().0.is_empty();
+    let mut found = if is_unproven { of_form(rule) } else { Vec::new() };
+    found.extend(dead::of_rule(policy, position, rule));
+    if found.is_empty() {
+        found.extend(names::of_rule(rule));
+    }
+    found.extend(evasion::of_rule(rule));
+    found
+}
+
+impl Warning {
+    fn new(part: Part, message: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { part, message: message.into(), remedy: remedy.into() }
+    }
+
+    fn about(self, rule: &Rule) -> Doubt<'_> {
+        let places = rule.places();
+        let place = match self.part {
+            Part::Whole => places.id,
+            Part::Match => places.matches,
+            Part::When => places.when,
+        };
+        let (line, column) = place.or(places.id).unzip();
+        Doubt { rule: &rule.id, message: self.message, remedy: self.remedy, line, column }
+    }
+}
+
+/// A message and its remedy.
 type Said = (String, String);
 
-fn of_rule(rule: &Rule) -> Vec<Said> {
+/// Mistakes in the form of a rule, which an example that the rule matches would disprove.
+fn of_form(rule: &Rule) -> Vec<Warning> {
     let wanted = rule.conditions();
     let Match { tool, named, server, agent, principal, .. } = wanted;
     let patterns = [("tool", tool), ("named", named), ("server", server), ("agent", agent), ("principal", principal)];
@@ -49,9 +106,10 @@ fn of_rule(rule: &Rule) -> Vec<Said> {
     if said.is_empty() {
         said.extend(tool.as_deref().and_then(half_a_name));
     }
-    said.extend(contradiction(wanted));
-    said.extend(rule.when().and_then(|when| idle(when.text(), when.outlook())));
-    said
+    let of_match = said.into_iter().map(|(message, remedy)| Warning::new(Part::Match, message, remedy));
+    let idle = rule.when().filter(|when| when.why_never().is_none());
+    let idle = idle.and_then(|when| idle_condition(when.text(), when.outlook()));
+    of_match.chain(idle.map(|(message, remedy)| Warning::new(Part::When, message, remedy))).collect()
 }
 
 fn regular_expression(key: &str, pattern: &str) -> Option<Said> {
@@ -95,16 +153,8 @@ fn half_a_name(pattern: &str) -> Option<Said> {
     Some((format!("`tool: {pattern}` is no full name, and no tool is called so"), remedy))
 }
 
-/// What is asked for together and is never together.
-fn contradiction(wanted: &Match) -> Option<Said> {
-    let origin = wanted.origin.as_deref().filter(|origin| *origin != "mcp")?;
-    wanted.server.as_ref()?;
-    let message = format!("`origin: {origin}` and `server` never hold together: only MCP tools have a server");
-    Some((message, "remove one of the two".to_owned()))
-}
-
 /// A condition that does not look at the call, or says nothing of it.
-fn idle(when: &str, outlook: Outlook) -> Option<Said> {
+fn idle_condition(when: &str, outlook: Outlook) -> Option<Said> {
     let when = visible(when);
     match outlook {
         Outlook::Open => None,

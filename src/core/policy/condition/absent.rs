@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{ConditionError, Outlook};
+use super::{ConditionError, Outlook, TextTest};
 use crate::core::policy::Subject;
 use crate::core::tool::ToolName;
 
@@ -19,6 +19,14 @@ impl Compiled {
     }
 
     pub(super) fn outlook(&self) -> Outlook {
+        match *self {}
+    }
+
+    pub(super) fn text_tests(&self) -> &[TextTest] {
+        match *self {}
+    }
+
+    pub(super) fn why_never(&self) -> Option<String> {
         match *self {}
     }
 

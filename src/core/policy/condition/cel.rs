@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 use super::arguments::{self, Converted};
 use super::bounds::{Bounds, TOO_LONG};
 use super::patterns::{self, Compared};
-use super::syntax;
-use super::{ConditionError, Outlook, kind};
+use super::{ConditionError, Outlook, TextTest, kind};
+use super::{survey, syntax};
 use crate::core::policy::Subject;
 use crate::core::tool::ToolName;
 
@@ -33,6 +33,8 @@ pub(super) struct Compiled {
     bounds: Bounds,
     patterns: Vec<Compared>,
     outlook: Outlook,
+    text_tests: Vec<TextTest>,
+    contradiction: Option<String>,
 }
 
 /// What an expression speaks of.
@@ -56,8 +58,21 @@ impl Compiled {
             (true, false) => Outlook::Constant,
             (true, true) => Outlook::Open,
         };
+        let (text_tests, contradiction) = (survey::text_tests(&expression), survey::contradiction(&expression));
         let patterns = patterns::compiled(&mut expression)?;
-        Ok(Self { expression, bounds, patterns, outlook })
+        Ok(Self { expression, bounds, patterns, outlook, text_tests, contradiction })
+    }
+
+    pub(super) fn text_tests(&self) -> &[TextTest] {
+        &self.text_tests
+    }
+
+    pub(super) fn why_never(&self) -> Option<String> {
+        if let Some(argument) = &self.contradiction {
+            return Some(format!("`{argument}` would have to equal two different values"));
+        }
+        let is_false = self.outlook == Outlook::Constant && self.holds(&World::empty()) == Ok(false);
+        is_false.then(|| "it is false for every call".to_owned())
     }
 
     pub(super) fn outlook(&self) -> Outlook {
@@ -77,6 +92,13 @@ impl Compiled {
 }
 
 impl World {
+    /// A world without a call, for what does not speak of one.
+    fn empty() -> Self {
+        let mut context = Context::with_env(LANGUAGE.clone());
+        patterns::teach(&mut context);
+        Self { context, bytes: 0, longest: 0 }
+    }
+
     pub(super) fn new(
         subject: &Subject<'_>,
         name: &ToolName,

@@ -22,6 +22,8 @@ mod language;
 #[cfg(feature = "policy-cel")]
 mod patterns;
 #[cfg(feature = "policy-cel")]
+mod survey;
+#[cfg(feature = "policy-cel")]
 mod syntax;
 
 use std::cell::OnceCell;
@@ -57,6 +59,42 @@ pub enum Outlook {
     Unknown,
 }
 
+/// A test of a part of an argument: `args.command.startsWith('git diff')`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextTest {
+    /// What is tested for.
+    pub function: TextFunction,
+    /// The argument, as `args.command`. Items of a list have the name of the list.
+    pub argument: String,
+    /// The text or pattern it is compared with; empty where it is not written out.
+    pub text: String,
+}
+
+/// A function that tests a part of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextFunction {
+    /// `startsWith`.
+    StartsWith,
+    /// `endsWith`.
+    EndsWith,
+    /// `contains`.
+    Contains,
+    /// `matches`, with a regular expression.
+    Matches,
+}
+
+impl TextFunction {
+    /// Its name in a condition.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::StartsWith => "startsWith",
+            Self::EndsWith => "endsWith",
+            Self::Contains => "contains",
+            Self::Matches => "matches",
+        }
+    }
+}
+
 /// Why a condition cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -89,6 +127,16 @@ impl Condition {
     /// What is known of it before any call.
     pub fn outlook(&self) -> Outlook {
         self.compiled.outlook()
+    }
+
+    /// The tests of parts of arguments in it.
+    pub fn text_tests(&self) -> &[TextTest] {
+        self.compiled.text_tests()
+    }
+
+    /// Why it holds for no call, as far as its text tells.
+    pub fn why_never(&self) -> Option<String> {
+        self.compiled.why_never()
     }
 
     /// Whether it holds; `None` while the arguments are not known.

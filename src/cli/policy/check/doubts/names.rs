@@ -1,0 +1,100 @@
+//! Allowances by names alone. A server chooses the names of its tools and what they do, so a name proves nothing unless the
+//! operator trusts the server.
+
+use super::{Part, SIGNS, Warning};
+use crate::core::policy::{Match, Rule, Verdict};
+use crate::core::tool::visible;
+
+/// Programs that run what their words say, so that their name bounds nothing.
+const RUNNERS: [&str; 32] = [
+    "sh", "bash", "dash", "zsh", "ksh", "fish", "env", "xargs", "sudo", "doas", "su", "nohup", "time", "timeout",
+    "nice", "exec", "eval", "command", "busybox", "watch", "python", "python3", "node", "deno", "bun", "perl", "ruby",
+    "php", "awk", "sed", "vim", "ssh",
+];
+
+/// Programs whose first word behind them says what they do.
+const WITH_SUBCOMMANDS: [&str; 14] = [
+    "git",
+    "docker",
+    "podman",
+    "kubectl",
+    "npm",
+    "npx",
+    "pip",
+    "cargo",
+    "go",
+    "make",
+    "gh",
+    "systemctl",
+    "terraform",
+    "aws",
+];
+
+/// The warning about a rule that allows by names alone, or allows a program that can do anything.
+pub(super) fn of_rule(rule: &Rule) -> Option<Warning> {
+    if rule.verdict != Verdict::Allow {
+        return None;
+    }
+    by_name(rule).or_else(|| of_any_server(rule)).or_else(|| any_command(rule))
+}
+
+fn by_name(rule: &Rule) -> Option<Warning> {
+    let Match { tool, named, server, origin, .. } = rule.conditions();
+    let names = [("tool", tool), ("named", named), ("server", server)].into_iter();
+    let names: Vec<(&str, &str)> = names.filter_map(|(key, name)| Some((key, name.as_deref()?))).collect();
+    let is_own = origin.as_deref().is_some_and(|origin| origin != "mcp");
+    let is_everything = names.iter().all(|(_, name)| name.chars().all(|sign| sign == '*'));
+    let is_external = tool.as_deref().is_some_and(|tool| !tool.starts_with("mcp_") && !tool.starts_with(SIGNS));
+    if !rule.allows_by_name_alone() || is_own || is_everything || is_external {
+        return None;
+    }
+    let shown: Vec<String> = names.iter().map(|(key, name)| format!("`{key}: {}`", visible(name))).collect();
+    let shown = shown.join(" and ");
+    Some(match rule.allows_names_of_any_server() {
+        true => Warning::new(
+            Part::Match,
+            format!("it allows by name alone ({shown}), so it matches only tools of trusted servers"),
+            "write `trusted: true` if that is meant, or name the `server`",
+        ),
+        false => Warning::new(
+            Part::Match,
+            format!(
+                "it allows by name alone ({shown}): a server chooses what its tools do, and changes it when it likes"
+            ),
+            "add `trusted: true`, or bound the arguments with `when` or `command`",
+        ),
+    })
+}
+
+/// An allowance by arguments that no server is named for.
+fn of_any_server(rule: &Rule) -> Option<Warning> {
+    let Match { server, trusted, origin, tool, .. } = rule.conditions();
+    let looks_at_arguments = rule.when().is_some() || rule.conditions().command.is_some();
+    let knows_server = server.is_some()
+        || *trusted == Some(true)
+        || origin.as_deref().is_some_and(|origin| origin != "mcp")
+        || tool.as_deref().is_some_and(|tool| !tool.contains(SIGNS) || tool.starts_with("ext_"))
+        || rule.when().is_some_and(|when| when.text().contains("server"))
+        || rule.wants_hints();
+    (looks_at_arguments && !knows_server).then(|| {
+        Warning::new(
+            Part::Match,
+            "it allows such calls of whichever server has a tool that takes these arguments",
+            "add `server: ID`, or `trusted: true`",
+        )
+    })
+}
+
+fn any_command(rule: &Rule) -> Option<Warning> {
+    let command = rule.conditions().command.as_ref()?;
+    let programs = command.words.first()?;
+    let name = |program: &String| program.rsplit('/').next().unwrap_or_default().to_owned();
+    if let Some(program) = programs.iter().find(|program| RUNNERS.contains(&name(program).as_str())) {
+        let message = format!("`{}` runs what its other words say, so the rule allows any command", visible(program));
+        return Some(Warning::new(Part::Match, message, "name the program that is meant in its place"));
+    }
+    let is_alone = command.words.len() == 1;
+    let program = programs.iter().find(|program| is_alone && WITH_SUBCOMMANDS.contains(&name(program).as_str()))?;
+    let message = format!("`command: [{}]` allows every subcommand of it", visible(program));
+    Some(Warning::new(Part::Match, message, format!("list the subcommands: `[{}, [A, B]]`", visible(program))))
+}

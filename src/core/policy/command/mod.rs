@@ -1,0 +1,239 @@
+//! Command patterns: the leading words of a shell command, compared as the shell splits it (decision 0015).
+//!
+//! A rule that allows matches *plain* commands only: one program and its words, in which nothing chains, substitutes, redirects
+//! or expands ([`plain`]). A rule that asks or denies reckons with the worst: it looks into each part of a chained command, and
+//! matches what cannot be read ([`parts`]). The words are those of a POSIX shell (sh, dash, bash, ksh, zsh).
+
+mod options;
+mod parts;
+mod plain;
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+pub use plain::words as plain_words;
+
+use super::Verdict;
+
+/// The arguments that hold a command where a rule names none.
+const COMMAND_ARGUMENTS: [&str; 3] = ["command", "cmd", "command_line"];
+
+/// The arguments that hold further words beside a command.
+const WORD_ARGUMENTS: [&str; 3] = ["args", "arguments", "argv"];
+
+/// Parts of the names of arguments that change what a command does. An allowance knows nothing about them.
+const CONTEXT_ARGUMENTS: [&str; 6] = ["env", "stdin", "input", "shell", "script", "exec"];
+
+/// The longest command that is read, in bytes. A longer one is not plain, and may run anything.
+const MAX_COMMAND_BYTES: usize = 64 * 1024;
+
+/// The leading words of a command, and what may follow them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandPattern {
+    /// The argument with the command; `None` for `command`, `cmd` or `command_line`, whichever the call has.
+    pub argument: Option<String>,
+    /// The leading words; each is one of several alternatives.
+    pub words: Vec<Vec<String>>,
+    /// What may follow the leading words.
+    pub rest: Rest,
+}
+
+/// What may follow the leading words of a command in a rule that allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// Any words, except options that are known to write files or to run programs.
+    Any,
+    /// Any words, but only these options.
+    Options(Vec<String>),
+    /// No further word.
+    Nothing,
+}
+
+/// The result of comparing a command with a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Comparison {
+    Matches,
+    /// Why not.
+    Differs(String),
+    /// The arguments are not known yet.
+    Unknown,
+}
+
+impl CommandPattern {
+    /// What is wrong with the pattern for a rule with this verdict.
+    pub fn fault(&self, verdict: Verdict) -> Option<String> {
+        let Some(program) = self.words.first() else {
+            return Some("`command` names no program; write its words, for example `[git, [diff, log]]`".to_owned());
+        };
+        if self.words.iter().any(Vec::is_empty) {
+            return Some("a list of alternatives in `command` is empty".to_owned());
+        }
+        let unsplit = program.iter().find(|word| word.is_empty() || word.contains(char::is_whitespace));
+        if let Some(word) = unsplit {
+            let words: Vec<&str> = word.split_whitespace().collect();
+            return Some(format!("`{word}` is no word; write one item for each word: `[{}]`", words.join(", ")));
+        }
+        match &self.rest {
+            Rest::Any => None,
+            Rest::Options(_) | Rest::Nothing if verdict != Verdict::Allow => {
+                Some("`options` and `exact` only narrow what a rule allows; remove them".to_owned())
+            }
+            Rest::Options(options) => options.iter().find(|option| !option.starts_with('-')).map(|option| {
+                format!("`{option}` is no option; `options` lists words that begin with `-`, other words are always accepted")
+            }),
+            Rest::Nothing => None,
+        }
+    }
+
+    /// Compares the command of a call with the pattern.
+    pub(super) fn compare(&self, arguments: Option<&Map<String, Value>>, verdict: Verdict) -> Comparison {
+        let Some(arguments) = arguments else { return Comparison::Unknown };
+        let differs = match verdict {
+            Verdict::Allow => self.why_not_plain(arguments),
+            Verdict::Ask | Verdict::Deny => self.why_not_at_worst(arguments),
+        };
+        differs.map_or(Comparison::Matches, Comparison::Differs)
+    }
+
+    /// Why a rule that allows does not match; `None` if it does.
+    fn why_not_plain(&self, arguments: &Map<String, Value>) -> Option<String> {
+        let words = match self.plain_words(arguments) {
+            Ok(words) => words,
+            Err(reason) => return Some(reason),
+        };
+        let differs = || Some(format!("the command does not begin with the words {self}"));
+        let Some((leading, rest)) = words.split_at_checked(self.words.len()) else { return differs() };
+        if !leading.iter().zip(&self.words).all(|(word, alternatives)| alternatives.contains(word)) {
+            return differs();
+        }
+        let program = leading.first().map(String::as_str).unwrap_or_default();
+        match &self.rest {
+            Rest::Nothing => {
+                rest.first().map(|word| format!("`{word}` follows the words {self}, and nothing may follow"))
+            }
+            Rest::Options(options) => {
+                let other = rest.iter().find(|word| options::is_option(word) && !options::is_listed(word, options));
+                other.map(|word| format!("the option `{word}` is not listed in `options`"))
+            }
+            Rest::Any => {
+                let unsafe_option = rest.iter().find(|word| options::may_write_or_run(program, word));
+                unsafe_option.map(|word| {
+                    format!("the option `{word}` may write files or run programs; list it in `options` if you mean it")
+                })
+            }
+        }
+    }
+
+    /// The words of a plain command, or why there are none.
+    fn plain_words(&self, arguments: &Map<String, Value>) -> Result<Vec<String>, String> {
+        if self.is_too_long(arguments) {
+            return Err(format!("the command is longer than {} KiB", MAX_COMMAND_BYTES / 1024));
+        }
+        let present = self.command_arguments(arguments);
+        let [(name, command)] = present[..] else {
+            return Err(match present.is_empty() {
+                true => format!("there is no argument {}", self.wanted_arguments()),
+                false => "the call has more than one argument with a command".to_owned(),
+            });
+        };
+        let mut words = match command {
+            Value::String(command) => plain::words(command)?,
+            Value::Array(items) => plain::argument_words(items)?,
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
+                return Err(format!("the argument `{name}` is neither text nor a list of words"));
+            }
+        };
+        let others = arguments.iter().filter(|(other, value)| *other != name && !is_blank(value));
+        let mut with_words = Vec::new();
+        for (other, value) in others {
+            let lowercase = other.to_ascii_lowercase();
+            if WORD_ARGUMENTS.contains(&other.as_str()) {
+                with_words.push((other, value));
+            } else if COMMAND_ARGUMENTS.contains(&lowercase.as_str())
+                || CONTEXT_ARGUMENTS.iter().any(|part| lowercase.contains(part))
+            {
+                return Err(format!("the argument `{other}` may change what the command does"));
+            }
+        }
+        match with_words[..] {
+            [] => {}
+            [(_, Value::Array(items))] => words.extend(plain::argument_words(items)?),
+            [(_, Value::String(text))] => words.extend(plain::further_words(text)?),
+            _ => return Err("the arguments of the command cannot be read".to_owned()),
+        }
+        Ok(words)
+    }
+
+    /// Why a rule that asks or denies does not match; `None` if it does, or may.
+    fn why_not_at_worst(&self, arguments: &Map<String, Value>) -> Option<String> {
+        let present = self.command_arguments(arguments);
+        if present.is_empty() {
+            return Some(format!("there is no argument {}", self.wanted_arguments()));
+        }
+        let further = arguments.iter().filter(|(name, value)| {
+            WORD_ARGUMENTS.contains(&name.as_str()) && !is_blank(value) && !present.iter().any(|(own, _)| own == name)
+        });
+        let further: Vec<&Value> = further.map(|(_, value)| value).collect();
+        let may_match = self.is_too_long(arguments)
+            || present.iter().any(|(_, command)| parts::may_run(command, &further, &self.words));
+        (!may_match).then(|| format!("no part of the command begins with the words {self}"))
+    }
+
+    fn command_arguments<'a>(&self, arguments: &'a Map<String, Value>) -> Vec<(&'a String, &'a Value)> {
+        let is_command = |name: &str| match &self.argument {
+            Some(argument) => argument == name,
+            None => COMMAND_ARGUMENTS.contains(&name),
+        };
+        arguments.iter().filter(|(name, value)| is_command(name) && !value.is_null()).collect()
+    }
+
+    fn is_too_long(&self, arguments: &Map<String, Value>) -> bool {
+        let words =
+            arguments.iter().filter(|(name, _)| WORD_ARGUMENTS.contains(&name.as_str())).map(|(_, value)| value);
+        let texts = words.chain(self.command_arguments(arguments).into_iter().map(|(_, command)| command));
+        texts.map(length).sum::<usize>() > MAX_COMMAND_BYTES
+    }
+
+    fn wanted_arguments(&self) -> String {
+        match &self.argument {
+            Some(argument) => format!("`{argument}`"),
+            None => COMMAND_ARGUMENTS.map(|name| format!("`{name}`")).join(", "),
+        }
+    }
+}
+
+/// The bytes of a text, or of the texts of a list.
+fn length(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(|item| item.as_str().map_or(1, |text| text.len() + 1)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => 1,
+    }
+}
+
+/// Whether a value says nothing: null, false, or empty.
+fn is_blank(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(true) | Value::Number(_) => false,
+    }
+}
+
+/// As it is written in a policy: `[git, [diff, log]]`.
+impl fmt::Display for CommandPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = |alternatives: &Vec<String>| match &alternatives[..] {
+            [only] => only.clone(),
+            several => format!("[{}]", several.join(", ")),
+        };
+        let words: Vec<String> = self.words.iter().map(word).collect();
+        write!(f, "`[{}]`", words.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests;

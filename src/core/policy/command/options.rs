@@ -1,0 +1,78 @@
+//! Options of commands: which words are options, and which options are known to write files or to run programs.
+//!
+//! The table covers programs that people allow because they only read. It is a safety net and cannot be complete; a rule that
+//! lists its `options` does without it.
+
+/// Options by program that write files or run other programs.
+const UNSAFE_OPTIONS: [(&[&str], &[&str]); 9] = [
+    (
+        &["git"],
+        &[
+            "--output",
+            "--ext-diff",
+            "--textconv",
+            "--exec",
+            "--exec-path",
+            "--upload-pack",
+            "--receive-pack",
+            "--open-files-in-pager",
+            "--config",
+            "--config-env",
+            "--template",
+            "-O",
+        ],
+    ),
+    (&["find"], &["-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprintf", "-fprint0", "-fls"]),
+    (&["fd", "fdfind"], &["--exec", "--exec-batch", "-x", "-X"]),
+    (&["rg"], &["--pre", "--hostname-bin", "--search-zip", "-z"]),
+    (&["sort"], &["--output", "--compress-program", "-o"]),
+    (&["tree"], &["-o"]),
+    (&["base64"], &["--output", "-o"]),
+    (&["date"], &["--set", "-s"]),
+    (
+        &["tar"],
+        &[
+            "--to-command",
+            "--checkpoint-action",
+            "--use-compress-program",
+            "--info-script",
+            "--rsh-command",
+            "-I",
+            "-F",
+        ],
+    ),
+];
+
+/// Whether a word is an option: it begins with `-` and is neither `-` nor `--`.
+pub(super) fn is_option(word: &str) -> bool {
+    word.starts_with('-') && !matches!(word, "-" | "--")
+}
+
+/// Whether an option is one of these, with or without a value behind `=`.
+pub(super) fn is_listed(word: &str, options: &[String]) -> bool {
+    let name = word.split_once('=').filter(|_| word.starts_with("--")).map_or(word, |(name, _)| name);
+    options.iter().any(|option| option == word || option == name)
+}
+
+/// Whether a word is an option with which the program is known to write files or to run other programs. Programs accept shortened
+/// long options, and short ones in one word.
+pub(super) fn may_write_or_run(program: &str, word: &str) -> bool {
+    let known = UNSAFE_OPTIONS.iter().filter(|(programs, _)| programs.contains(&base_name(program)));
+    is_option(word) && known.flat_map(|(_, options)| options.iter()).any(|option| may_be(option, word))
+}
+
+fn may_be(option: &str, word: &str) -> bool {
+    let name = word.split_once('=').map_or(word, |(name, _)| name);
+    let is_short = option.len() == 2;
+    match word.strip_prefix("--") {
+        Some(_) => option.starts_with(name),
+        // `-o`, `-ofile`, `-vo file`.
+        None if is_short => option.chars().nth(1).is_some_and(|letter| name.contains(letter)),
+        None => name == option,
+    }
+}
+
+/// The name of a program without its folder.
+pub(super) fn base_name(program: &str) -> &str {
+    program.rsplit(['/', '\\']).next().unwrap_or(program)
+}

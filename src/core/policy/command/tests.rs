@@ -1,0 +1,283 @@
+//! What command patterns match: plain commands for rules that allow, anything that may run for rules that ask or deny.
+
+use serde_json::{Value, json};
+
+use super::{CommandPattern, Comparison, Rest};
+use crate::core::policy::Verdict;
+
+fn pattern(words: &[&[&str]]) -> CommandPattern {
+    let words = words.iter().map(|word| word.iter().map(|&text| text.to_owned()).collect()).collect();
+    CommandPattern { argument: None, words, rest: Rest::Any }
+}
+
+fn matches(pattern: &CommandPattern, arguments: &Value, verdict: Verdict) -> bool {
+    pattern.compare(arguments.as_object(), verdict) == Comparison::Matches
+}
+
+fn reads(arguments: &Value) -> bool {
+    matches(&pattern(&[&["git"], &["diff", "status", "log"]]), arguments, Verdict::Allow)
+}
+
+fn denies_rm(arguments: &Value) -> bool {
+    matches(&pattern(&[&["rm"]]), arguments, Verdict::Deny)
+}
+
+#[test]
+fn an_allowance_matches_the_words_that_a_shell_makes() {
+    for command in [
+        "git diff",
+        "git diff HEAD",
+        "  git\tlog --oneline -5 ",
+        "git log HEAD~3 HEAD^^ v1.0..main -- src/core",
+        "'git' di\"ff\" \"a b\" 'c;d' --grep='x|y'",
+        "git log --author=ann@example.com --grep 'a\\.b'",
+        "git status -uno",
+        "git diff -- größe.txt",
+    ] {
+        assert!(reads(&json!({ "command": command })), "{command}");
+    }
+}
+
+#[test]
+fn an_allowance_matches_nothing_that_chains_substitutes_redirects_or_expands() {
+    for command in [
+        "git diff HEAD; rm -rf /",
+        "git diff && rm x",
+        "git diff & rm x",
+        "git diff | sh",
+        "git diff\nrm x",
+        "git diff\rrm x",
+        "git diff > /etc/passwd",
+        "git diff < x",
+        "git diff <(rm x)",
+        "git diff $(rm x)",
+        "git diff `rm x`",
+        "git diff \"$(rm x)\"",
+        "git diff \"`rm x`\"",
+        "git diff $IFS",
+        "git diff ${x}",
+        "git diff \"$x\"",
+        "git diff $'a'",
+        "git diff \\\nrm",
+        "git diff \\; rm",
+        "git diff 'a\\' ; rm",
+        "git diff 'a",
+        "git diff \"a",
+        "git diff {a,b}",
+        "git diff *.c",
+        "git diff a?",
+        "git diff [ab]",
+        "git diff ~/x",
+        "git diff a=~",
+        "git diff ''~",
+        "git diff # x",
+        "git diff a#b",
+        "git diff !x",
+        "git diff \"!x\"",
+        "git diff \u{0}x",
+        "git diff\u{a0}x",
+        "git diff\u{2028}x",
+        "git diff 'a\u{2019}; rm x'",
+        "git diff ^x",
+        "git diff =x",
+        "(git diff)",
+        "{ git diff; }",
+        "! git diff",
+        "X=1 git diff",
+        "GIT_EXTERNAL_DIFF=rm git diff",
+        "time git diff",
+        "sudo git diff",
+        "/tmp/git diff",
+        "git -c core.pager=rm diff",
+        "git push",
+        "git",
+        "gitdiff",
+        "git differ",
+        "",
+        "''",
+        "git diff --output=/etc/passwd",
+        "git diff --outp /etc/passwd",
+        "git log --ext-diff",
+        "git log --ex",
+        "git log '--output=x'",
+        "git log -Oless",
+    ] {
+        assert!(!reads(&json!({ "command": command })), "{command:?}");
+    }
+    assert!(!reads(&json!({ "command": format!("git diff {}", "x".repeat(70_000)) })));
+}
+
+#[test]
+fn a_command_may_be_a_list_and_its_words_may_stand_beside_it() {
+    for arguments in [
+        json!({"command": ["git", "diff", "HEAD"]}),
+        json!({"command": "git", "args": ["diff", "HEAD"]}),
+        json!({"command": "git", "args": "diff HEAD"}),
+        json!({"command": "git diff", "args": [], "env": {}, "timeout": 5, "cwd": "/srv"}),
+        json!({"cmd": "git diff"}),
+        json!({"command_line": "git log", "command": null}),
+        json!({"command": ["git", "log", "--grep", "two words"]}),
+    ] {
+        assert!(reads(&arguments), "{arguments}");
+    }
+    for arguments in [
+        json!({}),
+        json!({"query": "git diff"}),
+        json!({"command": 5}),
+        json!({"command": {"git": "diff"}}),
+        json!({"command": ["git", "diff", 5]}),
+        json!({"command": ["git diff"]}),
+        json!({"command": ["git", "diff", "a; rm x"]}),
+        json!({"command": ["git", "diff", "a\nrm x"]}),
+        json!({"command": ["git", "diff", "it's"]}),
+        json!({"command": ["git", "diff", "a --output=x"]}),
+        json!({"command": ["git", "diff", "--output=x"]}),
+        json!({"command": ["sh", "-c", "git diff"]}),
+        json!({"command": "git", "args": ["push"]}),
+        json!({"command": "git diff", "args": ["--output=x"]}),
+        json!({"command": "git diff", "args": "; rm x"}),
+        json!({"command": "git diff", "args": {"x": 1}}),
+        json!({"command": "git diff", "args": ["a"], "argv": ["b"]}),
+        json!({"command": "git diff", "cmd": "rm x"}),
+        json!({"command": "git diff", "env": {"GIT_EXTERNAL_DIFF": "rm"}}),
+        json!({"command": "git diff", "environment": ["X=1"]}),
+        json!({"command": "git diff", "stdin": "x"}),
+        json!({"command": "git diff", "shell": "/tmp/x"}),
+        json!({"command": "git diff", "script": "rm x"}),
+    ] {
+        assert!(!reads(&arguments), "{arguments}");
+    }
+}
+
+#[test]
+fn what_follows_the_words_can_be_bounded() {
+    let with = |rest: Rest, command: &str| {
+        let pattern = CommandPattern { rest, ..pattern(&[&["git"], &["log"]]) };
+        matches(&pattern, &json!({ "command": command }), Verdict::Allow)
+    };
+    let listed = || Rest::Options(vec!["--oneline".into(), "--output".into(), "-p".into()]);
+    for command in ["git log", "git log HEAD --oneline", "git log --output=x -p -- a -"] {
+        assert!(with(listed(), command), "{command}");
+    }
+    for command in ["git log --stat", "git log --one", "git log -pO", "git log -- -x"] {
+        assert!(!with(listed(), command), "{command}");
+    }
+    assert!(with(Rest::Nothing, "git log") && !with(Rest::Nothing, "git log HEAD"));
+    assert!(!with(Rest::Options(Vec::new()), "git log -p"));
+    let named = CommandPattern { argument: Some("line".into()), ..pattern(&[&["ls"]]) };
+    assert!(matches(&named, &json!({"line": "ls -l"}), Verdict::Allow));
+    for other in [json!({"command": "ls"}), json!({"line": "ls", "command": "rm x"})] {
+        assert!(!matches(&named, &other, Verdict::Allow), "{other}");
+    }
+}
+
+#[test]
+fn a_denial_looks_into_every_part_of_a_command() {
+    for command in [
+        "rm -rf /",
+        "ls; rm x",
+        "ls&&rm x",
+        "ls | xargs rm",
+        "ls || /bin/rm x",
+        "ls\nrm x",
+        "(rm x)",
+        "{ rm x; }",
+        "echo $(rm x)",
+        "echo `rm x`",
+        "echo \"$(date)\"",
+        "sudo -u root rm x",
+        "env A=1 rm x",
+        "A=1 B= rm x",
+        "if true; then rm x; fi",
+        "r\\m x",
+        "r''m x",
+        "\"rm\" x",
+        "RM x",
+        "rm.exe x",
+        "$R x",
+        "{rm,-rf,/}",
+        "/bin/r? x",
+        "sh -c 'rm x'",
+        "eval 'r'm",
+        "watch 'rm x'",
+        "echo 'unbalanced",
+        "ls \\",
+        "ls; 'r'm",
+        "cat <(rm x)",
+        "echo $'\\x72'",
+        "! rm x",
+        "sudo sudo sudo rm",
+    ] {
+        assert!(denies_rm(&json!({ "command": command })), "{command}");
+    }
+    for command in [
+        "ls",
+        "ls -l rm",
+        "echo rm",
+        "echo 'rm x; rm y'",
+        "git rm x",
+        "echo \"a b\" > out",
+        "echo $HOME *.txt",
+        "A=rm ls",
+        "",
+        "alarm",
+        "rmdir x",
+        "sudo ls",
+    ] {
+        assert!(!denies_rm(&json!({ "command": command })), "{command}");
+    }
+    for arguments in [
+        json!({"command": ["rm", "x"]}),
+        json!({"command": ["sh", "-c", "rm x"]}),
+        json!({"command": ["ls;", "rm x"]}),
+        json!({"command": "sudo", "args": ["rm", "x"]}),
+        json!({"command": 5}),
+        json!({"command": "ls", "cmd": "rm x"}),
+        json!({"command": "ls", "args": {"x": 1}}),
+        json!({"command": "x".repeat(70_000)}),
+    ] {
+        assert!(denies_rm(&arguments), "{arguments}");
+    }
+    for arguments in [json!({}), json!({"query": "rm x"}), json!({"command": ["ls", "rm"]}), json!({"command": null})] {
+        assert!(!denies_rm(&arguments), "{arguments}");
+    }
+}
+
+#[test]
+fn a_denial_finds_a_subcommand_behind_options() {
+    let push = pattern(&[&["git"], &["push"]]);
+    for (command, expected) in [
+        ("git push", true),
+        ("git -C /x -c a=b push", true),
+        ("git $x", true),
+        ("git pus?", true),
+        ("git pull", false),
+        ("push git", false),
+    ] {
+        assert_eq!(matches(&push, &json!({ "command": command }), Verdict::Deny), expected, "{command}");
+    }
+}
+
+#[test]
+fn long_commands_are_read_at_once() {
+    for command in ["sudo ".repeat(12_000), "sudo rm ".repeat(8_000), "\"".repeat(60_001), "* ".repeat(30_000)] {
+        let begin = std::time::Instant::now();
+        matches(&pattern(&[&["rm"], &["-rf"], &["/"]]), &json!({ "command": command }), Verdict::Deny);
+        matches(&pattern(&[&["rm"]]), &json!({ "command": command }), Verdict::Allow);
+        assert!(begin.elapsed() < std::time::Duration::from_secs(5), "{:?}", begin.elapsed());
+    }
+}
+
+#[test]
+fn a_pattern_that_cannot_be_meant_is_refused() {
+    for (words, verdict, rest, expected) in [
+        (&[][..], Verdict::Allow, Rest::Any, "names no program"),
+        (&[&["git"][..], &[]], Verdict::Allow, Rest::Any, "alternatives in `command` is empty"),
+        (&[&["git diff"]], Verdict::Allow, Rest::Any, "`[git, diff]`"),
+        (&[&["rm"]], Verdict::Deny, Rest::Nothing, "only narrow what a rule allows"),
+        (&[&["ls"]], Verdict::Allow, Rest::Options(vec!["l".into()]), "is no option"),
+    ] {
+        let fault = CommandPattern { rest, ..pattern(words) }.fault(verdict).expect("a fault");
+        assert!(fault.contains(expected), "{fault}");
+    }
+}
