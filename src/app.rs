@@ -33,7 +33,7 @@ use crate::mcp::{self, Servers};
 pub use crate::mcp::{ServerState, ServerStatus};
 use crate::ports::{AccessKeys, ApprovalCache, EventSink, Replies, RunStore, Webhooks};
 use crate::runner::envelope::KeyError;
-use crate::runner::{self, AgentRunner, Capacity, RunnerError};
+use crate::runner::{self, AgentRunner, Capacity, DrainTimes, RunnerError};
 use crate::stores::{Durability, MemoryStore, SqliteStore};
 use crate::telemetry::LogSink;
 use crate::validation::SchemaValidator;
@@ -55,6 +55,10 @@ const GRANT_TTL: Duration = Duration::from_secs(30);
 
 /// How long a tool for which none was found is not asked about again.
 const NO_GRANT_TTL: Duration = Duration::from_secs(2);
+
+/// How long a run has to end its step when the program is asked to go: a short call is not cut off, so that its outcome is
+/// known, and a long one does not keep the program.
+const RELEASE: DrainTimes = DrainTimes { rest: Duration::ZERO, step: Duration::from_millis(500) };
 
 /// A runner with everything it needs, opened from settings.
 pub struct App {
@@ -236,8 +240,9 @@ impl App {
         idle_cost_limits(&self.settings, &self.models)
     }
 
-    /// Stops the servers and leaves everything else as it is: runs under way are taken up by another process.
+    /// Releases runs under way, so that another process resumes them without waiting for their leases, and stops the servers.
     pub async fn abandon(self) {
+        self.runner.drain(RELEASE).await;
         self.close_servers().await;
     }
 

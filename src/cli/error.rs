@@ -20,6 +20,8 @@ pub(super) enum CliError {
         message: String,
         /// What to do.
         remedy: Option<String>,
+        /// Whether the same command may succeed later.
+        retryable: bool,
     },
     /// The configuration is wrong.
     #[error("{}", .0.plain())]
@@ -49,13 +51,21 @@ impl CliError {
     }
 
     pub(super) fn told(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self::Told { code, message: message.into(), remedy: None }
+        Self::Told { code, message: message.into(), remedy: None, retryable: code.is_retryable() }
+    }
+
+    /// An error of the runner in other words.
+    pub(super) fn of_runner(error: &RunnerError, words: impl Into<String>) -> Self {
+        let (code, retryable) = (error.code(), error.is_retryable());
+        Self::Told { code, message: words.into(), remedy: None, retryable }
     }
 
     /// The same error with what to do about it.
     pub(super) fn with_remedy(self, text: impl Into<String>) -> Self {
         match self {
-            Self::Told { code, message, .. } => Self::Told { code, message, remedy: Some(text.into()) },
+            Self::Told { code, message, retryable, .. } => {
+                Self::Told { code, message, remedy: Some(text.into()), retryable }
+            }
             Self::Config(_) | Self::Interrupted | Self::Terminated(_) => self,
         }
     }
@@ -79,7 +89,11 @@ impl CliError {
 
     /// The error as `--json` tells it.
     pub(super) fn failure(&self) -> Failure {
-        Failure::new(self.code(), self.to_string())
+        let retryable = match self {
+            Self::Told { retryable, .. } => *retryable,
+            Self::Config(_) | Self::Interrupted | Self::Terminated(_) => self.code().is_retryable(),
+        };
+        Failure::new(self.code(), self.to_string()).retryable(retryable)
     }
 }
 
@@ -91,7 +105,7 @@ impl From<ConfigError> for CliError {
 
 impl From<RunnerError> for CliError {
     fn from(error: RunnerError) -> Self {
-        Self::told(error.code(), error.to_string())
+        Self::of_runner(&error, error.to_string())
     }
 }
 
@@ -100,6 +114,7 @@ impl From<AppError> for CliError {
         match error {
             // It has a place, which is shown.
             AppError::Script(error) => error.into(),
+            AppError::Runner(error) => error.into(),
             AppError::Store(_)
             | AppError::Model { .. }
             | AppError::OutputSchema { .. }
@@ -107,8 +122,7 @@ impl From<AppError> for CliError {
             | AppError::EnvelopeKeys(_)
             | AppError::Telemetry(_)
             | AppError::Gateway(_)
-            | AppError::NoRandomness
-            | AppError::Runner(_) => Self::told(error.code(), error.to_string()),
+            | AppError::NoRandomness => Self::told(error.code(), error.to_string()),
         }
     }
 }

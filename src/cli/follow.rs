@@ -3,6 +3,7 @@
 use super::error::CliError;
 use super::interrupt::{Interrupt, Interrupts};
 use super::output::Output;
+use super::prompt;
 use super::view::{Answer, Look, Shown, Story};
 use crate::app::App;
 use crate::core::id::RunId;
@@ -93,6 +94,9 @@ impl<'a> Follow<'a> {
         let mut lifecycle = Lifecycle::new(run.clone(), Content::Include);
         for recorded in known {
             lifecycle.observe(recorded).iter().for_each(|event| display.note(event));
+        }
+        if display.is_live() {
+            prompt::claim_terminal();
         }
         Self { app, lifecycle, next: known.len() as u64, display, interrupts: Interrupts::listen() }
     }

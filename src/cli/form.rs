@@ -74,6 +74,11 @@ impl Field {
         }
     }
 
+    /// Whether it is answered with yes or no.
+    pub(super) fn is_yes_or_no(&self) -> bool {
+        self.kind == Kind::Boolean
+    }
+
     /// Something that fits, to be replaced by whoever copies it.
     pub(super) fn example(&self) -> Value {
         if let Some(default) = &self.default {

@@ -100,6 +100,8 @@ enum Command {
 
 /// Does what the arguments of this process say.
 pub fn main() -> ExitCode {
+    // Also where the program ends by a panic.
+    let _terminal = prompt::Restored;
     let cli = match Cli::try_parse_from(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
@@ -113,7 +115,7 @@ pub fn main() -> ExitCode {
     };
     let mut out = Output::of_process();
     let exit = runtime.block_on(cli.command.execute(&mut out));
-    // A question that nobody answered may still be read for; nothing else is left by now.
+    // A prompt that was withdrawn may not have heard of it yet; nothing else is left here.
     runtime.shutdown_background();
     exit.into()
 }

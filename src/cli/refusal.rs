@@ -19,7 +19,7 @@ const QUOTED: usize = 200;
 pub(super) fn told(error: RunnerError, journal: &[Recorded]) -> CliError {
     let RunnerError::Refused(refusals) = &error else { return error.into() };
     let told: Vec<String> = refusals.iter().map(|refusal| in_words(refusal, journal)).collect();
-    CliError::told(error.code(), told.join("; "))
+    CliError::of_runner(&error, told.join("; "))
 }
 
 /// The calls at which something else waits than what was decided about.
@@ -141,4 +141,21 @@ fn settled(call: &CallId, journal: &[Recorded]) -> Option<String> {
         }
     }
     told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runner::every_error;
+
+    #[test]
+    fn an_error_on_the_command_line_is_retryable_as_over_http() {
+        for error in every_error() {
+            let plain = CliError::from(error.clone()).failure();
+            let in_words = told(error.clone(), &[]).failure();
+            for failure in [plain, in_words] {
+                assert_eq!((failure.code, failure.retryable), (error.code(), error.is_retryable()), "{error:?}");
+            }
+        }
+    }
 }

@@ -4,8 +4,6 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use futures::FutureExt;
-use futures::future::join_all;
 use serde_json::Value;
 
 use super::attach::attach;
@@ -14,16 +12,16 @@ use super::config::cannot_act;
 use super::error::CliError;
 use super::exit::Exit;
 use super::follow::Display;
-use super::interrupt::Interrupts;
 use super::output::Output;
 use super::settle::{Tasks, settle};
 use super::setup::{self, Changes, ConfigFlag};
+use super::text::count;
 use crate::app::{self, App};
 use crate::config;
 use crate::core::chat::Message;
 use crate::core::id::{AgentName, SessionId};
 use crate::ports::RunFilter;
-use crate::runner::{Execution, Request};
+use crate::runner::Request;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -108,23 +106,27 @@ impl Run {
         for limit in app.idle_cost_limits().into_iter().filter(|limit| limit.agent == agent) {
             out.note(format!("{} {}", out.note_paint().yellow("warning:"), cannot_act(&limit)));
         }
-        let adopted = if self.changes.is_empty() { self.recover(&app, out).await? } else { Vec::new() };
-        let ended = self.start(&app, request, out).await;
-        match ended {
-            Ok(exit) if !rest(adopted, exit, out).await => app.abandon().await,
-            _ => super::close_after(&ended, app, out).await,
+        if !self.quiet {
+            self.name_interrupted(&app, out).await?;
         }
+        let ended = self.start(&app, request, out).await;
+        super::close_after(&ended, app, out).await;
         ended
     }
 
-    /// A process that starts drives on what dead ones left behind, beside its own run. Not with flags for this command
-    /// only: what was begun under one policy is not to go on under another.
-    async fn recover(&self, app: &App, out: &mut Output) -> Result<Vec<Execution>, CliError> {
-        let adopted = app.runner.recover().await?;
-        for execution in adopted.iter().filter(|_| !self.quiet) {
-            out.note(format!("also driving on {}, which a dead process left behind", execution.run));
-        }
-        Ok(adopted)
+    /// Names runs that another process was interrupted at, and leaves them as they are: their tools act only for a person who
+    /// resumes them.
+    async fn name_interrupted(&self, app: &App, out: &mut Output) -> Result<(), CliError> {
+        let orphaned = app.runner.orphaned().await?;
+        let Some(first) = orphaned.first() else { return Ok(()) };
+        let again = setup::again(&self.config, &Changes::default());
+        let resume = again.command(&["resume", first.as_str()]);
+        let runs = count(orphaned.len(), "interrupted run");
+        out.note(match orphaned.len() {
+            1 => format!("{runs}: {resume}"),
+            _ => format!("{runs}: {resume} (or all of them: {})", again.command(&["runs", "recover"])),
+        });
+        Ok(())
     }
 
     async fn start(&self, app: &App, mut request: Request, out: &mut Output) -> Result<Exit, CliError> {
@@ -161,28 +163,6 @@ impl Run {
             return Err(CliError::usage("the message is empty").with_remedy("say what the agent is to do"));
         }
         Ok(text)
-    }
-}
-
-/// Waits for adopted runs to rest, unless somebody does not want to: they can be left as they were found. Whether they
-/// rest.
-async fn rest(adopted: Vec<Execution>, exit: Exit, out: &mut Output) -> bool {
-    let left: Vec<String> = adopted.iter().map(|execution| execution.run.to_string()).collect();
-    let resting = join_all(adopted.into_iter().map(Execution::rest));
-    tokio::pin!(resting);
-    if resting.as_mut().now_or_never().is_some() {
-        return true;
-    }
-    if exit == Exit::Cancelled {
-        return false;
-    }
-    // Listened for before it is offered: who reads the line may press at once.
-    let mut interrupts = Interrupts::listen();
-    let runs = left.join(", ");
-    out.note(format!("still driving on {runs}; Ctrl-C leaves it to `toolgate resume`, or to the next `toolgate run`"));
-    tokio::select! {
-        _ = resting => true,
-        _ = interrupts.next() => false,
     }
 }
 

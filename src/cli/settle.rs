@@ -11,6 +11,7 @@ use super::blobs;
 use super::error::CliError;
 use super::exit::Exit;
 use super::follow::{Display, Follow};
+use super::interrupt::Interrupt;
 use super::output::Output;
 use super::prompt;
 use super::refusal;
@@ -114,11 +115,15 @@ impl Person {
         let Some(mut prompt) = prompt::at_terminal() else { return Ok(None) };
         self.left_open.extend(debts.iter().map(named));
         let shown = debts.clone();
+        let _open = prompt.withdrawal();
         let asking = tokio::task::spawn_blocking(move || prompt.ask(&debts));
         let answered = tokio::select! {
             answered = asking => answered,
             // The run keeps waiting; only the question is withdrawn.
-            _ = follow.interrupts.next() => return Ok(None),
+            interrupt = follow.interrupts.next() => return match interrupt {
+                Interrupt::Stop => Ok(None),
+                Interrupt::Leave => Err(CliError::Terminated(report.run_id.clone())),
+            },
         };
         // A terminal that cannot be read is nobody to ask.
         let Some(mut resume) = answered.ok().and_then(Result::ok) else { return Ok(None) };

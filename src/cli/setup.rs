@@ -96,11 +96,6 @@ pub(super) fn environment(name: &str) -> Option<String> {
 }
 
 impl Changes {
-    /// Whether nothing is changed.
-    pub(super) fn is_empty(&self) -> bool {
-        self.mcp_config.is_empty() && self.model.is_none() && self.policy.is_none()
-    }
-
     /// Makes the changes for one agent, or for every agent when none is named.
     pub(super) fn apply(&self, settings: &mut Settings, agent: Option<&AgentName>) -> Result<(), CliError> {
         if let Some(name) = &self.model {

@@ -186,12 +186,11 @@ impl Problem {
         if let Some(fault) = error.store_fault() {
             return Self::from(fault);
         }
-        let (code, detail) = (error.code(), error.to_string());
+        let (code, detail, is_retryable) = (error.code(), error.to_string(), error.is_retryable());
         let soon = |seconds| Duration::from_secs(seconds);
-        match error {
+        let mut problem = match error {
             RunnerError::Closed => {
-                let detail = "this server is being stopped and takes up no more runs";
-                Self::new(ErrorCode::Unavailable, detail).after(soon(1))
+                Self::new(code, "this server is being stopped and takes up no more runs").after(soon(1))
             }
             RunnerError::StillDriven(_) => Self::new(code, detail).after(soon(1)),
             RunnerError::Busy => Self::new(code, detail).after(soon(5)),
@@ -199,10 +198,7 @@ impl Problem {
                 let refused = refusals.iter();
                 let refused =
                     refused.map(|refusal| FieldProblem { pointer: place(refusal), detail: refusal.to_string() });
-                let mut problem = refused.fold(Self::new(code, detail), Self::and);
-                // The run is as it is by now, and would refuse it again.
-                problem.0.retryable = false;
-                problem
+                refused.fold(Self::new(code, detail), Self::and)
             }
             // Whoever asks about a run that there is cannot bring its agent back.
             RunnerError::NoSuchAgent { name, .. } => {
@@ -233,7 +229,9 @@ impl Problem {
             | RunnerError::Lost(_) => Self::new(code, detail),
             #[cfg(feature = "envelope")]
             RunnerError::Envelope(_) => Self::new(code, detail),
-        }
+        };
+        problem.0.retryable = is_retryable;
+        problem
     }
 
     /// The same of a request that names the agent itself: the name is wrong, and not what is configured here.
@@ -372,6 +370,7 @@ fn title(code: ErrorCode) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runner::every_error;
 
     #[test]
     fn what_a_store_says_is_for_the_log_alone() {
@@ -393,6 +392,15 @@ mod tests {
         assert_eq!(of(settled), (ErrorCode::Conflict, false));
         let elsewhere = RunnerError::DrivenElsewhere { run: "run_1".into(), node: "node_1".into() };
         assert_eq!(of(elsewhere), (ErrorCode::Conflict, true));
+    }
+
+    #[test]
+    fn a_problem_is_retryable_as_its_error_is_and_a_delay_is_named_only_then() {
+        for error in every_error() {
+            let view = Problem::from(error.clone()).view("", String::new(), String::new());
+            assert_eq!(view.retryable, error.is_retryable(), "{error:?}");
+            assert!(view.retryable || view.retry_after_ms.is_none(), "{error:?}");
+        }
     }
 
     #[test]

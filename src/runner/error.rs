@@ -3,6 +3,8 @@
 use jiff::Timestamp;
 
 use crate::core::error::ErrorCode;
+#[cfg(test)]
+use crate::core::id::CallId;
 use crate::core::id::{AgentName, ModelName, NodeId, RunId, ServerId};
 use crate::core::run::{Refusal, Status, WiderLimit};
 use crate::driver::DriveError;
@@ -232,8 +234,8 @@ impl RunnerError {
             Self::Purged { .. } => ErrorCode::Gone,
             Self::NotOver { .. } | Self::StillDriven(_) => ErrorCode::Conflict,
             Self::Refused(refusals) => refusals.first().map_or(ErrorCode::InvalidRequest, refusal_code),
-            Self::Busy | Self::LaidDown(_) => ErrorCode::Unavailable,
-            Self::DrivenElsewhere { .. } | Self::Closed | Self::Drive(DriveError::Owned(_)) => ErrorCode::Conflict,
+            Self::Busy | Self::LaidDown(_) | Self::Closed => ErrorCode::Unavailable,
+            Self::DrivenElsewhere { .. } | Self::Drive(DriveError::Owned(_)) => ErrorCode::Conflict,
             Self::Drive(DriveError::Store(StoreError::Unavailable(_))) => ErrorCode::StoreUnavailable,
             Self::Drive(DriveError::Store(StoreError::Corrupt(_)) | DriveError::Corrupt { .. }) => {
                 ErrorCode::JournalCorrupt
@@ -241,6 +243,42 @@ impl RunnerError {
             #[cfg(feature = "envelope")]
             Self::Envelope(error) => error.code(),
             Self::Lost(_) => ErrorCode::Internal,
+        }
+    }
+
+    /// Whether the same request may succeed later, for every surface alike. A run that refuses an input as it is now
+    /// refuses the same input again, whatever the code says of other conflicts.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Refused(_) => false,
+            #[cfg(feature = "envelope")]
+            Self::Envelope(error) => error.is_retryable(),
+            Self::Incomplete(_)
+            | Self::ModelTwice { .. }
+            | Self::NoSuchAgent { .. }
+            | Self::NoSuchTool { .. }
+            | Self::NotOfAServer(_)
+            | Self::InvalidArguments { .. }
+            | Self::NoSuchServer { .. }
+            | Self::WiderLimit { .. }
+            | Self::InjectionMissing { .. }
+            | Self::ServerMissing { .. }
+            | Self::ServerTwice(_)
+            | Self::DuplicateTool(_)
+            | Self::UnusableTool { .. }
+            | Self::UnusableOutputSchema(_)
+            | Self::EmptyMessage
+            | Self::NoSuchRun(_)
+            | Self::Purged { .. }
+            | Self::NotOver { .. }
+            | Self::StillDriven(_)
+            | Self::NoSuchPosition { .. }
+            | Self::DrivenElsewhere { .. }
+            | Self::Closed
+            | Self::Busy
+            | Self::LaidDown(_)
+            | Self::Drive(_)
+            | Self::Lost(_) => self.code().is_retryable(),
         }
     }
 }
@@ -262,4 +300,74 @@ fn refusals(refusals: &[Refusal]) -> String {
 
 fn names(names: &[AgentName]) -> String {
     if names.is_empty() { "none".into() } else { names.iter().map(AgentName::as_str).collect::<Vec<_>>().join(", ") }
+}
+
+/// An error of each kind, and each refusal of an input: every surface is compared with them.
+#[cfg(test)]
+pub(crate) fn every_error() -> Vec<RunnerError> {
+    let call = || CallId::from("call_1");
+    let (run, agent, server) = (|| RunId::from("run_1"), || AgentName::from("desk"), || ServerId::from("shop"));
+    let at = Timestamp::UNIX_EPOCH;
+    let text = || "text".to_owned();
+    let refusals = vec![
+        Refusal::UnknownCall { call_id: call() },
+        Refusal::AlreadySettled { call_id: call() },
+        Refusal::WrongKind { call_id: call(), owed: text(), given: text() },
+        Refusal::Twice { call_id: call() },
+        Refusal::Drifted { call_id: call() },
+        Refusal::TooLate { call_id: call() },
+        Refusal::NotLater { call_id: call(), until: at },
+        Refusal::NoDeadline { call_id: call() },
+        Refusal::Past { call_id: call(), until: at },
+        Refusal::Incomplete { missing: vec![call()] },
+        Refusal::Invalid { call_id: call(), what: text(), at: String::new(), problems: text() },
+        Refusal::Stale { expected: 1, actual: 2, status: text() },
+        Refusal::Over { status: text() },
+        Refusal::Oversized { what: text(), most: 1 },
+        Refusal::EmptyMessage,
+    ];
+    let mut errors: Vec<RunnerError> =
+        refusals.into_iter().map(|refusal| RunnerError::Refused(vec![refusal])).collect();
+    errors.extend([
+        RunnerError::Incomplete("store"),
+        RunnerError::ModelTwice { agent: agent(), model: "m".into() },
+        RunnerError::NoSuchAgent { name: agent(), known: Vec::new() },
+        RunnerError::NoSuchTool { agent: agent(), tool: text() },
+        RunnerError::NotOfAServer(text()),
+        RunnerError::InvalidArguments { tool: text(), problems: text() },
+        RunnerError::NoSuchServer { agent: agent(), server: server() },
+        RunnerError::WiderLimit {
+            agent: agent(),
+            limit: WiderLimit { name: "max_iterations", wanted: text(), most: text() },
+        },
+        RunnerError::InjectionMissing { run: run(), server: server() },
+        RunnerError::ServerMissing { run: run(), agent: agent(), server: server() },
+        RunnerError::ServerTwice(server()),
+        RunnerError::DuplicateTool(text()),
+        RunnerError::UnusableTool { place: 0, tool: text(), why: text() },
+        RunnerError::UnusableOutputSchema(text()),
+        RunnerError::EmptyMessage,
+        RunnerError::NoSuchRun(run()),
+        RunnerError::Purged { run: run(), at },
+        RunnerError::NotOver { run: run(), status: Status::Running },
+        RunnerError::StillDriven(run()),
+        RunnerError::NoSuchPosition { run: run(), length: 1, at: 2 },
+        RunnerError::DrivenElsewhere { run: run(), node: "node_1".into() },
+        RunnerError::Closed,
+        RunnerError::Busy,
+        RunnerError::LaidDown(run()),
+        RunnerError::Drive(StoreError::Unavailable(text()).into()),
+        RunnerError::Drive(StoreError::Corrupt(text()).into()),
+        RunnerError::Drive(DriveError::Owned("node_1".into())),
+        RunnerError::Lost(run()),
+    ]);
+    #[cfg(feature = "envelope")]
+    errors.extend([
+        RunnerError::Envelope(super::envelope::EnvelopeError::NotPending { run: run(), status: "running" }),
+        RunnerError::Envelope(super::envelope::EnvelopeError::Spent { run: run() }),
+        RunnerError::Envelope(super::envelope::EnvelopeError::Diverged { run: run() }),
+        RunnerError::Envelope(super::envelope::EnvelopeError::Expired { at }),
+        RunnerError::Envelope(super::envelope::EnvelopeError::Forged),
+    ]);
+    errors
 }

@@ -41,6 +41,8 @@ pub use context::Transcript;
 pub use drain::DrainTimes;
 pub use drive::Execution;
 pub use error::RunnerError;
+#[cfg(test)]
+pub(crate) use error::every_error;
 pub use fork::Fork;
 pub use injected::Injected;
 pub use overdue::{Late, Overdue};

@@ -70,6 +70,7 @@ impl Answer {
 /// What the person at the terminal says. `None` when there is nobody, or they leave it open.
 pub(super) async fn person(tool: &str, questions: &BTreeMap<String, Question>) -> Option<Reactions> {
     let mut prompt = prompt::at_terminal()?;
+    let _open = prompt.withdrawal();
     let (heading, asked) =
         (format!("The server of {tool} wants to know something before it goes on:"), questions.clone());
     let asking = tokio::task::spawn_blocking(move || prompt.heading(&heading).and_then(|()| prompt.reactions(&asked)));

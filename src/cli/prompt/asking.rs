@@ -1,11 +1,12 @@
-//! Asking a person what a server wants to know. An address is shown whole and never opened: it is the server's word.
+//! Prompts for what a server wants to know. An address is shown whole and never opened: it is the server's word.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, Write};
+use std::io;
 
 use serde_json::{Map, Value};
 
 use super::Prompt;
+use super::console::Console;
 use crate::cli::form::Field;
 use crate::cli::text::block;
 use crate::core::tool::{Question, Reaction, Reactions, visible};
@@ -31,7 +32,7 @@ enum Filled {
     Later,
 }
 
-impl<R: BufRead, W: Write> Prompt<R, W> {
+impl<C: Console> Prompt<C> {
     /// Asks each question in turn. `None` when one of them is left open: a server is told all or nothing.
     pub(in crate::cli) fn reactions(
         &mut self,
@@ -57,9 +58,9 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
         for field in &fields {
             self.say(&format!("    {}", field.told()))?;
         }
-        self.keyboard.forget_what_was_typed();
+        self.console.discard_typed_ahead()?;
         loop {
-            let answer = self.line("  [a]nswer, [d]ecline, [c]ancel, [q] leave it pending: ")?;
+            let answer = self.key("  [a]nswer, [d]ecline, [c]ancel, [q] leave it pending: ")?;
             return Ok(Taken::Reaction(match answer.as_deref().map(str::trim) {
                 None | Some("q" | "quit") => return Ok(Taken::Later),
                 Some("a" | "answer" | "y" | "yes") => match self.filled(&fields)? {
@@ -97,7 +98,10 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
 
     fn field(&mut self, field: &Field) -> io::Result<Filled> {
         loop {
-            let Some(typed) = self.line(&format!("    {} > ", field.told()))? else { return Ok(Filled::Later) };
+            let question = format!("    {} > ", field.told());
+            // Where a letter decides, a paste does not.
+            let typed = if field.is_yes_or_no() { self.key(&question)? } else { self.text(&question)? };
+            let Some(typed) = typed else { return Ok(Filled::Later) };
             match (typed.trim(), &field.default) {
                 ("", Some(default)) => return Ok(Filled::With(default.clone())),
                 ("", None) if !field.required => return Ok(Filled::Empty),
@@ -114,9 +118,9 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
         self.say(&format!("  {}", indented(message)))?;
         self.say(&format!("    {}", visible(url)))?;
         self.say("  The server gives this address; open it yourself if you trust it.")?;
-        self.keyboard.forget_what_was_typed();
+        self.console.discard_typed_ahead()?;
         loop {
-            let answer = self.line("  [y] done there, [d]ecline, [c]ancel, [q] leave it pending: ")?;
+            let answer = self.key("  [y] done there, [d]ecline, [c]ancel, [q] leave it pending: ")?;
             return Ok(Taken::Reaction(match answer.as_deref().map(str::trim) {
                 None | Some("q" | "quit") => return Ok(Taken::Later),
                 Some("y" | "yes" | "done") => Reaction::done(),
@@ -139,13 +143,14 @@ fn indented(text: &str) -> String {
 mod tests {
     use serde_json::json;
 
+    use super::super::console::Script;
     use super::*;
 
     fn asked(questions: &[(&str, Question)], typed: &str) -> (Option<Value>, String) {
         let questions = questions.iter().map(|(key, question)| ((*key).to_owned(), question.clone())).collect();
-        let mut told = Vec::new();
-        let reactions = Prompt::new(typed.as_bytes(), &mut told).reactions(&questions).unwrap();
-        (reactions.map(|reactions| json!(reactions)), String::from_utf8(told).unwrap())
+        let mut prompt = Prompt { console: Script::typing(typed) };
+        let reactions = prompt.reactions(&questions).unwrap();
+        (reactions.map(|reactions| json!(reactions)), prompt.console.shown)
     }
 
     fn form() -> Question {

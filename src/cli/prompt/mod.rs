@@ -1,14 +1,22 @@
-//! Asking the person at the terminal what a run is owed. Knows no terminal itself: it reads lines and writes lines.
+//! Prompts: ask the person at the terminal for what a run waits for. They show questions and read lines through a console,
+//! and know no terminal themselves.
+//!
+//! A paste of several lines is one answer where the answer is text, and decides nothing where a letter decides.
 
 mod asking;
-mod keyboard;
+mod console;
+#[cfg(not(unix))]
+#[path = "plain.rs"]
+mod terminal;
+#[cfg(unix)]
+mod terminal;
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io;
 
-use self::keyboard::Keyboard;
+use self::console::{Accepts, Console, Entry};
+use self::terminal::Terminal;
+pub(super) use self::terminal::{Restored, Withdrawal};
 use super::answers::{self, approval, denial, json_or_text, who};
-use super::guard;
-use super::paint::Paint;
 use super::text::{COMPACT, block, compact};
 use super::view;
 use crate::core::id::CallId;
@@ -31,10 +39,8 @@ const KEYS: &str = "\
     q  it is left as it is, and asked about by the next `toolgate resume`; so does Ctrl-C";
 
 /// A person to be asked.
-pub(super) struct Prompt<R, W> {
-    answers: R,
-    questions: W,
-    keyboard: Keyboard,
+pub(super) struct Prompt<C> {
+    console: C,
 }
 
 /// What they said to one debt.
@@ -47,23 +53,24 @@ enum Said {
 }
 
 /// The person at the terminal of this process, if there is one. Standard input may be taken by a message that was piped
-/// in; the terminal itself is asked then.
-pub(super) fn at_terminal() -> Option<Prompt<Box<dyn BufRead + Send>, io::Stderr>> {
-    let (answers, keyboard): (Box<dyn BufRead + Send>, _) = if io::stdin().is_terminal() {
-        (Box::new(io::BufReader::new(io::stdin())), Keyboard::of(io::stdin()))
-    } else {
-        let terminal = std::fs::File::open("/dev/tty").ok()?;
-        (Box::new(io::BufReader::new(terminal.try_clone().ok()?)), Keyboard::of(terminal))
-    };
-    Some(Prompt { answers, questions: io::stderr(), keyboard })
+/// in; the terminal itself is asked then. A prompt that is still open is withdrawn.
+pub(super) fn at_terminal() -> Option<Prompt<Terminal>> {
+    Terminal::open().map(|console| Prompt { console })
 }
 
-impl<R: BufRead, W: Write> Prompt<R, W> {
-    #[cfg(test)]
-    fn new(answers: R, questions: W) -> Self {
-        Self { answers, questions, keyboard: Keyboard::none() }
-    }
+/// From now on nothing that is typed leaves the program for the shell behind it: questions may come at any time.
+pub(super) fn claim_terminal() {
+    terminal::claim();
+}
 
+impl Prompt<Terminal> {
+    /// Withdraws the prompt when it is dropped: the terminal is as it was before, and nothing is read from it any more.
+    pub(super) fn withdrawal(&self) -> Withdrawal {
+        self.console.withdrawal()
+    }
+}
+
+impl<C: Console> Prompt<C> {
     /// Says what the next questions are about.
     pub(super) fn heading(&mut self, text: &str) -> io::Result<()> {
         self.say(&format!("\n{}", visible(text)))
@@ -98,9 +105,9 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
         for line in view::circumstances(debt, jiff::Timestamp::now()) {
             self.say(&format!("  {line}"))?;
         }
-        self.keyboard.forget_what_was_typed();
+        self.console.discard_typed_ahead()?;
         loop {
-            let answer = self.line(CHOICES)?;
+            let answer = self.key(CHOICES)?;
             let decision = match answer.as_deref().map(str::trim) {
                 None | Some("q" | "quit") => return Ok(Said::Later),
                 Some("a" | "y" | "yes" | "approve") => approval(Scope::Once, None),
@@ -110,7 +117,7 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
                     Some(scope) => Decision { covers: Coverage::Arguments, ..approval(scope, None) },
                     None => continue,
                 },
-                Some("d" | "n" | "no" | "deny") => denial(self.line("  why (the model reads it): ")?),
+                Some("d" | "n" | "no" | "deny") => denial(self.text("  why (the model reads it): ")?),
                 Some("e" | "edit") => match self.edited()? {
                     Some(edited) => approval(Scope::Once, Some(edited)),
                     None => continue,
@@ -127,7 +134,7 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
 
     /// How far a yes to these arguments reaches.
     fn reach(&mut self) -> io::Result<Option<Scope>> {
-        let answer = self.line("  the same call from now on: in this [s]ession, or al[w]ays (empty: neither): ")?;
+        let answer = self.key("  the same call from now on: in this [s]ession, or al[w]ays (empty: neither): ")?;
         Ok(match answer.as_deref().map(str::trim) {
             Some("s" | "session") => Some(Scope::Session),
             Some("w" | "always") => Some(Scope::Always),
@@ -144,9 +151,9 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
         for (index, option) in ask.options.iter().enumerate() {
             self.say(&format!("  {}. {}", index + 1, visible(option)))?;
         }
-        self.keyboard.forget_what_was_typed();
+        self.console.discard_typed_ahead()?;
         loop {
-            let Some(said) = self.line("  your answer (empty: leave it pending): ")? else { return Ok(Said::Later) };
+            let Some(said) = self.text("  your answer (empty: leave it pending): ")? else { return Ok(Said::Later) };
             if said.trim().is_empty() {
                 return Ok(Said::Later);
             }
@@ -167,7 +174,7 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
     }
 
     fn edited(&mut self) -> io::Result<Option<Arguments>> {
-        let Some(text) = self.line("  the arguments, as JSON on one line (empty: leave them): ")? else {
+        let Some(text) = self.text("  the arguments, as JSON (empty: leave them): ")? else {
             return Ok(None);
         };
         if text.trim().is_empty() {
@@ -189,8 +196,8 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
         if let Some(schema) = result_schema {
             self.say(&format!("  its result has to fit {}", compact(schema, COMPACT)))?;
         }
-        self.keyboard.forget_what_was_typed();
-        let text = self.line("  its result, JSON or text (`error: …` if it failed; empty leaves it pending): ")?;
+        self.console.discard_typed_ahead()?;
+        let text = self.text("  its result, JSON or text (`error: …` if it failed; empty leaves it pending): ")?;
         let said = match text.as_deref().map(str::trim) {
             None | Some("") => Said::Later,
             Some(text) => {
@@ -216,19 +223,47 @@ impl<R: BufRead, W: Write> Prompt<R, W> {
         Ok(reactions.map_or(Said::Later, |reactions| Said::Input(call_id.clone(), given(reactions))))
     }
 
-    /// Says a line, past the guard like everything that is printed.
     fn say(&mut self, text: &str) -> io::Result<()> {
-        writeln!(self.questions, "{}", guard::shown(text, Paint::Plain))
+        self.console.say(text)
     }
 
-    /// One line; `None` at the end of the input.
-    fn line(&mut self, question: &str) -> io::Result<Option<String>> {
-        write!(self.questions, "{}", guard::shown(question, Paint::Plain))?;
-        self.questions.flush()?;
-        let mut line = String::new();
-        let read = self.answers.read_line(&mut line)?;
-        Ok((read > 0).then(|| line.trim_end_matches(['\n', '\r']).to_owned()))
+    /// A line that decides by a letter. Text that was pasted, or came together with more lines, never does.
+    fn key(&mut self, question: &str) -> io::Result<Option<String>> {
+        loop {
+            match self.console.line(question, Accepts::Key)? {
+                Some(entry) if entry.has_paste || entry.dropped => {
+                    self.say("  pasted text decides nothing here; type one of the letters")?;
+                }
+                entry => return Ok(entry.map(|entry| entry.text)),
+            }
+        }
     }
+
+    /// A line of text; several where they were pasted as one.
+    fn text(&mut self, question: &str) -> io::Result<Option<String>> {
+        loop {
+            match self.console.line(question, Accepts::Text)? {
+                Some(entry) if is_cut_off(&entry) => self.say(
+                    "  several lines came at once, and this terminal does not mark pastes: nothing was taken; \
+                     write the JSON on one line, or answer with `toolgate resume --file`",
+                )?,
+                Some(Entry { text, dropped, .. }) => {
+                    if dropped {
+                        self.say("  more lines came at once: only the first is taken, the others were discarded")?;
+                    }
+                    return Ok(Some(text));
+                }
+                None => return Ok(None),
+            }
+        }
+    }
+}
+
+/// Whether it is only the beginning of JSON over several lines.
+fn is_cut_off(entry: &Entry) -> bool {
+    let text = entry.text.trim_start();
+    let is_unfinished = || serde_json::from_str::<serde::de::IgnoredAny>(text).is_err_and(|error| error.is_eof());
+    entry.dropped && text.starts_with(['{', '[']) && is_unfinished()
 }
 
 /// A person decides about all of it, so nothing is cut off.
@@ -238,6 +273,7 @@ fn pretty(arguments: &Arguments) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::console::Script;
     use super::*;
     use crate::core::run::Answer;
     use crate::core::tool::{Annotations, Origin, Question, TaskHandle, ToolName};
@@ -290,9 +326,9 @@ mod tests {
     }
 
     fn ask(debts: &[Debt], typed: &str) -> (Resume, String) {
-        let mut questions = Vec::new();
-        let resume = Prompt::new(typed.as_bytes(), &mut questions).ask(debts).unwrap();
-        (resume, String::from_utf8(questions).unwrap())
+        let mut prompt = Prompt { console: Script::typing(typed) };
+        let resume = prompt.ask(debts).unwrap();
+        (resume, prompt.console.shown)
     }
 
     #[test]
@@ -341,6 +377,46 @@ mod tests {
         }
         let (_, questions) = ask(&[approval_debt("1")], "a\n");
         assert!(!questions.contains("w  so does"), "{questions}");
+    }
+
+    fn entry(text: &str) -> Entry {
+        Entry { text: text.into(), ..Entry::default() }
+    }
+
+    fn pasted(text: &str) -> Entry {
+        Entry { has_paste: true, ..entry(text) }
+    }
+
+    fn cut(text: &str) -> Entry {
+        Entry { dropped: true, ..entry(text) }
+    }
+
+    fn ask_with(debts: &[Debt], entries: Vec<Entry>) -> (Resume, String) {
+        let mut prompt = Prompt { console: Script::of(entries) };
+        let resume = prompt.ask(debts).unwrap();
+        (resume, prompt.console.shown)
+    }
+
+    #[test]
+    fn a_paste_never_decides() {
+        for paste in [pasted("a"), cut("a"), cut("w")] {
+            let (resume, shown) = ask_with(&[approval_debt("1")], vec![paste, entry("q")]);
+            assert!(resume.decisions.is_empty() && shown.contains("pasted text decides nothing"), "{shown}");
+        }
+        let (resume, _) = ask_with(&[approval_debt("1")], vec![entry("o"), pasted("w"), entry("s")]);
+        assert_eq!(resume.decisions[0].1.scope, Scope::Session);
+    }
+
+    #[test]
+    fn pasted_json_over_several_lines_is_one_result_and_its_first_line_alone_is_none() {
+        let debts = [external_debt("1")];
+        let (resume, _) = ask_with(&debts, vec![pasted("{\n  \"ok\": true\n}\n")]);
+        assert_eq!(resume.results, [ResultFor::output("1", json!({"ok": true}))]);
+        let (resume, shown) = ask_with(&debts, vec![cut("{"), entry("")]);
+        assert!(resume.results.is_empty() && shown.contains("nothing was taken"), "{shown}");
+        let (resume, shown) = ask_with(&debts, vec![cut("all done")]);
+        assert_eq!(resume.results, [ResultFor::output("1", json!("all done"))]);
+        assert!(shown.contains("only the first is taken"), "{shown}");
     }
 
     #[test]

@@ -1,10 +1,11 @@
-//! `toolgate runs recover`: drives on what dead processes left behind.
+//! `toolgate runs recover`: resumes orphaned runs, whose processes died.
 
 use clap::Args;
 
 use crate::app::App;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
+use crate::cli::interrupt::{Interrupt, Interrupts};
 use crate::cli::output::Output;
 use crate::cli::setup::{self, Changes, ConfigFlag};
 use crate::cli::text::count;
@@ -25,12 +26,17 @@ impl Recover {
         self.changes.apply(&mut settings, None)?;
         let app = setup::open(settings).await?;
         let recovered = recover(&app, out).await;
-        crate::cli::close(app, out).await;
+        match &recovered {
+            // What is under way belongs to the next process that asks for it, and not to this one until its lease has run out.
+            Err(CliError::Interrupted) => app.abandon().await,
+            _ => crate::cli::close_after(&recovered, app, out).await,
+        }
         recovered
     }
 }
 
 async fn recover(app: &App, out: &mut Output) -> Result<Exit, CliError> {
+    let mut interrupts = Interrupts::listen();
     let mut recovered = 0;
     let mut exit = Exit::Done;
     loop {
@@ -42,7 +48,14 @@ async fn recover(app: &App, out: &mut Output) -> Result<Exit, CliError> {
         for execution in executions {
             recovered += 1;
             let run = execution.run.clone();
-            match execution.rest().await {
+            let rested = tokio::select! {
+                rested = execution.rest() => rested,
+                interrupt = interrupts.next() => return Err(match interrupt {
+                    Interrupt::Stop => CliError::Interrupted,
+                    Interrupt::Leave => CliError::Terminated(run),
+                }),
+            };
+            match rested {
                 Ok(report) => out.line(format!("{run} {}", report.status.as_str())),
                 Err(error) => {
                     out.note(format!("error: {run}: {error}"));

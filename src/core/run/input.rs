@@ -327,7 +327,7 @@ impl Run {
                 refusals.push(Refusal::Incomplete { missing });
             }
         }
-        refusals.truncate(MOST_TOLD);
+        let refusals = distinct(refusals);
         if refusals.is_empty() { Ok(events) } else { Err(refusals) }
     }
 
@@ -397,6 +397,17 @@ fn describe(kind: &str) -> String {
         _ => "a result from the caller",
     };
     words.into()
+}
+
+/// Each refusal once: what is said of the run as a whole is not said again for each call.
+fn distinct(refusals: Vec<Refusal>) -> Vec<Refusal> {
+    let mut distinct: Vec<Refusal> = Vec::new();
+    for refusal in refusals {
+        if distinct.len() < MOST_TOLD && !distinct.contains(&refusal) {
+            distinct.push(refusal);
+        }
+    }
+    distinct
 }
 
 fn list(ids: &[CallId]) -> String {

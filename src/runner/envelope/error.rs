@@ -99,4 +99,24 @@ impl EnvelopeError {
             | Self::Unreadable => ErrorCode::InvalidRequest,
         }
     }
+
+    /// Whether the same request may succeed later. What is spent stays spent, and a past does not change.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Spent { .. } | Self::Diverged { .. } => false,
+            Self::NotConfigured
+            | Self::NotPending { .. }
+            | Self::TooLarge { .. }
+            | Self::Sealing
+            | Self::Oversized { .. }
+            | Self::Malformed
+            | Self::UnknownKey
+            | Self::WrongAlgorithm
+            | Self::Forged
+            | Self::AnotherRun
+            | Self::Altered
+            | Self::Expired { .. }
+            | Self::Unreadable => self.code().is_retryable(),
+        }
+    }
 }

@@ -141,6 +141,8 @@ fn a_hostile_answer_and_a_hostile_question_bring_nothing_to_the_terminal_but_col
     desk.write("toolgate.yaml", &config.replace("    policy:", "    ask_human: true\n    policy:"));
     let screen = at_a_terminal(&desk, &["run", "Ask"], &[("your answer", "1\n")]).expect(0);
     let mut rest = screen.text.replace("\r\n", "\n").replace("\r\u{1b}[K", "");
+    // The prompt has pastes marked while it is open, and says so to the terminal itself.
+    rest = rest.replace("\u{1b}[?2004h", "").replace("\u{1b}[?2004l", "");
     for colour in ["0", "1", "2", "31", "32", "33", "36"] {
         rest = rest.replace(&format!("\u{1b}[{colour}m"), "");
     }

@@ -131,3 +131,15 @@ fn an_unknown_run_or_call_is_named() {
     let kind = desk.toolgate(&["resume", "last", "--result", "note=done"]).expect(2);
     assert!(kind.err.contains("waits for a decision"), "{}", kind.err);
 }
+
+#[test]
+fn results_for_a_cancelled_run_are_refused_in_one_sentence_and_for_good() {
+    let desk = pending(NOTE_AND_REFUND);
+    desk.toolgate(&["runs", "cancel", "last"]).expect(0);
+    let refused =
+        desk.toolgate(&["resume", "last", "--json", "--result", "refund=1", "--approve", "note", "--result", "x=2"]);
+    let error = refused.expect(1).result()["error"].take();
+    assert_eq!((&error["code"], &error["retryable"]), (&json!("conflict"), &json!(false)), "{error}");
+    let message = error["message"].as_str().unwrap();
+    assert_eq!(message.matches("the run is over: cancelled").count(), 1, "{message}");
+}

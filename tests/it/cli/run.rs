@@ -298,41 +298,88 @@ fn a_run_whose_process_was_asked_to_go_can_be_taken_up() {
 }
 
 #[test]
-fn a_process_that_starts_drives_on_what_a_dead_one_left_behind() {
-    let desk = Desk::playing(HANGS);
-    let mut child = desk.command(&["run", "--json", "x"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    until_second_turn(&mut child);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    desk.write("conversation.yaml", "turns: [{ say: Hello. }, { say: 'Here I am again.' }]");
-    let_leases_run_out(&desk);
+fn a_closed_terminal_and_a_termination_release_the_run_at_once() {
+    for which in ["-HUP", "-TERM"] {
+        let desk = Desk::playing(HANGS);
+        // A process that waited for the lease of the other one would say so.
+        let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+        desk.write("toolgate.yaml", &config.replace("lease_s: 1", "lease_s: 60"));
+        let mut child =
+            desk.command(&["run", "--json", "x"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut lines = until_second_turn(&mut child);
+        signal(&child, which);
+        lines.read_to_string(&mut String::new()).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(143), "{which}");
+        desk.write("conversation.yaml", "turns: [{ hang: true }, { say: 'Here I am again.' }]");
 
-    let ended = desk.toolgate(&["run", "y"]).expect(0);
+        let resumed = desk.toolgate(&["resume", "last"]).expect(0);
 
-    assert!(ended.err.contains("also driving on run_"), "{}", ended.err);
-    let rows = desk.toolgate(&["runs", "list", "--json"]).json_lines();
-    assert!(rows.iter().all(|row| row["status"] == "completed") && rows.len() == 2, "{rows:?}");
+        assert_eq!(resumed.out, "Here I am again.\n", "{which}");
+        assert!(!resumed.err.contains("another process drives the run"), "{which}: {}", resumed.err);
+    }
 }
 
 #[test]
-fn a_run_that_was_adopted_and_does_not_end_is_left_when_somebody_interrupts() {
+fn an_interrupted_recovery_releases_its_runs_at_once() {
+    for which in ["-HUP", "-TERM", "-INT"] {
+        let desk = interrupted(1);
+        let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+        desk.write("toolgate.yaml", &config.replace("lease_s: 1", "lease_s: 60"));
+        desk.write("conversation.yaml", "turns: [{ hang: true }, { hang: true }]");
+        let before = desk.journal("last").len();
+        let mut child = desk.command(&["runs", "recover"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        while desk.journal("last").len() < before + 2 {
+            assert!(child.try_wait().unwrap().is_none(), "{which}: the recovery ended early");
+        }
+        signal(&child, which);
+        assert_eq!(child.wait().unwrap().code(), Some(if which == "-INT" { 130 } else { 143 }), "{which}");
+        desk.write("conversation.yaml", "turns: [{ hang: true }, { say: 'Here I am again.' }]");
+
+        let resumed = desk.toolgate(&["resume", "last"]).expect(0);
+
+        assert!(!resumed.err.contains("another process drives the run"), "{which}: {}", resumed.err);
+    }
+}
+
+#[test]
+fn a_new_run_names_interrupted_runs_and_leaves_them_alone() {
+    let desk = interrupted(1);
+    desk.write("conversation.yaml", "turns: [{ say: Hello. }, { say: 'Here I am again.' }]");
+    let old = desk.toolgate(&["runs", "list", "--json"]).json_lines()[0]["id"].as_str().unwrap().to_owned();
+    let before = desk.journal(&old);
+
+    let ended = desk.toolgate(&["run", "y"]).expect(0);
+
+    assert!(ended.err.contains(&format!("1 interrupted run: toolgate resume {old}\n")), "{}", ended.err);
+    assert_eq!(ended.out, "Hello.\n");
+    assert_eq!(desk.journal(&old), before);
+    assert_eq!(desk.toolgate(&["run", "--quiet", "z"]).expect(0).err, "");
+    assert_eq!(desk.toolgate(&["resume", &old]).expect(0).out, "Here I am again.\n");
+    assert!(!desk.toolgate(&["run", "y"]).expect(0).err.contains("interrupted"));
+}
+
+#[test]
+fn several_interrupted_runs_are_named_with_the_command_for_all() {
+    let desk = interrupted(2);
+    desk.write("conversation.yaml", "turns: [{ say: Hello. }, { say: 'Here I am again.' }]");
+    let ended = desk.toolgate(&["run", "y"]).expect(0);
+    assert!(ended.err.contains("2 interrupted runs: toolgate resume run_"), "{}", ended.err);
+    assert!(ended.err.contains("(or all of them: toolgate runs recover)"), "{}", ended.err);
+    assert!(desk.toolgate(&["runs", "recover"]).expect(0).err.contains("2 runs"));
+}
+
+/// A desk with runs whose processes were killed, and whose leases have run out.
+fn interrupted(runs: usize) -> Desk {
     let desk = Desk::playing(HANGS);
-    let mut child = desk.command(&["run", "--json", "x"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    until_second_turn(&mut child);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    desk.write("conversation.yaml", "turns: [{ say: Hello. }, { hang: true }]");
+    for _ in 0..runs {
+        let mut child =
+            desk.command(&["run", "--json", "x"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        until_second_turn(&mut child);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
     let_leases_run_out(&desk);
-
-    let mut child = desk.command(&["run", "y"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut told = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-    assert!(told.any(|line| line.contains("Ctrl-C leaves it")), "nothing was said");
-    interrupt(&child);
-
-    assert_eq!(child.wait().unwrap().code(), Some(0), "its own run was completed");
-    let rows = desk.toolgate(&["runs", "list", "--json"]).json_lines();
-    let statuses: Vec<_> = rows.iter().map(|row| row["status"].as_str().unwrap().to_owned()).collect();
-    assert_eq!(statuses, ["completed", "running"]);
+    desk
 }
 
 /// Reads events until the model is asked for its second turn, in which it hangs.

@@ -1,0 +1,47 @@
+//! Prompts where terminals have no modes that this program knows: lines from standard input.
+
+use std::io::{self, IsTerminal, Write};
+
+use super::console::{Accepts, Console, Entry};
+use crate::cli::guard;
+use crate::cli::paint::Paint;
+
+/// Standard input and standard error.
+pub(in crate::cli) struct Terminal;
+
+/// Nothing withdraws a line that is being read.
+pub(in crate::cli) struct Withdrawal;
+
+/// There is nothing to give back.
+pub(in crate::cli) struct Restored;
+
+impl Terminal {
+    pub(super) fn open() -> Option<Self> {
+        io::stdin().is_terminal().then_some(Self)
+    }
+
+    pub(super) fn withdrawal(&self) -> Withdrawal {
+        Withdrawal
+    }
+}
+
+impl Console for Terminal {
+    fn say(&mut self, text: &str) -> io::Result<()> {
+        writeln!(io::stderr(), "{}", guard::shown(text, Paint::Plain))
+    }
+
+    fn discard_typed_ahead(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn line(&mut self, question: &str, _: Accepts) -> io::Result<Option<Entry>> {
+        write!(io::stderr(), "{}", guard::shown(question, Paint::Plain))?;
+        io::stderr().flush()?;
+        let mut line = String::new();
+        let read = io::stdin().read_line(&mut line)?;
+        let text = line.trim_end_matches(['\n', '\r']).to_owned();
+        Ok((read > 0).then(|| Entry { text, ..Entry::default() }))
+    }
+}
+
+pub(super) fn claim() {}

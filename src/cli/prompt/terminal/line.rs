@@ -1,0 +1,188 @@
+//! The line that is being edited: its text, the cursor, and how both look. Pure.
+
+use unicode_width::UnicodeWidthChar;
+
+use super::keys::Key;
+use crate::cli::guard;
+use crate::cli::paint::Paint;
+use crate::cli::text::{count, size};
+
+/// The most characters and lines of an answer that are shown whole.
+const SHOWN_CHARACTERS: usize = 2_000;
+const SHOWN_LINES: usize = 20;
+/// How much of a longer answer is shown.
+const EXCERPT: usize = 400;
+
+/// An answer as far as it is typed.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    text: Vec<char>,
+    cursor: usize,
+    has_paste: bool,
+}
+
+impl Line {
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Whether any of it was pasted.
+    pub(super) fn has_paste(&self) -> bool {
+        self.has_paste
+    }
+
+    pub(super) fn text(&self) -> String {
+        self.text.iter().collect()
+    }
+
+    /// Applies a key that edits. Any other key changes nothing.
+    pub(super) fn edit(&mut self, key: Key) {
+        match key {
+            Key::Char(c) => self.insert([c]),
+            Key::Paste(text) => {
+                self.has_paste = true;
+                self.insert(text.chars());
+            }
+            Key::Erase => self.remove(self.cursor.saturating_sub(1), self.cursor),
+            Key::Delete => self.remove(self.cursor, (self.cursor + 1).min(self.text.len())),
+            Key::EraseWord => self.remove(self.word_start(), self.cursor),
+            Key::EraseLine => self.remove(0, self.cursor),
+            Key::Left => self.cursor = self.cursor.saturating_sub(1),
+            Key::Right => self.cursor = (self.cursor + 1).min(self.text.len()),
+            Key::Home => self.cursor = 0,
+            Key::End => self.cursor = self.text.len(),
+            Key::Enter | Key::EndOfInput | Key::Interrupt | Key::Quit | Key::Suspend | Key::OversizedPaste => {}
+        }
+    }
+
+    fn insert(&mut self, inserted: impl IntoIterator<Item = char>) {
+        let tail = self.text.split_off(self.cursor);
+        self.text.extend(inserted);
+        self.cursor = self.text.len();
+        self.text.extend(tail);
+    }
+
+    fn remove(&mut self, from: usize, to: usize) {
+        self.text.drain(from..to);
+        self.cursor = from;
+        // What is left of an erased paste is nothing.
+        self.has_paste &= !self.text.is_empty();
+    }
+
+    fn word_start(&self) -> usize {
+        let before = self.text.get(..self.cursor).unwrap_or_default();
+        let word = before.iter().rposition(|c| !c.is_whitespace()).unwrap_or(0);
+        before.get(..word).unwrap_or_default().iter().rposition(|c| c.is_whitespace()).map_or(0, |space| space + 1)
+    }
+
+    /// How it looks before and after the cursor. Of a long one an excerpt is shown, with the cursor behind it.
+    pub(super) fn shown(&self) -> (String, String) {
+        let lines = self.text.iter().filter(|c| **c == '\n').count() + 1;
+        if self.text.len() > SHOWN_CHARACTERS || lines > SHOWN_LINES {
+            let excerpt: String = self.text.iter().take(EXCERPT).map(|c| if *c == '\n' { ' ' } else { *c }).collect();
+            let bytes = self.text.iter().map(|c| c.len_utf8() as u64).sum();
+            return (format!("{}… ({}, {})", shown(&excerpt), count(lines, "line"), size(bytes)), String::new());
+        }
+        let part = |range: &[char]| shown(&range.iter().collect::<String>());
+        let (before, after) = self.text.split_at(self.cursor);
+        (part(before), part(after))
+    }
+}
+
+/// Text as it is shown in an answer: control characters by their codes, and each further line with a mark, so that none
+/// looks like a line of the program.
+fn shown(text: &str) -> String {
+    guard::shown(text, Paint::Plain).replace('\t', "    ").replace('\n', "\n  | ")
+}
+
+/// Where the cursor stands after a text that begins at the left margin: the row, the column, and whether the last
+/// character filled its row, so that a terminal leaves the cursor behind the margin.
+pub(super) fn layout(text: &str, columns: usize) -> (usize, usize, bool) {
+    let (mut row, mut column, mut is_full) = (0, 0, false);
+    for c in text.chars() {
+        if c == '\n' {
+            (row, column, is_full) = (row + usize::from(!is_full), 0, false);
+            continue;
+        }
+        let width = c.width().unwrap_or(0);
+        if column + width > columns {
+            (row, column) = (row + 1, 0);
+        }
+        column += width;
+        is_full = column == columns;
+        if is_full {
+            (row, column) = (row + 1, 0);
+        } else if width == 0 {
+            // A mark that combines with the last character of a full row stays there.
+            is_full = false;
+        }
+    }
+    (row, column, is_full)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(keys: impl IntoIterator<Item = Key>) -> Line {
+        let mut line = Line::default();
+        keys.into_iter().for_each(|key| line.edit(key));
+        line
+    }
+
+    fn typed(text: &str) -> Vec<Key> {
+        text.chars().map(Key::Char).collect()
+    }
+
+    #[test]
+    fn keys_edit_where_the_cursor_is() {
+        for (keys, text) in [
+            (vec![Key::Erase], "one two thre"),
+            (vec![Key::EraseWord], "one two "),
+            (vec![Key::EraseWord, Key::EraseWord], "one "),
+            (vec![Key::EraseLine], ""),
+            (vec![Key::Left, Key::Left, Key::Erase], "one two thee"),
+            (vec![Key::Home, Key::Delete, Key::Char('O')], "One two three"),
+            (vec![Key::Home, Key::Erase, Key::EraseWord, Key::End, Key::Delete, Key::Right], "one two three"),
+            (vec![Key::Home, Key::Paste("zero\n".into())], "zero\none two three"),
+        ] {
+            assert_eq!(line([typed("one two three"), keys.clone()].concat()).text(), text, "{keys:?}");
+        }
+    }
+
+    #[test]
+    fn an_erased_paste_is_forgotten() {
+        let paste = Key::Paste("a\nb".into());
+        assert!(line([paste.clone(), Key::Char('c')]).has_paste());
+        assert!(!line([paste, Key::EraseLine, Key::Char('c')]).has_paste());
+    }
+
+    #[test]
+    fn pasted_control_characters_are_shown_by_their_codes() {
+        let (before, after) = line([Key::Paste("a\u{1b}[2J\nb\u{202e}".into()), Key::Left]).shown();
+        assert_eq!((before.as_str(), after.as_str()), ("a\\u{1b}[2J\n  | b", "\\u{202e}"));
+    }
+
+    #[test]
+    fn of_a_long_answer_an_excerpt_is_shown_and_all_of_it_is_taken() {
+        let line = line([Key::Paste("{\"a\": 1}\n".repeat(1_000))]);
+        let (shown, _) = line.shown();
+        assert!(shown.len() < 500 && shown.ends_with("… (1001 lines, 9 kB)"), "{shown}");
+        assert_eq!(line.text().len(), 9_000);
+    }
+
+    #[test]
+    fn rows_are_counted_as_a_terminal_breaks_them() {
+        for (text, place) in [
+            ("", (0, 0, false)),
+            ("abc", (0, 3, false)),
+            ("abcd", (1, 0, true)),
+            ("abcde", (1, 1, false)),
+            ("abcd\nx", (1, 1, false)),
+            ("a\n\nb", (2, 1, false)),
+            ("abc日", (1, 2, false)),
+        ] {
+            assert_eq!(layout(text, 4), place, "{text:?}");
+        }
+    }
+}
