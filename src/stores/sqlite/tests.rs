@@ -179,7 +179,10 @@ async fn whatever_is_looked_up_has_an_index() {
         (read::JOURNAL.to_owned(), "SEARCH journal USING INDEX sqlite_autoindex_journal_1 (run=? AND seq>?)"),
         (blob::GET.to_owned(), "SEARCH blob USING INDEX sqlite_autoindex_blob_1 (sha256=?)"),
         (blob::DESCRIBE.to_owned(), "SEARCH blob USING INDEX sqlite_autoindex_blob_1 (sha256=?)"),
-        (grant::COVERING.to_owned(), "SEARCH given USING INDEX standing_grant_definition (definition=?)"),
+        (
+            grant::COVERING.to_owned(),
+            "SEARCH given USING INDEX standing_grant_by_call (<expr>=? AND definition=? AND <expr>=?)",
+        ),
         (grant::NAMED.to_owned(), "SEARCH given USING PRIMARY KEY (id=?)"),
         (grant::OF_TENANT.to_owned(), "SEARCH standing_grant USING INDEX standing_grant_by_tenant (<expr>=?)"),
         (purge::UNQUOTE.to_owned(), "SEARCH reply USING INDEX reply_by_run (<expr>=?)"),
