@@ -2,8 +2,10 @@
 
 mod access_key;
 mod reply;
+mod run_index;
 mod webhooks;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,9 +15,10 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use self::reply::{Noted, Place};
+use self::run_index::RunIndex;
 use super::wellformed;
 use crate::core::blob::BlobHandle;
-use crate::core::id::{GrantId, NodeId, RunId};
+use crate::core::id::{GrantId, NodeId, RunId, Tenant};
 use crate::core::run::{Granted, Owes, Recorded, Status};
 use crate::ports::{
     AccessKey, Append, AppendError, ApprovalCache, Asker, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant,
@@ -31,7 +34,10 @@ pub struct MemoryStore {
 #[derive(Debug, Default)]
 struct Kept {
     runs: BTreeMap<RunId, Run>,
+    run_index: RunIndex,
     grants: BTreeMap<GrantId, Grant>,
+    /// The grants of each tenant for each definition of a tool.
+    grants_by_definition: BTreeMap<Tenant, BTreeMap<String, BTreeSet<GrantId>>>,
     blobs: BTreeMap<BlobHandle, KeptBlob>,
     keys: BTreeMap<KeyHash, AccessKey>,
     replies: BTreeMap<Place, Noted>,
@@ -83,14 +89,18 @@ impl RunStore for MemoryStore {
         }
         let lease = lease_after(known.and_then(|run| run.lease.as_ref()), &append)?;
         let Append { run, events, row, .. } = append;
-        match kept.runs.get_mut(&run) {
+        let Kept { runs, run_index, webhooks, .. } = &mut *kept;
+        webhooks.changed(&row);
+        match runs.get_mut(&run) {
             Some(known) => {
+                run_index.replace(Some(&known.row), &row);
                 known.row = row;
                 known.lease = lease;
                 known.journal.extend(events);
             }
             None => {
-                kept.runs.insert(run, Run { row, journal: events, lease });
+                run_index.replace(None, &row);
+                runs.insert(run, Run { row, journal: events, lease });
             }
         }
         Ok(())
@@ -110,19 +120,29 @@ impl RunStore for MemoryStore {
             let row = kept.runs.get(id).map(|run| &run.row);
             return Ok(row.filter(|row| filter.admits(row)).cloned().into_iter().collect());
         }
-        let newest_first = kept.runs.values().rev().map(|run| &run.row);
-        Ok(newest_first.filter(|row| filter.admits(row)).take(limit).cloned().collect())
+        let newest_first: Box<dyn Iterator<Item = &Run>> = match kept.run_index.candidates(filter) {
+            Some(ids) => Box::new(ids.filter_map(|id| kept.runs.get(id))),
+            None => Box::new(kept.runs.values().rev()),
+        };
+        let rows = newest_first.map(|run| &run.row);
+        Ok(rows.filter(|row| filter.admits(row)).take(limit).cloned().collect())
     }
 
     async fn claim(&self, claim: &Claim) -> Result<Vec<RunId>, StoreError> {
         let lease = Lease::new(&claim.owner, claim.lease);
         let mut kept = self.kept();
-        let claimable = kept.runs.values_mut().filter(|run| run.can_be_claimed(claim)).take(claim.limit);
-        let claimed = claimable.map(|run| {
-            run.lease = Some(lease.clone());
-            run.row.id.clone()
-        });
-        Ok(claimed.collect())
+        let Kept { runs, run_index, .. } = &mut *kept;
+        let is_claimable = |id: &&RunId| runs.get(*id).is_some_and(|run| run.can_be_claimed(claim));
+        let claimed: Vec<RunId> = match &claim.run {
+            Some(named) => Some(named).filter(is_claimable).into_iter().take(claim.limit).cloned().collect(),
+            None => run_index.running().filter(is_claimable).take(claim.limit).cloned().collect(),
+        };
+        for run in &claimed {
+            if let Some(run) = runs.get_mut(run) {
+                run.lease = Some(lease.clone());
+            }
+        }
+        Ok(claimed)
     }
 
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError> {
@@ -139,7 +159,7 @@ impl RunStore for MemoryStore {
 
     async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError> {
         let mut kept = self.kept();
-        let Kept { runs, replies, .. } = &mut *kept;
+        let Kept { runs, run_index, replies, .. } = &mut *kept;
         let id = run;
         let Some(run) = runs.get_mut(id) else { return Ok(Purged::No) };
         if let Some(since) = run.row.purged_at {
@@ -150,7 +170,9 @@ impl RunStore for MemoryStore {
         }
         replies.values_mut().for_each(|noted| noted.forget_answer(id));
         run.journal = Vec::new();
-        run.row = RunRow { title: String::new(), owes: Owes::default(), purged_at: Some(now), ..run.row.clone() };
+        let row = RunRow { title: String::new(), owes: Owes::default(), purged_at: Some(now), ..run.row.clone() };
+        run_index.replace(Some(&run.row), &row);
+        run.row = row;
         Ok(Purged::Since(now))
     }
 
@@ -197,10 +219,12 @@ impl BlobStore for MemoryStore {
 impl ApprovalCache for MemoryStore {
     async fn granted(&self, asker: &Asker, tools: &[Guarded], now: Timestamp) -> Result<Vec<Granted>, StoreError> {
         let kept = self.kept();
-        let holding = kept.grants.values().filter(|grant| grant.holds(now) && grant.is_of(asker));
-        let each = holding.flat_map(|grant| {
-            let covered = tools.iter().filter(|guarded| guarded.definition == grant.definition);
-            covered.map(|guarded| grant.granted(&guarded.tool))
+        let Some(of_tenant) = kept.grants_by_definition.get(&asker.tenant) else { return Ok(Vec::new()) };
+        let each = tools.iter().flat_map(|guarded| {
+            let given = of_tenant.get(&guarded.definition).into_iter().flatten();
+            let holding = given.filter_map(|id| kept.grants.get(id));
+            let holding = holding.filter(|grant| grant.holds(now) && grant.is_of(asker));
+            holding.map(|grant| grant.granted(&guarded.tool))
         });
         Ok(each.collect())
     }
@@ -211,13 +235,27 @@ impl ApprovalCache for MemoryStore {
     }
 
     async fn grant(&self, grant: &Grant) -> Result<(), StoreError> {
-        self.kept().grants.entry(grant.id.clone()).or_insert_with(|| grant.clone());
+        let Kept { grants, grants_by_definition, .. } = &mut *self.kept();
+        if let Entry::Vacant(vacant) = grants.entry(grant.id.clone()) {
+            let of_tenant = grants_by_definition.entry(grant.tenant.clone()).or_default();
+            of_tenant.entry(grant.definition.clone()).or_default().insert(grant.id.clone());
+            vacant.insert(grant.clone());
+        }
         Ok(())
     }
 
     async fn grants(&self, filter: &GrantFilter, now: Timestamp) -> Result<Vec<Grant>, StoreError> {
-        let mut found: Vec<Grant> =
-            self.kept().grants.values().filter(|grant| filter.admits(grant, now)).cloned().collect();
+        let kept = self.kept();
+        let candidates: Vec<&Grant> = match (&filter.id, &filter.tenant) {
+            (Some(id), _) => kept.grants.get(id).into_iter().collect(),
+            (None, Some(tenant)) => {
+                let of_tenant = kept.grants_by_definition.get(tenant).into_iter().flat_map(BTreeMap::values).flatten();
+                of_tenant.filter_map(|id| kept.grants.get(id)).collect()
+            }
+            (None, None) => kept.grants.values().collect(),
+        };
+        let admitted = candidates.into_iter().filter(|grant| filter.admits(grant, now));
+        let mut found: Vec<Grant> = admitted.cloned().collect();
         found.sort_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
         Ok(found)
     }

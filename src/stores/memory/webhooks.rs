@@ -9,7 +9,7 @@ use super::MemoryStore;
 use crate::core::id::{EndpointId, MessageId, RunId, Tenant};
 use crate::core::run::Status;
 use crate::ports::{
-    DeliveryFilter, DeliveryState, DueEndpoint, EndpointFilter, Settled, Standing, StoreError, Told, Untold,
+    DeliveryFilter, DeliveryState, DueEndpoint, EndpointFilter, RunRow, Settled, Standing, StoreError, Told, Untold,
     WebhookDeliveries, WebhookDelivery, WebhookEndpoint, WebhookEndpoints, WebhookOutbox,
 };
 
@@ -18,6 +18,8 @@ pub(super) struct Kept {
     endpoints: BTreeMap<EndpointId, WebhookEndpoint>,
     deliveries: BTreeMap<MessageId, WebhookDelivery>,
     told: BTreeMap<RunId, u64>,
+    /// Runs at rest that may be further on than was told of them.
+    changed: BTreeSet<RunId>,
 }
 
 #[async_trait]
@@ -72,14 +74,20 @@ impl WebhookOutbox for MemoryStore {
         let mut kept = self.kept();
         let super::Kept { runs, webhooks, .. } = &mut *kept;
         let listening: BTreeSet<&Tenant> = webhooks.endpoints.values().map(|endpoint| &endpoint.tenant).collect();
-        let mut untold = Vec::new();
-        for row in runs.values().map(|run| &run.row).filter(|row| row.status != Status::Running) {
+        let (mut untold, mut settled) = (Vec::new(), Vec::new());
+        for row in webhooks.changed.iter().filter_map(|run| runs.get(run)).map(|run| &run.row) {
             let told = webhooks.told.entry(row.id.clone()).or_default();
-            match *told < row.version {
-                true if row.purged_at.is_some() || !listening.contains(&row.tenant) => *told = row.version,
-                true if untold.len() < limit => untold.push(Untold { row: row.clone(), told: *told }),
-                true | false => {}
+            if row.purged_at.is_some() || !listening.contains(&row.tenant) {
+                *told = row.version;
             }
+            if *told >= row.version {
+                settled.push(row.id.clone());
+            } else if untold.len() < limit {
+                untold.push(Untold { row: row.clone(), told: *told });
+            }
+        }
+        for run in settled {
+            webhooks.changed.remove(&run);
         }
         Ok(untold)
     }
@@ -200,6 +208,19 @@ impl WebhookDeliveries for MemoryStore {
 }
 
 impl Kept {
+    /// Notes that an append changed a run.
+    pub(super) fn changed(&mut self, row: &RunRow) {
+        match row.status {
+            Status::Running => self.changed.remove(&row.id),
+            Status::Pending
+            | Status::Completed
+            | Status::Failed
+            | Status::Cancelled
+            | Status::TurnLimit
+            | Status::Expired => self.changed.insert(row.id.clone()),
+        };
+    }
+
     fn remove(&mut self, endpoint: &EndpointId) -> bool {
         self.deliveries.retain(|_, delivery| delivery.endpoint != *endpoint);
         self.endpoints.remove(endpoint).is_some()

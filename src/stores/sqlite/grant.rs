@@ -6,7 +6,7 @@ use sqlx::sqlite::{SqliteConnection, SqlitePool};
 
 use super::writer::Write;
 use crate::core::id::GrantId;
-use crate::ports::{Grant, GrantFilter, Guarded, Revoked, StoreError};
+use crate::ports::{Asker, Grant, GrantFilter, Guarded, Revoked, StoreError};
 
 const GRANT: &str =
     "INSERT INTO standing_grant (id, definition, created_at, body) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
@@ -18,7 +18,8 @@ pub(super) const OF_TENANT: &str = "SELECT body, revoked FROM standing_grant
 /// `CROSS JOIN` makes SQLite look up each key instead of reading every grant.
 pub(super) const COVERING: &str =
     "SELECT given.body, given.revoked FROM json_each(?1) AS asked CROSS JOIN standing_grant AS given
-    ON given.definition = asked.value WHERE given.revoked IS NULL";
+    ON given.definition = asked.value WHERE given.revoked IS NULL
+    AND coalesce(given.body ->> 'tenant', 'default') = ?2 AND coalesce(given.body ->> 'session', '') IN ('', ?3)";
 pub(super) const NAMED: &str =
     "SELECT given.body, given.revoked FROM json_each(?1) AS asked CROSS JOIN standing_grant AS given
     ON given.id = asked.value";
@@ -32,12 +33,13 @@ pub(super) struct Revoking {
     pub(super) revoked: Revoked,
 }
 
-/// The grants for any of these definitions that were not revoked.
-pub(super) async fn covering(db: &SqlitePool, tools: &[Guarded]) -> Result<Vec<Row>, sqlx::Error> {
+/// The grants of a tenant for any of these definitions that were not revoked, in this conversation or in all.
+pub(super) async fn covering(db: &SqlitePool, asker: &Asker, tools: &[Guarded]) -> Result<Vec<Row>, sqlx::Error> {
     let mut asked: Vec<_> = tools.iter().map(|guarded| guarded.definition.as_str()).collect();
     asked.sort_unstable();
     asked.dedup();
-    sqlx::query_as(COVERING).bind(serde_json::json!(asked).to_string()).fetch_all(db).await
+    let query = sqlx::query_as(COVERING).bind(serde_json::json!(asked).to_string());
+    query.bind(asker.tenant.as_str()).bind(asker.session.as_str()).fetch_all(db).await
 }
 
 /// The grants with these ids.

@@ -159,7 +159,7 @@ impl BlobStore for SqliteStore {
 #[async_trait]
 impl ApprovalCache for SqliteStore {
     async fn granted(&self, asker: &Asker, tools: &[Guarded], now: Timestamp) -> Result<Vec<Granted>, StoreError> {
-        let found = grant::covering(&self.readers, tools).await.map_err(|error| self.fault(error))?;
+        let found = grant::covering(&self.readers, asker, tools).await.map_err(|error| self.fault(error))?;
         let mut granted = Vec::new();
         for grant in grant::read(found)?.iter().filter(|grant| grant.holds(now) && grant.is_of(asker)) {
             let covered = tools.iter().filter(|guarded| guarded.definition == grant.definition);

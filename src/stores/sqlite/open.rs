@@ -119,6 +119,8 @@ async fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrateError> 
         migration(9, "webhook", include_str!("schema/0009_webhook.sql")),
         migration(10, "reply_run", include_str!("schema/0010_reply_run.sql")),
         migration(11, "grant_tenant", include_str!("schema/0011_grant_tenant.sql")),
+        migration(12, "tenant_lists", include_str!("schema/0012_tenant_lists.sql")),
+        migration(13, "grant_lookup", include_str!("schema/0013_grant_lookup.sql")),
     ]);
     // One process migrates, the others wait and find it done.
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;

@@ -14,6 +14,10 @@ use crate::ports::{Owing, RunFilter, RunRow, StoreError};
 /// The rows of one journal from a position on.
 pub(super) const JOURNAL: &str = "SELECT seq, at, event FROM journal WHERE run = ?1 AND seq >= ?2 ORDER BY seq";
 
+/// The columns of an index row.
+const COLUMNS: &str = "run.id, run.tenant, run.agent, run.session, run.status, run.version, run.title, run.created_at, \
+    run.updated_at, run.approvals, run.results, run.answers, run.tasks, run.asked_at, run.due_at, run.purged_at";
+
 const LISTED_BY_DEFAULT: usize = 100;
 
 /// A row of a journal: position, time, event.
@@ -71,19 +75,79 @@ pub(super) async fn index(db: &SqlitePool, filter: &RunFilter) -> Result<Vec<Ind
     select(filter).build_query_as().fetch_all(db).await
 }
 
-/// What asks for them. Conditions that are not asked for are left out.
+/// The query for a page of index rows. Conditions that the filter leaves out are left out of the query.
 pub(super) fn select(filter: &RunFilter) -> QueryBuilder<Sqlite> {
-    let mut query = QueryBuilder::new(
-        "SELECT id, tenant, agent, session, status, version, title, created_at, updated_at, \
-         approvals, results, answers, tasks, asked_at, due_at, purged_at FROM run",
-    );
-    // By itself SQLite takes the index that yields the order, and walks every pending run to find the few that are due.
-    query.push(match (filter.due_by, filter.owing) {
-        (Some(_), _) => " INDEXED BY run_by_due",
-        (None, Some(Owing::Approval)) => " INDEXED BY run_by_approvals",
-        (None, Some(Owing::Task)) => " INDEXED BY run_by_tasks",
-        (None, None) => "",
-    });
+    let mut query = QueryBuilder::new("SELECT ");
+    query.push(COLUMNS).push(" FROM ");
+    match Lookup::of(filter) {
+        Lookup::Row => {
+            query.push("run");
+            restrict(&mut query, filter);
+        }
+        Lookup::All(index) => {
+            query.push("run").push(index.map(|index| format!(" INDEXED BY {index}")).unwrap_or_default());
+            restrict(&mut query, filter);
+            limit(&mut query, filter);
+        }
+        // The index alone finds the ids of the page, and only their rows are read. SQLite by itself would read the row of each
+        // run in the order of ids until the page is full.
+        Lookup::Tenant(index) => {
+            query.push("(SELECT id FROM run INDEXED BY ").push(index);
+            restrict(&mut query, filter);
+            limit(&mut query, filter);
+            query.push(") AS page CROSS JOIN run ON run.id = page.id ORDER BY page.id DESC");
+        }
+    }
+    query
+}
+
+/// How a filter is looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lookup {
+    /// The one run that is named, by the primary key.
+    Row,
+    /// Runs of one tenant, by an index that begins with the tenant and has every column of the filter.
+    Tenant(&'static str),
+    /// Runs of all tenants: sweeps of the server, and the command line.
+    All(Option<&'static str>),
+}
+
+impl Lookup {
+    fn of(filter: &RunFilter) -> Self {
+        let RunFilter { tenant, status, agent, session, owing, due_by, .. } = filter;
+        // These two have few runs at any time, whichever tenant they belong to.
+        match (due_by, owing) {
+            _ if filter.run.is_some() => return Self::Row,
+            (Some(_), _) => return Self::All(Some("run_by_due")),
+            (None, Some(Owing::Task)) => return Self::All(Some("run_by_tasks")),
+            (None, Some(Owing::Approval) | None) => {}
+        }
+        let of_tenant = match (owing, session, agent, status) {
+            (Some(_), ..) => "run_by_tenant_approvals",
+            (None, Some(_), ..) => "run_by_tenant_session",
+            (None, None, Some(_), Some(_)) => "run_by_tenant_agent_status",
+            (None, None, Some(_), None) => "run_by_tenant_agent",
+            (None, None, None, Some(_)) => "run_by_tenant_status",
+            (None, None, None, None) => "run_by_tenant",
+        };
+        let of_all = match (owing, session, status, agent) {
+            (Some(_), ..) => Some("run_by_approvals"),
+            (None, Some(_), ..) => Some("run_by_session"),
+            // Few runs have not ended; an agent may have run most of them.
+            (None, None, Some(status), Some(_)) if status.is_ended() => Some("run_by_agent"),
+            (None, None, Some(_), _) => Some("run_by_status"),
+            (None, None, None, Some(_)) => Some("run_by_agent"),
+            (None, None, None, None) => None,
+        };
+        match tenant {
+            // The indices of a tenant leave out deleted runs, unless they cannot wait for anything anyway.
+            Some(_) if !filter.purged || owing.is_some() => Self::Tenant(of_tenant),
+            Some(_) | None => Self::All(of_all),
+        }
+    }
+}
+
+fn restrict(query: &mut QueryBuilder<Sqlite>, filter: &RunFilter) {
     query.push(" WHERE true");
     if let Some(run) = &filter.run {
         query.push(" AND id = ").push_bind(run.as_str());
@@ -108,15 +172,18 @@ pub(super) fn select(filter: &RunFilter) -> QueryBuilder<Sqlite> {
     if let Some(session) = &filter.session {
         query.push(" AND session = ").push_bind(session.as_str());
     }
-    if !filter.purged {
+    // A run that waits for an approval is not deleted, and the index of those has no column that says so.
+    if !filter.purged && filter.owing != Some(Owing::Approval) {
         query.push(" AND purged_at IS NULL");
     }
     if let Some(before) = &filter.before {
         query.push(" AND id < ").push_bind(before.as_str());
     }
+}
+
+fn limit(query: &mut QueryBuilder<Sqlite>, filter: &RunFilter) {
     let limit = if filter.limit == 0 { LISTED_BY_DEFAULT } else { filter.limit };
     query.push(" ORDER BY id DESC LIMIT ").push_bind(integer(limit as u64));
-    query
 }
 
 /// The fact that belongs at position `seq`.

@@ -62,7 +62,7 @@ async fn the_setting_decides_what_a_commit_waits_for() {
 #[tokio::test]
 async fn when_the_disk_is_full_an_append_fails_whole_and_smaller_ones_still_fit() {
     let directory = TempDir::new().unwrap();
-    let store = SqliteStore::open_with(impatient(&directory).pragma("max_page_count", "40")).await.unwrap();
+    let store = SqliteStore::open_with(impatient(&directory).pragma("max_page_count", "48")).await.unwrap();
     store.append(append("run_a", 0, 10)).await.unwrap();
 
     let huge = store.append(append("run_a", 1, 1_000_000));
@@ -154,7 +154,7 @@ async fn a_blob_is_kept_once_with_a_note_for_each_run_that_uses_it() {
 #[tokio::test]
 async fn a_blob_for_which_there_is_no_room_is_refused_and_the_store_goes_on() {
     let directory = TempDir::new().unwrap();
-    let store = SqliteStore::open_with(impatient(&directory).pragma("max_page_count", "40")).await.unwrap();
+    let store = SqliteStore::open_with(impatient(&directory).pragma("max_page_count", "48")).await.unwrap();
     let huge = Blob { media_type: "text/plain".into(), bytes: vec![0; 1_000_000] };
     let Err(BlobError::Store(StoreError::Unavailable(why))) = store.put(&"run_a".into(), huge.clone()).await else {
         panic!("it was kept")
@@ -179,7 +179,10 @@ async fn whatever_is_looked_up_has_an_index() {
         (read::JOURNAL.to_owned(), "SEARCH journal USING INDEX sqlite_autoindex_journal_1 (run=? AND seq>?)"),
         (blob::GET.to_owned(), "SEARCH blob USING INDEX sqlite_autoindex_blob_1 (sha256=?)"),
         (blob::DESCRIBE.to_owned(), "SEARCH blob USING INDEX sqlite_autoindex_blob_1 (sha256=?)"),
-        (grant::COVERING.to_owned(), "SEARCH given USING INDEX standing_grant_definition (definition=?)"),
+        (
+            grant::COVERING.to_owned(),
+            "SEARCH given USING INDEX standing_grant_by_call (<expr>=? AND definition=? AND <expr>=?)",
+        ),
         (grant::NAMED.to_owned(), "SEARCH given USING PRIMARY KEY (id=?)"),
         (grant::OF_TENANT.to_owned(), "SEARCH standing_grant USING INDEX standing_grant_by_tenant (<expr>=?)"),
         (purge::UNQUOTE.to_owned(), "SEARCH reply USING INDEX reply_by_run (<expr>=?)"),
@@ -201,36 +204,77 @@ async fn whatever_is_looked_up_has_an_index() {
     }
 }
 
+/// The steps of SQLite's plan for a filter.
+async fn plan(db: &mut sqlx::sqlite::SqliteConnection, filter: &RunFilter) -> Vec<String> {
+    let select = read::select(filter).into_string();
+    let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {select}"));
+    let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).fetch_all(db).await.unwrap();
+    steps.into_iter().map(|(.., step)| step).collect()
+}
+
 #[tokio::test]
-async fn runs_that_wait_cost_nothing_to_those_who_look_for_others() {
+async fn sweeps_and_the_command_line_read_an_index() {
     let directory = TempDir::new().unwrap();
     let mut db = open::connect_and_migrate(&impatient(&directory)).await.unwrap();
-    let pending = RunFilter { status: Some(Status::Pending), ..RunFilter::default() };
+    let none = RunFilter::default;
+    let pending = RunFilter { status: Some(Status::Pending), ..none() };
+    let due_by = Some(Timestamp::UNIX_EPOCH);
     let (approvals, tasks) = (Some(Owing::Approval), Some(Owing::Task));
-    let (tenant, before) = (Some(crate::core::id::Tenant::default()), Some(RunId::from("run_b")));
-    for (filter, plan) in [
+    let before = Some(RunId::from("run_b"));
+    let run = Some(RunId::from("run_a"));
+    let (session, agent, tenant) = (Some("s".into()), Some("a".into()), Some(crate::core::id::Tenant::default()));
+    for (filter, step) in [
+        (RunFilter { due_by, ..pending.clone() }, "SEARCH run USING INDEX run_by_due (due_at<?)"),
         (
-            RunFilter { due_by: Some(Timestamp::UNIX_EPOCH), ..pending.clone() },
-            "SEARCH run USING INDEX run_by_due (due_at<?)",
-        ),
-        (
-            RunFilter {
-                due_by: Some(Timestamp::UNIX_EPOCH),
-                owing: approvals,
-                before: before.clone(),
-                ..pending.clone()
-            },
+            RunFilter { due_by, owing: approvals, before: before.clone(), ..pending.clone() },
             "SEARCH run USING INDEX run_by_due (due_at<?)",
         ),
         (RunFilter { owing: tasks, ..pending.clone() }, "SCAN run USING INDEX run_by_tasks"),
         (RunFilter { owing: tasks, before, ..pending.clone() }, "SEARCH run USING INDEX run_by_tasks (id<?)"),
-        (RunFilter { owing: approvals, tenant, ..pending.clone() }, "SCAN run USING INDEX run_by_approvals"),
-        (pending, "SEARCH run USING INDEX run_by_status (status=?)"),
+        (RunFilter { owing: approvals, ..pending.clone() }, "SCAN run USING INDEX run_by_approvals"),
+        (pending.clone(), "SEARCH run USING INDEX run_by_status (status=?)"),
+        (RunFilter { agent: agent.clone(), ..pending.clone() }, "SEARCH run USING INDEX run_by_status (status=?)"),
+        (RunFilter { session, ..pending.clone() }, "SEARCH run USING INDEX run_by_session (session=?)"),
+        (RunFilter { agent, ..none() }, "SEARCH run USING INDEX run_by_agent (agent=?)"),
+        (none(), "SCAN run"),
+        (RunFilter { run: run.clone(), due_by, ..pending }, "SEARCH run USING PRIMARY KEY (id=?)"),
+        (RunFilter { run, tenant, purged: true, ..none() }, "SEARCH run USING PRIMARY KEY (id=?)"),
     ] {
-        let select = read::select(&filter).into_string();
-        let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {select}"));
-        let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).fetch_all(&mut db).await.unwrap();
-        assert_eq!(steps.first().unwrap().3, plan, "{select}");
+        assert_eq!(plan(&mut db, &filter).await.first().unwrap(), step, "{filter:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_of_a_tenant_reads_its_index_and_its_own_rows() {
+    let directory = TempDir::new().unwrap();
+    let mut db = open::connect_and_migrate(&impatient(&directory)).await.unwrap();
+    let either = [false, true];
+    let every = either.iter().flat_map(|a| either.iter().flat_map(move |b| either.map(|c| (*a, *b, c))));
+    for (by_status, by_agent, by_session) in every {
+        for (owing, before) in [(None, None), (None, Some("run_b")), (Some(Owing::Approval), Some("run_b"))] {
+            let filter = RunFilter {
+                tenant: Some("acme".into()),
+                status: by_status.then_some(Status::Completed),
+                agent: by_agent.then(|| "clerk".into()),
+                session: by_session.then(|| "session".into()),
+                owing,
+                before: before.map(Into::into),
+                ..RunFilter::default()
+            };
+            let index = match (owing, by_session, by_agent, by_status) {
+                (Some(_), ..) => "run_by_tenant_approvals (tenant=?",
+                (None, true, ..) => "run_by_tenant_session (tenant=? AND session=?",
+                (None, false, true, true) => "run_by_tenant_agent_status (tenant=? AND agent=? AND status=?",
+                (None, false, true, false) => "run_by_tenant_agent (tenant=? AND agent=?",
+                (None, false, false, true) => "run_by_tenant_status (tenant=? AND status=?",
+                (None, false, false, false) => "run_by_tenant (tenant=?",
+            };
+            let range = if before.is_some() { " AND id<?)" } else { ")" };
+            let expected = format!("SEARCH run USING COVERING INDEX {index}{range}");
+            let steps = plan(&mut db, &filter).await;
+            let searched: Vec<&String> = steps.iter().filter(|step| step.contains("run ")).collect();
+            assert_eq!(searched, [&expected, "SEARCH run USING PRIMARY KEY (id=?)"], "{filter:?}: {steps:?}");
+        }
     }
 }
 

@@ -50,6 +50,7 @@ macro_rules! conforms {
             a_listing_is_newest_first_and_pages
             a_listing_filters_by_everything_at_once
             a_listing_shows_the_row_of_the_last_append
+            a_list_of_a_tenant_follows_its_runs
             a_listing_finds_what_is_owed_and_what_runs_out
             an_owner_keeps_others_from_appending
             an_outsider_may_append_and_the_owner_stays

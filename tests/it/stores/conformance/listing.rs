@@ -71,6 +71,71 @@ pub(crate) async fn a_listing_filters_by_everything_at_once<S: Store>(store: Arc
     }
 }
 
+/// The numbers of a tenant's runs by every combination of filters, against the definition of a filter.
+async fn assert_lists<S: Store>(store: &S, rows: &[RunRow]) {
+    let either = [false, true];
+    for (tenant, before) in [("acme", None), ("brim", Some(run(35))), ("acme", Some(run(20))), ("corp", None)] {
+        for status in Status::ALL.map(Some).into_iter().chain([None]) {
+            for (by_agent, by_session) in either.into_iter().flat_map(|a| either.map(|b| (a, b))) {
+                for (owing, purged) in [(None, false), (Some(Owing::Approval), false), (None, true)] {
+                    let filter = RunFilter {
+                        tenant: Some(tenant.into()),
+                        status,
+                        agent: by_agent.then(|| "cook".into()),
+                        session: by_session.then(|| "session_1".into()),
+                        owing,
+                        purged,
+                        before: before.clone(),
+                        limit: 12,
+                        ..RunFilter::default()
+                    };
+                    let admitted = rows.iter().rev().filter(|row| filter.admits(row)).take(12);
+                    let expected: Vec<RunRow> = admitted.cloned().collect();
+                    assert_eq!(store.list(&filter).await.unwrap(), expected, "{filter:?}");
+                }
+            }
+        }
+    }
+}
+
+pub(crate) async fn a_list_of_a_tenant_follows_its_runs<S: Store>(store: Arc<S>) {
+    let mut rows = Vec::new();
+    for number in 0..60 {
+        let mut new = append(run(number), 0, 1).leaving(Status::Running);
+        new.row.agent = ["clerk", "cook"][number / 3 % 2].into();
+        new.row.session = format!("session_{}", number % 3).into();
+        new.row.tenant = ["acme", "brim"][number % 2].into();
+        rows.push(new.row.clone());
+        store.append(new).await.unwrap();
+    }
+    assert_lists(&*store, &rows).await;
+
+    for (number, row) in rows.iter_mut().enumerate() {
+        let status = Status::ALL[number % 5];
+        let mut next = append(run(number), 1, 1).leaving(status);
+        let approvals = u32::from(status == Status::Pending && number % 4 == 1);
+        let owes = Owes { approvals, ..Owes::default() };
+        next.row = RunRow { status, version: 2, owes, updated_at: next.row.updated_at, ..row.clone() };
+        *row = next.row.clone();
+        store.append(next).await.unwrap();
+    }
+    assert_lists(&*store, &rows).await;
+
+    let now = Timestamp::from_second(2_000_000_000).unwrap();
+    for row in rows.iter_mut().filter(|row| row.status == Status::Completed) {
+        store.purge(&row.id, 2, now).await.unwrap();
+        *row = RunRow { title: String::new(), purged_at: Some(now), ..row.clone() };
+    }
+    for row in rows.iter_mut().filter(|row| row.owes.approvals > 0) {
+        let mut decided = append(row.id.clone(), 2, 1);
+        let updated_at = decided.row.updated_at;
+        decided.row = RunRow { status: Status::Running, version: 3, owes: Owes::default(), updated_at, ..row.clone() };
+        *row = decided.row.clone();
+        store.append(decided).await.unwrap();
+    }
+    assert_lists(&*store, &rows).await;
+}
+
 pub(crate) async fn a_listing_shows_the_row_of_the_last_append<S: Store>(store: Arc<S>) {
     store.append(append(run(1), 0, 1).by("node_a")).await.unwrap();
     let mut last = append(run(1), 1, 2).by("node_a").leaving(Status::Pending);

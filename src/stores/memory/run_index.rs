@@ -1,0 +1,143 @@
+//! Index of runs by what lists filter by: a page costs the runs on it, however many runs there are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use crate::core::id::{AgentName, RunId, SessionId, Tenant};
+use crate::core::run::Status;
+use crate::ports::{Owing, RunFilter, RunRow};
+
+/// Index of runs. It is derived from their rows and changes with them.
+#[derive(Debug, Default)]
+pub(super) struct RunIndex {
+    lists: BTreeMap<ListKey, BTreeSet<RunId>>,
+    waiting_for_tasks: BTreeSet<RunId>,
+    by_deadline: BTreeSet<(Timestamp, RunId)>,
+}
+
+/// The values that the runs of one list have in common. A run is in the list of each combination of its values.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct ListKey {
+    tenant: Option<Tenant>,
+    status: Option<&'static str>,
+    agent: Option<AgentName>,
+    session: Option<SessionId>,
+    waits_for_approval: bool,
+}
+
+impl RunIndex {
+    /// Replaces the entries of a run's previous row, if it had one.
+    pub(super) fn replace(&mut self, previous: Option<&RunRow>, row: &RunRow) {
+        if previous.is_some_and(|previous| has_same_entries(previous, row)) {
+            return;
+        }
+        if let Some(previous) = previous {
+            self.remove(previous);
+        }
+        for key in keys(row) {
+            self.lists.entry(key).or_default().insert(row.id.clone());
+        }
+        if row.owes.tasks > 0 {
+            self.waiting_for_tasks.insert(row.id.clone());
+        }
+        if let Some(due_at) = row.owes.due_at {
+            self.by_deadline.insert((due_at, row.id.clone()));
+        }
+    }
+
+    /// The runs that may pass a filter, newest first; `None` if only all runs are known to hold them.
+    pub(super) fn candidates<'a>(&'a self, filter: &RunFilter) -> Option<Box<dyn Iterator<Item = &'a RunId> + 'a>> {
+        if let Some(by) = filter.due_by {
+            let due = self.by_deadline.iter().take_while(|(due_at, _)| *due_at <= by);
+            let due: BTreeSet<&RunId> = due.map(|(_, run)| run).collect();
+            return Some(Box::new(due.into_iter().rev()));
+        }
+        let runs = match (filter.owing, ListKey::of(filter)) {
+            (Some(Owing::Task), _) => Some(&self.waiting_for_tasks),
+            (Some(Owing::Approval) | None, Some(key)) => self.lists.get(&key),
+            (Some(Owing::Approval) | None, None) => return None,
+        };
+        let Some(runs) = runs else { return Some(Box::new(std::iter::empty())) };
+        Some(match &filter.before {
+            Some(before) => Box::new(runs.range::<RunId, _>(..before).rev()),
+            None => Box::new(runs.iter().rev()),
+        })
+    }
+
+    /// The runs that are driven, or should be, oldest first.
+    pub(super) fn running(&self) -> impl Iterator<Item = &RunId> {
+        let key = ListKey { status: Some(Status::Running.as_str()), ..ListKey::default() };
+        self.lists.get(&key).into_iter().flatten()
+    }
+
+    fn remove(&mut self, row: &RunRow) {
+        for key in keys(row) {
+            if let Some(runs) = self.lists.get_mut(&key) {
+                runs.remove(&row.id);
+                if runs.is_empty() {
+                    self.lists.remove(&key);
+                }
+            }
+        }
+        self.waiting_for_tasks.remove(&row.id);
+        if let Some(due_at) = row.owes.due_at {
+            self.by_deadline.remove(&(due_at, row.id.clone()));
+        }
+    }
+}
+
+impl ListKey {
+    /// The list that a filter asks for; `None` if there is no list of those. Lists of all tenants are for sweeps, which look
+    /// for a status.
+    fn of(filter: &RunFilter) -> Option<Self> {
+        let RunFilter { tenant, status, agent, session, owing, purged, .. } = filter;
+        let is_listed = match tenant {
+            Some(_) => true,
+            None => status.is_some() && agent.is_none() && session.is_none() && owing.is_none(),
+        };
+        (is_listed && !purged).then(|| Self {
+            tenant: tenant.clone(),
+            status: status.map(Status::as_str),
+            agent: agent.clone(),
+            session: session.clone(),
+            waits_for_approval: owing.is_some(),
+        })
+    }
+}
+
+/// The lists a run is in; a deleted one is in none.
+fn keys(row: &RunRow) -> Vec<ListKey> {
+    let either = [false, true];
+    let mut keys = Vec::new();
+    if row.purged_at.is_some() {
+        return keys;
+    }
+    let status = row.status.as_str();
+    keys.push(ListKey { status: Some(status), ..ListKey::default() });
+    for waits_for_approval in either.into_iter().filter(|waits| !waits || row.owes.approvals > 0) {
+        for by_status in either {
+            for by_agent in either {
+                for by_session in either {
+                    keys.push(ListKey {
+                        tenant: Some(row.tenant.clone()),
+                        status: by_status.then_some(status),
+                        agent: by_agent.then(|| row.agent.clone()),
+                        session: by_session.then(|| row.session.clone()),
+                        waits_for_approval,
+                    });
+                }
+            }
+        }
+    }
+    keys
+}
+
+/// Whether two rows of one run are in the same lists, as those of most appends are.
+fn has_same_entries(previous: &RunRow, row: &RunRow) -> bool {
+    let values = |row: &RunRow| {
+        (row.status, row.owes.approvals > 0, row.owes.tasks > 0, row.owes.due_at, row.purged_at.is_some())
+    };
+    values(previous) == values(row)
+        && (&previous.tenant, &previous.agent, &previous.session) == (&row.tenant, &row.agent, &row.session)
+}
