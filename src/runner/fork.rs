@@ -73,6 +73,7 @@ impl AgentRunner {
             journal.stage(Event::MessageAdded { message })?;
         }
         require_servers(&journal, &agent, &self.inner.injections.of(journal.id()))?;
-        self.launch(journal, &history, agent).await
+        let runner = self.clone();
+        self.to_completion(async move { runner.launch(journal, &history, agent).await }).await?
     }
 }

@@ -7,6 +7,7 @@ mod at_once;
 mod attacks;
 mod contract;
 mod deleting;
+mod disconnecting;
 mod draining;
 mod events;
 mod exporting;
