@@ -111,6 +111,9 @@ impl Serve {
         closing.cancel();
         if matches!(drained, Ended::Drained) {
             serving.join_all().await;
+            if timeout(CLOSING, gateway.close()).await.is_err() {
+                tracing::warn!("requests were still handled when the server closed; their outcome is unknown");
+            }
         }
         Ok(drained)
     }

@@ -1,8 +1,8 @@
 //! The HTTP gateway: the same runs, for applications in any language.
 //!
 //! [`router`] is a router over a runner and nests in anybody's axum application; [`Gateway`] has the settings, keys and
-//! surroundings that a program of its own wants. Runs are driven by the runner and not by connections: a client that goes
-//! away changes nothing. Handlers never hold the runner; they are handed one that knows only what belongs to the tenant
+//! surroundings that a program of its own wants. Runs are driven by the runner and not by connections: a client that closes
+//! its connection changes nothing, and what its request has begun to change is completed (`gateway/completion.rs`). Handlers never hold the runner; they are handed one that knows only what belongs to the tenant
 //! of whoever asks (`gateway/tenant.rs`), so that no query can forget whose things it is about.
 //!
 //! Not done here: deciding what a run does (`core::run`), opening adapters (`app`), keeping anything in memory that a
@@ -14,6 +14,7 @@ mod answer;
 mod approvals;
 mod body;
 mod builder;
+mod completion;
 mod contract;
 mod grants;
 mod health;

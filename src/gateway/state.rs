@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use axum::Router;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tower_http::catch_panic::CatchPanicLayer;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -36,6 +37,8 @@ struct Inner {
     webhooks: Option<Outbound>,
     /// Cancelled when the gateway is to stop.
     stopping: CancellationToken,
+    /// Requests that are handled to their end, whatever becomes of their connections.
+    requests: TaskTracker,
 }
 
 impl Gateway {
@@ -61,6 +64,7 @@ impl Gateway {
             replies: built.replies,
             webhooks: built.webhooks,
             stopping: CancellationToken::new(),
+            requests: TaskTracker::new(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -89,6 +93,18 @@ impl Gateway {
     /// Cancelled when the gateway is to stop.
     pub fn stopping(&self) -> &CancellationToken {
         &self.inner.stopping
+    }
+
+    /// Waits for requests that are still handled although their connections are closed. To be called when no connection is
+    /// served any more, before the store is closed.
+    pub async fn close(&self) {
+        self.inner.requests.close();
+        self.inner.requests.wait().await;
+    }
+
+    /// The tasks of requests that are handled to their end.
+    pub(super) fn requests(&self) -> &TaskTracker {
+        &self.inner.requests
     }
 
     /// Puts another runner in the place of this one: the same, [renewed](AgentRunner::renewed) with another configuration, and

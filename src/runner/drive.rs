@@ -68,12 +68,16 @@ impl AgentRunner {
         let first = Event::Started(started.into());
         self.inject(&id, request.injected);
         let begun = Journal::begin(id.clone(), first, ports.store.clone(), ports.clock.clone(), ports.sinks.clone());
-        let launched = match begun {
-            Ok(journal) => self.launch(journal, &[], agent).await,
-            Err(error) => Err(error.into()),
+        let runner = self.clone();
+        let unit = async move {
+            let launched = match begun {
+                Ok(journal) => runner.launch(journal, &[], agent).await,
+                Err(error) => Err(error.into()),
+            };
+            // The id of the run was given to no caller, so the run cannot be resumed.
+            launched.inspect_err(|_| runner.inner.injections.forget(&id))
         };
-        // Nobody was told of the run, so nobody can take it up.
-        launched.inspect_err(|_| self.inner.injections.forget(&id))
+        self.to_completion(unit).await?
     }
 
     /// Gives a run what it is owed and drives it on. With nothing owed or given, a run that was left behind by a
@@ -105,8 +109,12 @@ impl AgentRunner {
             let news = known.iter().flatten().filter(|event| by_now.admit(event).is_ok());
             let news: Vec<Event> = news.cloned().collect();
             if events.is_empty() && news.is_empty() && waits {
-                if !late.is_empty() && self.write_beside(&mut journal, late).await? == Progress::CaughtUp {
-                    continue;
+                if !late.is_empty() {
+                    let (written, progress) = self.write_beside(journal, late).await?;
+                    if progress == Progress::CaughtUp {
+                        continue;
+                    }
+                    journal = written;
                 }
                 self.forget_if_over(&journal);
                 return Ok(at_rest(&journal));
@@ -130,24 +138,42 @@ impl AgentRunner {
             journal.stage(self.resumed(trace.clone()))?;
             journal.stage_all(events)?;
             journal.stage_all(news)?;
-            let updates = self.watch(run);
-            match journal.take(&history).await {
-                Ok(Progress::Committed) => {}
-                Ok(Progress::CaughtUp) => continue,
+            let (runner, are_tasks_heard) = (self.clone(), known.is_some());
+            let unit = async move { runner.append_and_drive(seat, journal, &history, agent, are_tasks_heard).await };
+            match self.to_completion(unit).await? {
+                Ok(Some(execution)) => return Ok(execution),
+                Ok(None) => {}
                 Err(DriveError::Owned(node)) if !gives(&input) => {
                     return Err(RunnerError::DrivenElsewhere { run: run.clone(), node });
                 }
-                Err(DriveError::Owned(_)) => match self.leave_to(None, run, &input).await? {
-                    Some(execution) => return Ok(execution),
-                    None => continue,
-                },
+                Err(DriveError::Owned(_)) => {
+                    if let Some(execution) = self.leave_to(None, run, &input).await? {
+                        return Ok(execution);
+                    }
+                }
                 Err(error) => return Err(error.into()),
             }
-            let tasks = journal.run().tasks().filter(|_| known.is_none());
-            let unheard = tasks.map(|(call, ..)| call.clone()).collect();
-            let turn = self.inner.turnstile.enter(journal.run().started().tenant.clone());
-            return Ok(self.spawn(seat, turn, journal, agent, updates, unheard));
         }
+    }
+
+    /// Appends what is staged, claims the run with it and drives it. `None`, and nothing of it is written, if another writer
+    /// was quicker.
+    async fn append_and_drive(
+        &self,
+        seat: Seat,
+        mut journal: Journal,
+        history: &[Recorded],
+        agent: Arc<Agent>,
+        are_tasks_heard: bool,
+    ) -> Result<Option<Execution>, DriveError> {
+        let updates = self.watch(journal.id());
+        if journal.take(history).await? == Progress::CaughtUp {
+            return Ok(None);
+        }
+        let tasks = journal.run().tasks().filter(|_| !are_tasks_heard);
+        let unheard = tasks.map(|(call, ..)| call.clone()).collect();
+        let turn = self.inner.turnstile.enter(journal.run().started().tenant.clone());
+        Ok(Some(self.spawn(seat, turn, journal, agent, updates, unheard)))
     }
 
     /// Leaves the input to whoever drives the run, here or in another process. `None` if nobody does any more.
@@ -204,10 +230,16 @@ impl AgentRunner {
     /// Takes up runs that were left behind by a process that died, oldest first, a batch at a time. Returns
     /// those it drives now; none when nothing is left that it could drive.
     pub async fn recover(&self) -> Result<Vec<Execution>, RunnerError> {
+        // What was claimed is driven or stays claimed until its lease ends.
+        let runner = self.clone();
+        self.to_completion(async move { runner.claim_and_drive().await }).await?
+    }
+
+    async fn claim_and_drive(&self) -> Result<Vec<Execution>, RunnerError> {
         let store = &self.inner.ports.store;
         let claim = Claim { owner: store.node.clone(), run: None, lease: store.lease, limit: RECOVERED_AT_ONCE };
-        let (mut taken, mut refused) = (Vec::new(), BTreeSet::new());
-        while taken.is_empty() {
+        let (mut taken, mut refused, mut is_closed) = (Vec::new(), BTreeSet::new(), false);
+        while taken.is_empty() && !is_closed {
             let mut claimed = store.runs.claim(&claim).await.map_err(DriveError::from)?;
             claimed.retain(|run| !refused.contains(run));
             if claimed.is_empty() {
@@ -216,6 +248,11 @@ impl AgentRunner {
             for run in claimed {
                 match self.take_up(&run, Input::Resume(Resume::default()), None).await {
                     Ok(execution) => taken.push(execution),
+                    // The process stops: another one need not wait for the lease.
+                    Err(RunnerError::Closed) => {
+                        self.give_up(&run).await;
+                        is_closed = true;
+                    }
                     // Its agent is not configured here, or its journal is unreadable. The lease is not renewed, so another
                     // process that can drive it claims it soon; those behind it have their turn now.
                     Err(error) => {

@@ -87,6 +87,7 @@ impl AgentRunner {
         }
         let spec = &journal.run().started().spec;
         require_servers(journal.id(), spec, &agent, &self.inner.injections.of(journal.id()))?;
-        self.launch(journal, &history, agent).await
+        let runner = self.clone();
+        self.to_completion(async move { runner.launch(journal, &history, agent).await }).await?
     }
 }

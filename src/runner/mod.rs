@@ -1,11 +1,12 @@
 //! The front door of the library: start runs, resume them, cancel, fork and watch them.
 //!
 //! An [`AgentRunner`] holds the ports and the agents. It owns every task it starts and waits for them in
-//! [`AgentRunner::close`]; a caller that goes away changes nothing for its run.
+//! [`AgentRunner::close`]. A caller that drops an operation changes nothing for its run: what was begun is completed.
 
 mod blocked;
 mod builder;
 mod calling;
+mod completion;
 mod context;
 mod drain;
 mod drive;
@@ -235,11 +236,12 @@ impl AgentRunner {
     /// Writes an input into a run's journal without driving the run.
     async fn post(&self, run: &RunId, input: &Input) -> Result<Report, RunnerError> {
         loop {
-            let mut journal = self.open_unless_over(run).await?.0;
-            // What came too late is refused. That it was late is written by whoever drives the run on.
+            let journal = self.open_unless_over(run).await?.0;
+            // What came too late is refused. That it was late is written by the process that drives the run on.
             let (by_now, _) = journal.by_now()?;
             let events = self.received(&journal, &by_now, input)?;
-            if self.write_beside(&mut journal, events).await? == Progress::Committed {
+            let (journal, progress) = self.write_beside(journal, events).await?;
+            if progress == Progress::Committed {
                 return Ok(Report::of(run.clone(), journal.run()));
             }
         }
@@ -249,18 +251,27 @@ impl AgentRunner {
     /// needs somebody to drive the run on, and is written only by whoever does, or if the run still waits afterwards.
     async fn open_unless_over(&self, run: &RunId) -> Result<(Journal, Vec<Recorded>), RunnerError> {
         loop {
-            let (mut journal, history) = self.open(run).await?;
+            let (journal, history) = self.open(run).await?;
             let (by_now, late) = journal.by_now()?;
             if late.is_empty() || by_now.ending().is_none() {
                 return Ok((journal, history));
             }
-            self.write_beside(&mut journal, late).await?;
+            self.write_beside(journal, late).await?;
         }
     }
 
-    /// Writes facts into the journal of a run that is not driven by whoever writes them, and does what is to be done when
-    /// they end it.
-    async fn write_beside(&self, journal: &mut Journal, facts: Vec<Event>) -> Result<Progress, RunnerError> {
+    /// Writes facts into the journal of a run that the writer does not drive, and does what follows from them, as one unit.
+    /// The journal comes back as it is afterwards.
+    async fn write_beside(&self, mut journal: Journal, facts: Vec<Event>) -> Result<(Journal, Progress), RunnerError> {
+        let runner = self.clone();
+        let unit = async move {
+            let progress = runner.append_beside(&mut journal, facts).await?;
+            Ok((journal, progress))
+        };
+        self.to_completion(unit).await?
+    }
+
+    async fn append_beside(&self, journal: &mut Journal, facts: Vec<Event>) -> Result<Progress, RunnerError> {
         let run = journal.id().clone();
         // A driver that is at work tells the watchers, in order; one that is about to rest looks no more.
         let driven = self.inner.driving.driven(&run);

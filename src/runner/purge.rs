@@ -17,8 +17,14 @@ impl AgentRunner {
         if self.inner.driving.driven(run).is_some() {
             return Err(RunnerError::StillDriven(run.clone()));
         }
+        let (runner, run) = (self.clone(), run.clone());
+        self.to_completion(async move { runner.purge_and_forget(&run, row.version).await }).await?
+    }
+
+    /// Deletes the journal, and then the blobs that only it named.
+    async fn purge_and_forget(&self, run: &RunId, version: u64) -> Result<(), RunnerError> {
         let ports = &self.inner.ports;
-        let purged = ports.store.runs.purge(run, row.version, ports.clock.now()).await.map_err(DriveError::from)?;
+        let purged = ports.store.runs.purge(run, version, ports.clock.now()).await.map_err(DriveError::from)?;
         match (purged, &ports.blobs) {
             // Nothing follows an ending, so the journal is as long as it was.
             (Purged::No, _) => Err(RunnerError::NoSuchRun(run.clone())),

@@ -24,7 +24,7 @@ impl AgentRunner {
         meant: fn(&Run) -> bool,
     ) -> Result<Option<Journal>, RunnerError> {
         loop {
-            let mut journal = self.open_unless_over(run).await?.0;
+            let journal = self.open_unless_over(run).await?.0;
             let (by_now, late) = journal.by_now()?;
             let given = self.examined(&journal, &by_now, input).await?;
             if !meant(journal.run()) {
@@ -35,10 +35,10 @@ impl AgentRunner {
             }
             self.keep(run, given.wholes).await?;
             let facts = late.into_iter().chain(given.events).collect();
-            if self.write_beside(&mut journal, facts).await? == Progress::CaughtUp {
-                continue;
+            let (journal, progress) = self.write_beside(journal, facts).await?;
+            if progress == Progress::Committed {
+                return Ok(Some(journal));
             }
-            return Ok(Some(journal));
         }
     }
 }

@@ -69,8 +69,9 @@ impl AgentRunner {
             expires_at: new.expires_at,
             revoked: None,
         };
-        self.inner.ports.approvals.grant(&grant).await.map_err(DriveError::from)?;
-        Ok(grant)
+        let approvals = self.inner.ports.approvals.clone();
+        let unit = async move { approvals.grant(&grant).await.map(|()| grant) };
+        Ok(self.to_completion(unit).await?.map_err(DriveError::from)?)
     }
 
     /// Standing approvals, newest first.
@@ -82,7 +83,10 @@ impl AgentRunner {
     /// is no such approval; one that was taken back before stays as it is.
     pub async fn revoke(&self, grant: &GrantId, by: impl Into<String>) -> Result<Option<Grant>, RunnerError> {
         let revoked = Revoked { at: self.now(), by: by.into() };
-        Ok(self.inner.ports.approvals.revoke(grant, &revoked).await.map_err(DriveError::from)?)
+        let (approvals, grant) = (self.inner.ports.approvals.clone(), grant.clone());
+        // A cache in front of the store has to drop what it holds once the store has the revocation.
+        let unit = async move { approvals.revoke(&grant, &revoked).await };
+        Ok(self.to_completion(unit).await?.map_err(DriveError::from)?)
     }
 
     /// Arguments that no call can have would never be met.

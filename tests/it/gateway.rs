@@ -8,6 +8,7 @@ mod attacks;
 mod blocked;
 mod contract;
 mod deleting;
+mod disconnecting;
 mod draining;
 mod events;
 mod exporting;

@@ -9,6 +9,7 @@ mod continuing;
 mod crashing;
 mod drift_laws;
 mod drifting;
+mod dropped;
 mod envelope;
 mod failing_model;
 mod failing_store;

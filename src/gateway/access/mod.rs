@@ -33,6 +33,7 @@ pub use oidc::{Claims, OidcDoor, OidcError, OidcSettings};
 pub use origins::Origins;
 
 use super::answer::is_stream;
+use super::completion;
 use super::problem::Problem;
 use super::state::Gateway;
 use credentials::unauthorized;
@@ -77,9 +78,11 @@ impl Access {
     }
 }
 
-/// What stands before every route that wants a caller, from the outside in: who asks, how often, and what they bring.
+/// What stands before every route that wants a caller, from the outside in: who asks, how often, and what they bring. What
+/// has arrived whole is handled to its end.
 pub(super) fn guarded(router: Router<Gateway>, gateway: &Gateway) -> Router<Gateway> {
     router
+        .layer(from_fn_with_state(gateway.clone(), completion::completed))
         .layer(from_fn_with_state(gateway.clone(), arrival::arrived))
         .layer(from_fn_with_state(gateway.clone(), limits::counted))
         .layer(from_fn_with_state(gateway.clone(), let_in))

@@ -2,7 +2,7 @@
 //! one was.
 //!
 //! A request is noted before it is handled, with the id that its run is to have, and its answer before it is sent. It is
-//! handled to its end even if whoever asked goes away. A refusal changed nothing and is not kept: a repeat is judged anew.
+//! handled to its end even if its client goes away (`gateway/completion.rs`). A refusal changed nothing and is not kept: a repeat is judged anew.
 //! Neither are streams, secrets and what is too large: a repeat of those is answered with the run that was started, or with
 //! a conflict, and never handled a second time. A request that failed on the way may have changed something: its repeat is
 //! told that nobody knows, and not handled a second time either.
@@ -25,9 +25,9 @@ use jiff::Timestamp;
 
 use self::replay::{kept, replayed, run_named};
 use super::access::Caller;
+use super::completion::ClientGone;
 use super::problem::Problem;
 use super::runs;
-use super::serve::caught;
 use super::state::Gateway;
 use crate::core::error::ErrorCode;
 use crate::core::id::RunId;
@@ -99,12 +99,9 @@ async fn handled_once(
     };
     let mut request = Request::from_parts(parts, Body::from(bytes));
     request.extensions_mut().insert(RunToBe(asked.run.clone()));
-    // Whoever asked may go away; what was begun is brought to its end, and its answer kept.
-    let handled = tokio::spawn(handle(replies, asked, about, request, next));
-    handled.await.unwrap_or_else(|error| match error.try_into_panic() {
-        Ok(said) => Ok(caught(said)),
-        Err(_) => Err(Problem::new(ErrorCode::Internal, "the request was not handled to its end")),
-    })
+    // A repeat is given the answer that the first request waited for, also if the client of the first one is gone.
+    request.extensions_mut().remove::<ClientGone>();
+    handle(replies, asked, about, request, next).await
 }
 
 /// What is known of a repeated request.

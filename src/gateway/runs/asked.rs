@@ -17,6 +17,7 @@ use crate::core::run::Status;
 use crate::core::trace::Trace;
 use crate::gateway::answer::traced;
 use crate::gateway::body::Query;
+use crate::gateway::completion::ClientGone;
 use crate::gateway::problem::Problem;
 use crate::gateway::state::Gateway;
 use crate::gateway::tag;
@@ -30,6 +31,7 @@ pub(in crate::gateway) struct Asked {
     patience: Patience,
     form: Form,
     content: Content,
+    gone: ClientGone,
     /// The trace to continue.
     pub(super) trace: Option<Trace>,
 }
@@ -53,6 +55,7 @@ impl FromRequestParts<Gateway> for Asked {
             patience: Patience::of(&parts.headers, gateway.settings()),
             form: Form::wanted(&parts.headers, &[Form::Json, Form::Stream])?,
             content: Include::content(include),
+            gone: ClientGone::of(&parts.extensions),
             trace: traced(&parts.headers),
         })
     }
@@ -77,7 +80,7 @@ impl Asked {
             let stream = events::execution(gateway, run, self.content, execution.updates).await?;
             return Ok((rested, [(LOCATION, location)], stream).into_response());
         }
-        let rests = self.patience.wait(execution).await?;
+        let rests = self.patience.wait(execution, &self.gone).await?;
         let status = if rests { rested } else { StatusCode::ACCEPTED };
         Ok((status, state(&run, location).await?).into_response())
     }

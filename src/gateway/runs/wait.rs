@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::http::HeaderMap;
 
 use crate::gateway::GatewaySettings;
+use crate::gateway::completion::ClientGone;
 use crate::gateway::problem::Problem;
 use crate::runner::{Execution, RunnerError};
 
@@ -37,10 +38,14 @@ impl Patience {
         patience
     }
 
-    /// Waits for the run to rest. `false`: patience ran out before. The run goes on either way.
-    pub(in crate::gateway) async fn wait(self, execution: Execution) -> Result<bool, Problem> {
+    /// Waits for the run to rest. `false`: patience ran out before, or the client is gone. The run goes on either way.
+    pub(in crate::gateway) async fn wait(self, execution: Execution, gone: &ClientGone) -> Result<bool, Problem> {
         let Self::UpTo(longest) = self else { return Ok(false) };
-        match tokio::time::timeout(longest, execution.rest()).await {
+        let rested = tokio::select! {
+            rested = tokio::time::timeout(longest, execution.rest()) => rested,
+            () = gone.closed() => return Ok(false),
+        };
+        match rested {
             // It was begun, and goes on elsewhere.
             Ok(Err(RunnerError::LaidDown(_) | RunnerError::DrivenElsewhere { .. })) => Ok(false),
             Ok(rested) => rested.map(|_| true).map_err(Problem::from),

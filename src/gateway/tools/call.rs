@@ -18,6 +18,7 @@ use crate::core::tool::{CallFailure, Outcome, Problem as Finding, ToolOutput};
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::answer::traced;
 use crate::gateway::body::{Body, Path};
+use crate::gateway::completion::ClientGone;
 use crate::gateway::named;
 use crate::gateway::problem::{FieldProblem, Problem, ProblemView};
 use crate::gateway::runs::{Patience, PendingView, StatusView};
@@ -114,6 +115,7 @@ pub(super) async fn call(
     State(gateway): State<Gateway>,
     caller: Caller,
     headers: HeaderMap,
+    gone: ClientGone,
     Path(tool): Path<String>,
     Body(mut new): Body<NewCall>,
 ) -> Result<Response, Problem> {
@@ -128,7 +130,7 @@ pub(super) async fn call(
     let request = Request { trace: traced(&headers), ..new.request(agent) };
     let execution = runner.call(request, &tool, &arguments).await?;
     let id = execution.run.clone();
-    patience.wait(execution).await?;
+    patience.wait(execution, &gone).await?;
     let (run, called) = runner.called(&id).await?;
     let (result, error) = match called {
         Called::Open => (None, None),

@@ -55,7 +55,7 @@ impl AgentRunner {
     /// Opens a run that waits by now, and has everything in its journal that was not answered in time.
     async fn open_waiting(&self, run: &RunId) -> Result<(Journal, Vec<Recorded>), RunnerError> {
         loop {
-            let (mut journal, history) = self.open_unless_over(run).await?;
+            let (journal, history) = self.open_unless_over(run).await?;
             let (by_now, late) = journal.by_now()?;
             if by_now.pending().is_empty() {
                 let status = if late.is_empty() { by_now.status().as_str() } else { "overdue" };
@@ -64,7 +64,7 @@ impl AgentRunner {
             if late.is_empty() {
                 return Ok((journal, history));
             }
-            self.write_beside(&mut journal, late).await?;
+            self.write_beside(journal, late).await?;
         }
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use tokio::sync::Notify;
 use toolgate::core::blob::BlobHandle;
 use toolgate::core::id::{NodeId, RunId};
 use toolgate::core::run::{Event, Recorded};
@@ -30,6 +31,8 @@ pub(crate) enum Fault {
     Nonsense(Box<Event>),
     /// It takes this long.
     Slow(Duration),
+    /// Everything is written, and the acknowledgement waits for this.
+    AcknowledgementHeld(Arc<Notify>),
 }
 
 /// Counts the appends that pass through it, from 0.
@@ -42,6 +45,7 @@ pub(crate) struct FailingStore {
 struct Plan {
     appends: usize,
     faults: BTreeMap<usize, Fault>,
+    held: usize,
     renews_no_more: bool,
     refuses_blobs: usize,
     refuses_reads: usize,
@@ -132,6 +136,11 @@ impl FailingStore {
         self.plan.lock().unwrap().appends
     }
 
+    /// How many appends were written and had their acknowledgement held.
+    pub(crate) fn held(&self) -> usize {
+        self.plan.lock().unwrap().held
+    }
+
     /// Whether every planned fault has happened.
     pub(crate) fn is_spent(&self) -> bool {
         self.plan.lock().unwrap().faults.is_empty()
@@ -163,6 +172,12 @@ impl RunStore for FailingStore {
             Some(Fault::Intrusion(event)) => intruder::write(&*self.inner, &append, *event).await,
             Some(Fault::Nonsense(event)) => intruder::write_nonsense(&*self.inner, &append, *event).await,
             Some(Fault::Slow(duration)) => tokio::time::sleep(duration).await,
+            Some(Fault::AcknowledgementHeld(release)) => {
+                self.inner.append(append).await?;
+                self.plan.lock().unwrap().held += 1;
+                release.notified().await;
+                return Ok(());
+            }
         }
         self.inner.append(append).await
     }

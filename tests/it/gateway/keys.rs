@@ -7,6 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use reqwest::Method;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use tokio::sync::{Notify, oneshot};
 use toolgate::core::id::{KeyId, Tenant};
 use toolgate::gateway::{NewKey, Scope, Scopes, mint};
@@ -14,6 +16,7 @@ use toolgate::ports::{AccessKey, AccessKeys, KeyHash, Revoked, StoreError};
 use toolgate::stores::MemoryStore;
 
 use super::served::{Answer, Served};
+use super::site::until;
 use crate::runner::world::{Kept, given_an_agent, say};
 
 /// A gateway that knows callers by keys, and where they are kept.
@@ -241,6 +244,8 @@ struct Late {
     /// What the next lookup waits for when it has read.
     answers: Mutex<Option<oneshot::Receiver<()>>>,
     has_read: Notify,
+    /// When the next revocation is acknowledged that was written.
+    acknowledges: Mutex<Option<oneshot::Receiver<()>>>,
 }
 
 #[async_trait::async_trait]
@@ -264,7 +269,12 @@ impl AccessKeys for Late {
     }
 
     async fn revoke_key(&self, key: &KeyId, revoked: &Revoked) -> Result<Option<AccessKey>, StoreError> {
-        self.inner.revoke_key(key, revoked).await
+        let taken_back = self.inner.revoke_key(key, revoked).await;
+        let acknowledges = self.acknowledges.lock().unwrap().take();
+        if let Some(acknowledges) = acknowledges {
+            acknowledges.await.unwrap();
+        }
+        taken_back
     }
 
     async fn touch(&self, key: &KeyId, at: Timestamp) -> Result<(), StoreError> {
@@ -298,4 +308,34 @@ async fn a_key_that_was_looked_up_before_it_was_taken_back_is_not_believed_eithe
     tokio::join!(ask(Method::GET, "/v1/runs", secret), taken_back);
 
     assert_eq!(ask(Method::GET, "/v1/runs", secret).await.problem(), "unauthorized");
+}
+
+#[tokio::test]
+async fn a_key_lets_in_no_caller_after_a_revocation_whose_client_went_away() {
+    let world = given_an_agent().kept(Kept::InMemory).await;
+    let store = Arc::new(Late::default());
+    let served = Served::with(world, |builder| builder.keys(store.clone())).await;
+    let mut minted = Vec::new();
+    for _ in 0..2 {
+        let (secret, hash, key) = mint(new_key("default", Scopes::all()), Timestamp::now()).unwrap();
+        store.put_key(&hash, &key).await.unwrap();
+        minted.push((secret.expose_secret().to_owned(), key.id));
+    }
+    let [(admin, _), (secret, id)] = &minted[..] else { unreachable!() };
+    let ask =
+        async || Answer::of(served.request(Method::GET, "/v1/runs").bearer_auth(secret).send().await.unwrap()).await;
+    assert_eq!(ask().await.status, 200, "the key is remembered");
+    let (acknowledge, acknowledges) = oneshot::channel();
+    *store.acknowledges.lock().unwrap() = Some(acknowledges);
+
+    let mut client = TcpStream::connect(served.address).await.unwrap();
+    let head = format!("DELETE /v1/keys/{id} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {admin}\r\n\r\n");
+    client.write_all(head.as_bytes()).await.unwrap();
+    until(async || store.acknowledges.lock().unwrap().is_none()).await;
+    client.shutdown().await.unwrap();
+    client.read_to_end(&mut Vec::new()).await.expect("the server closes the connection as well");
+    acknowledge.send(()).expect("the revocation is still under way");
+
+    served.gateway.close().await;
+    assert_eq!(ask().await.problem(), "unauthorized");
 }

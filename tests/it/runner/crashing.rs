@@ -181,13 +181,14 @@ async fn a_context_that_cannot_be_built_fails_the_run() {
 #[tokio::test(start_paused = true)]
 async fn a_history_that_cannot_have_happened_is_named_and_not_driven_on() {
     let world = given_an_agent().whose_model_says(json!([say("Done.")])).ready().await;
-    // A second beginning, written by somebody who does not fold.
+    let other = world.run().await.run_id;
+    let first = world.runner.journal(&other).await.unwrap().remove(0);
+    let Event::Started(started) = first.event else { panic!("a run begins with its start") };
+    // A second start after the first append of the next run, by a writer that does not fold.
+    world.store.fail_at(world.store.appends() + 1, Fault::Nonsense(Box::new(Event::Started(started))));
+
     let execution = world.start().await;
     let run = execution.run.clone();
-    let first = world.runner.journal(&run).await.unwrap().remove(0);
-    let Event::Started(started) = first.event else { panic!("a run begins with its start") };
-    world.store.fail_next(Fault::Nonsense(Box::new(Event::Started(started))));
-
     let error = execution.rest().await.unwrap_err();
     let again = world.resume(&run, Resume::default()).await.unwrap_err();
 

@@ -1,0 +1,191 @@
+//! Clients that close their connection as soon as their request is complete: what the server has begun to do is finished.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+use toolgate::core::policy::Verdict;
+use toolgate::core::run::Status;
+use toolgate::ports::{RunFilter, RunRow};
+use toolgate::runner::AgentRunner;
+use toolgate::stores::{Durability, SqliteStore};
+
+use super::site::{Site, until};
+use crate::runner::world::{Given, given_an_agent, names, say};
+
+/// So long that no run goes on because its lease ended.
+const LEASE: Duration = Duration::from_secs(3600);
+
+/// How often each request is abandoned: every delay of `DELAYS_MS`, with a FIN and with a RST.
+const ROUNDS: u32 = 100;
+const DELAYS_MS: u64 = 7;
+
+struct Abandoned {
+    site: Site,
+    _directory: TempDir,
+}
+
+impl Abandoned {
+    async fn serves(given: Given) -> Self {
+        let directory = TempDir::new().unwrap();
+        let store = open(directory.path()).await;
+        let servers = given.servers();
+        let builder = AgentRunner::builder().store(store).servers(servers).lease(LEASE).poll(LEASE);
+        let runner = builder.agent(given.agent()).build().unwrap();
+        Self { site: Site::over(runner).await, _directory: directory }
+    }
+
+    /// Sends a complete request and closes the connection without reading an answer, `round % 7` ms later.
+    async fn abandon(&self, round: u32, path: &str, body: &Value) {
+        let body = body.to_string();
+        let head =
+            format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ");
+        let mut socket = TcpStream::connect(self.site.address).await.unwrap();
+        socket.write_all(format!("{head}{}\r\n\r\n{body}", body.len()).as_bytes()).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(u64::from(round) % DELAYS_MS)).await;
+        if round.is_multiple_of(2) {
+            socket.set_zero_linger().unwrap();
+        }
+    }
+
+    /// Starts a run and waits until it rests. Says its address, and what it is owed first.
+    async fn resting(&self) -> (String, Value) {
+        let created = self.site.post("/v1/runs", json!({"input": "Hello"})).await;
+        assert_eq!(created.status, 201, "{created:?}");
+        (format!("/v1/runs/{}", created.text("id")), created.body["pending"][0].clone())
+    }
+
+    async fn runs(&self) -> Vec<RunRow> {
+        self.site.runner.list(&RunFilter { limit: 1000, ..RunFilter::default() }).await.unwrap()
+    }
+
+    /// Waits until no run is at work, as the store says and as this process does.
+    async fn all_rest(&self) {
+        until(async || {
+            let is_at_work = self.runs().await.iter().any(|row| row.status == Status::Running);
+            !is_at_work && self.site.gateway.activity().driven == 0
+        })
+        .await;
+    }
+
+    /// How many runs have a status; no run has been resumed more than once.
+    async fn count(&self, status: Status) -> usize {
+        let mut counted = 0;
+        for row in self.runs().await {
+            let journal = self.site.runner.journal(&row.id).await.unwrap();
+            let resumed = names(&journal).into_iter().filter(|name| *name == "execution.resumed").count();
+            assert!(resumed <= 1, "{:?}", names(&journal));
+            counted += usize::from(row.status == status);
+        }
+        counted
+    }
+}
+
+async fn open(directory: &Path) -> Arc<SqliteStore> {
+    Arc::new(SqliteStore::open(&directory.join("runs.db"), Durability::ProcessCrash).await.unwrap())
+}
+
+fn one_order() -> Given {
+    let turns = json!([{"calls": [{"name": "ext_order"}]}, say("Done.")]);
+    given_an_agent().with_an_external_tool("order").whose_model_says(turns)
+}
+
+#[tokio::test]
+async fn a_run_goes_on_whose_creation_was_abandoned() {
+    let server = Abandoned::serves(given_an_agent().whose_model_says(json!([say("Done.")]))).await;
+    for round in 0..ROUNDS {
+        server.abandon(round, "/v1/runs", &json!({"input": "Hello"})).await;
+    }
+
+    server.all_rest().await;
+
+    let completed = server.count(Status::Completed).await;
+    assert!(completed > 0, "some requests arrive");
+    assert_eq!(completed, server.runs().await.len());
+}
+
+#[tokio::test]
+async fn a_run_goes_on_whose_resume_was_abandoned() {
+    let server = Abandoned::serves(one_order()).await;
+    for round in 0..ROUNDS {
+        let (run, pending) = server.resting().await;
+        let result = json!({"results": [{"call_id": pending["call_id"], "output": "found"}]});
+        server.abandon(round, &format!("{run}/resume"), &result).await;
+    }
+
+    server.all_rest().await;
+
+    assert!(server.count(Status::Completed).await > 0, "some requests arrive");
+}
+
+#[tokio::test]
+async fn a_run_goes_on_whose_decision_was_abandoned() {
+    let turns = json!([{"calls": [{"name": "mcp_files_delete"}]}, say("Done.")]);
+    let clerk = given_an_agent().with_tools("files", &["delete"]).whose_policy_says(Verdict::Ask, "*");
+    let server = Abandoned::serves(clerk.whose_model_says(turns)).await;
+    for round in 0..ROUNDS {
+        let (_, pending) = server.resting().await;
+        let path = format!("/v1/approvals/{}/decision", pending["approval_id"].as_str().unwrap());
+        server.abandon(round, &path, &json!({"decision": "approve"})).await;
+    }
+
+    server.all_rest().await;
+
+    assert!(server.count(Status::Completed).await > 0, "some requests arrive");
+}
+
+#[tokio::test]
+async fn a_fork_goes_on_whose_request_was_abandoned() {
+    let server = Abandoned::serves(given_an_agent().whose_model_says(json!([say("Done.")]))).await;
+    let (source, _) = server.resting().await;
+    for round in 0..ROUNDS {
+        server.abandon(round, &format!("{source}/fork"), &json!({"at": 1})).await;
+    }
+
+    server.all_rest().await;
+
+    let completed = server.count(Status::Completed).await;
+    assert!(completed > 1, "some requests arrive");
+    assert_eq!(completed, server.runs().await.len());
+}
+
+#[tokio::test]
+async fn a_run_goes_on_that_was_sent_an_abandoned_message() {
+    let server = Abandoned::serves(one_order()).await;
+    let mut waiting = Vec::new();
+    for round in 0..ROUNDS {
+        let (run, pending) = server.resting().await;
+        server.abandon(round, &format!("{run}/messages"), &json!({"text": "Hurry"})).await;
+        waiting.push((run, pending));
+    }
+    for (run, pending) in waiting {
+        let result = json!({"results": [{"call_id": pending["call_id"], "output": "found"}]});
+        server.site.post(&format!("{run}/resume"), result).await;
+    }
+
+    server.all_rest().await;
+
+    assert_eq!(server.count(Status::Completed).await, server.runs().await.len());
+}
+
+#[tokio::test]
+async fn a_call_under_way_stops_whose_cancel_was_abandoned() {
+    let turns = json!([{"calls": [{"name": "mcp_files_hang"}]}, say("Done.")]);
+    let clerk = given_an_agent().with_tools("files", &["hang"]).where_servers(|servers| servers.hang_in("hang"));
+    let server = Abandoned::serves(clerk.whose_model_says(turns)).await;
+    for round in 0..ROUNDS {
+        let started = server.site.post_preferring("respond-async", "/v1/runs", json!({"input": "Hello"})).await;
+        server.abandon(round, &format!("/v1/runs/{}/cancel", started.text("id")), &json!({})).await;
+    }
+
+    // Every run that was cancelled is left by its driver, which is not told by any poll.
+    until(async || {
+        let cancelled = server.runs().await.iter().filter(|row| row.status == Status::Cancelled).count();
+        cancelled > 0 && server.site.gateway.activity().driven + cancelled == ROUNDS as usize
+    })
+    .await;
+}
