@@ -59,7 +59,7 @@ impl AgentRunner {
 
     /// Ends a blocked run that is past its deadline: no driver is there to do it.
     pub(super) async fn end_blocked_if_late(&self, run: &RunId) -> Result<(), RunnerError> {
-        let (mut journal, _) = self.open_unless_over(run).await?;
+        let (journal, _) = self.open_unless_over(run).await?;
         let is_late = journal.deadline().is_some_and(|deadline| deadline <= self.now());
         if !is_late || journal.run().ending().is_some() {
             return Ok(());
@@ -68,7 +68,7 @@ impl AgentRunner {
         let message = format!("the run did not end within its deadline of {seconds} s (limits.deadline_s)");
         let error = Failure::new(ErrorCode::DeadlineExceeded, message);
         // A process that was quicker has what this one lacks.
-        self.write_beside(&mut journal, vec![Event::Ended { ending: Ending::Failed { error } }]).await?;
+        self.write_beside(journal, vec![Event::Ended { ending: Ending::Failed { error } }]).await?;
         Ok(())
     }
 }

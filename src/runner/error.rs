@@ -273,6 +273,7 @@ impl RunnerError {
             | Self::NotOver { .. }
             | Self::StillDriven(_)
             | Self::NoSuchPosition { .. }
+            | Self::ForkEnds { .. }
             | Self::DrivenElsewhere { .. }
             | Self::Closed
             | Self::Busy
