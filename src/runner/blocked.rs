@@ -45,16 +45,18 @@ impl AgentRunner {
     }
 
     /// Reports that a run cannot be driven here: a warning the first time, if its configuration is missing, and every time
-    /// otherwise.
-    pub fn report_undriven(&self, run: &RunId, error: &RunnerError) {
-        if !error.is_blocking() {
-            tracing::warn!(%run, %error, "failed to resume run");
-        } else if self.inner.blocked.is_new(run) {
+    /// otherwise. Returns whether it is newly blocked.
+    pub fn report_undriven(&self, run: &RunId, error: &RunnerError) -> bool {
+        let is_new = error.is_blocking() && self.inner.blocked.is_new(run);
+        if is_new {
             let remedy = format!("configure it again, or end the run with `toolgate runs cancel {run}`");
             tracing::warn!(%run, %error, %remedy, "run blocked: this process lacks its configuration");
-        } else {
+        } else if error.is_blocking() {
             tracing::debug!(%run, %error, "run still blocked");
+        } else {
+            tracing::warn!(%run, %error, "failed to resume run");
         }
+        is_new
     }
 
     /// Ends a blocked run that is past its deadline: no driver is there to do it.

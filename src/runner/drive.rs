@@ -238,7 +238,8 @@ impl AgentRunner {
     async fn claim_and_drive(&self) -> Result<Vec<Execution>, RunnerError> {
         let store = &self.inner.ports.store;
         let claim = Claim { owner: store.node.clone(), run: None, lease: store.lease, limit: RECOVERED_AT_ONCE };
-        let (mut taken, mut refused, mut is_closed) = (Vec::new(), BTreeSet::new(), false);
+        let (mut taken, mut refused, mut blocked) = (Vec::new(), BTreeSet::new(), Vec::new());
+        let mut is_closed = false;
         while taken.is_empty() && !is_closed {
             let mut claimed = store.runs.claim(&claim).await.map_err(DriveError::from)?;
             claimed.retain(|run| !refused.contains(run));
@@ -256,7 +257,9 @@ impl AgentRunner {
                     // Its agent is not configured here, or its journal is unreadable. The lease is not renewed, so another
                     // process that can drive it claims it soon; those behind it have their turn now.
                     Err(error) => {
-                        self.report_undriven(&run, &error);
+                        if self.report_undriven(&run, &error) {
+                            blocked.push(run.clone());
+                        }
                         if error.is_blocking()
                             && let Err(error) = self.end_blocked_if_late(&run).await
                         {
@@ -266,6 +269,10 @@ impl AgentRunner {
                     }
                 }
             }
+        }
+        // Another process may have what this one lacks: it need not wait for the lease.
+        for run in &blocked {
+            self.give_up(run).await;
         }
         Ok(taken)
     }

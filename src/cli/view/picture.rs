@@ -129,7 +129,13 @@ impl Picture {
         self.last = at;
         match &recorded.event {
             Event::Started(_) | Event::ApprovalsResolved { .. } | Event::Ended { .. } => {}
-            Event::Resumed { .. } => self.executions += 1,
+            Event::Resumed { limits, .. } => {
+                self.executions += 1;
+                if limits.is_some() {
+                    // The totals of a fork are those of its own part.
+                    self.gaps = Gaps::default();
+                }
+            }
             Event::ToolsListed { toolset } => self.left_out = toolset.left_out().to_vec(),
             Event::ModelCalled { model, attempt, offer } => self.asked(model, *attempt, *offer, at),
             Event::ModelReplied { reply } => {

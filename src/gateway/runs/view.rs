@@ -306,10 +306,11 @@ impl FailureView {
     }
 
     fn of_blocked(error: RunnerError) -> Self {
-        let message = match &error {
-            // The names of other agents are not this caller's to read.
-            RunnerError::NoSuchAgent { name, .. } => no_such_agent(name.as_str()),
-            other => other.to_string(),
+        // The names of other agents are not this caller's to read.
+        let message = if let RunnerError::NoSuchAgent { name, .. } = &error {
+            no_such_agent(name.as_str())
+        } else {
+            error.to_string()
         };
         Self { code: ErrorCode::Configuration, message, retryable: false }
     }

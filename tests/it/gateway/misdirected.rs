@@ -39,10 +39,9 @@ fn result(call: &str) -> Value {
     json!({"results": [{"call_id": call, "output": 5}], "partial": true})
 }
 
-/// An approval with arguments that cannot be.
+/// A denial with arguments, which makes no sense.
 fn decision(call: &str) -> Value {
-    let edited = json!({"deep": (0..200).fold(json!(1), |inner, _| json!([inner]))});
-    json!({"decisions": [{"call_id": call, "decision": "approve", "edited_arguments": edited}], "partial": true})
+    json!({"decisions": [{"call_id": call, "decision": "deny", "edited_arguments": {}}], "partial": true})
 }
 
 /// An answer without words.
@@ -80,6 +79,7 @@ async fn what_a_call_waits_for_is_looked_at_before_what_is_given() {
         // Only a call that waits for it says what is wrong with it.
         (result("result"), 422, "validation"),
         (answer("answer"), 422, "validation"),
+        (decision("decision"), 422, "validation"),
     ] {
         let refused = served.post(&path, body.clone()).await;
         assert_eq!((refused.status.as_u16(), refused.problem()), (status, code), "{body} gives {refused:?}");

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolgate::core::blob::BlobHandle;
-use toolgate::core::chat::{Media, Part, ProviderState, Reply, Usage};
+use toolgate::core::chat::{Media, Message, Part, ProviderState, Reply, Usage};
 use toolgate::core::error::ErrorCode;
 use toolgate::core::id::{NodeId, RunId};
 use toolgate::core::run::{Event, Limits, Recorded, Status};
@@ -240,7 +240,10 @@ async fn a_run_that_begins_with_a_past_comes_to_use_the_media_in_it() {
     let first = world.run().await;
     assert_eq!(world.store.shared(), []);
 
-    let fork = world.runner.fork(&first.run_id, Fork::default()).await.unwrap().rest().await.unwrap();
+    // Without a message the answer, and the picture in it, would not be part of the fork.
+    let message = Some(Message::user("And?"));
+    let fork = Fork { message, ..Fork::default() };
+    let fork = world.runner.fork(&first.run_id, fork).await.unwrap().rest().await.unwrap();
     let history = first.messages.iter().map(|message| (**message).clone()).collect();
     let next = world.runner.execute(Request { history, ..world.request() }).await.unwrap();
 

@@ -120,6 +120,8 @@ impl Meter {
         self.next = recorded.seq + 1;
         match &recorded.event {
             Event::ToolsListed { toolset } => self.toolset = Some(toolset.clone()),
+            // A fork has a tool budget of its own.
+            Event::Resumed { limits: Some(_), .. } => self.has_no_budget = false,
             Event::ModelCalled { model, offer, .. } => {
                 self.asked = Some(Asked { model: model.clone(), at: recorded.at });
                 self.has_no_budget |= *offer == Offer::NoTools;
