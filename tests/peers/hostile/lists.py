@@ -260,4 +260,4 @@ def handshakes():
         yield auto("never answers discovery", {"server/discover": lambda exchange: exchange.hang()}, listed, source="MCP 2026-07-28: a timeout means a server of the sessions era")
         yield auto("answers discovery with an unreadable line", {"server/discover": lambda exchange: exchange.raw(b'{"jsonrpc":"2.0","id":1,"result":{"x":"\\ud83d"}}')}, (listed, fails()))
         yield auto("answers discovery with an error under the id null", {"server/discover": lambda exchange: exchange.raw(b'{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found"}}')}, listed)
-        yield auto("answers discovery late", {"server/discover": lambda exchange: (exchange.pause(4), exchange.well())}, listed)
+        yield auto("answers discovery late", {"server/discover": lambda exchange: (exchange.pause(3), exchange.well())}, listed)

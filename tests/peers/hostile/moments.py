@@ -43,7 +43,7 @@ def progress(*values):
     return act
 
 
-def flood(make, megabytes=None, seconds=12):
+def flood(make, megabytes=None, seconds=8):
     """The same message without pause: so many megabytes and then the answer, or for some seconds and then nothing."""
 
     def act(exchange):
@@ -154,7 +154,8 @@ def rows():
             for then, label in [(True, "and its answer"), (False, "and no answer")]:
                 # A server that is cut off for it is handled well, and so is one that is heard out.
                 good = (FINE, fails(), asks()) if then else (times_out(), fails(), asks())
-                yield Situation(f"in a call come {"half a megabyte of " + name if then else name + " without end"} {label} {how}", transport, {"tools/call": flood(make, 0.5 if then else None)}, good,
+                flooded = f"half a megabyte of {name}" if then else f"{name} without end"
+                yield Situation(f"in a call come {flooded} {label} {how}", transport, {"tools/call": flood(make, 0.5 if then else None)}, good,
                                 group="floods", source=bounded, slack=15, calls=2 if name == "elicitations" else 1)
     for name in ("pings", "unknown requests", "log messages", "elicitations", "requests for sampling"):
         yield Situation(f"a process that reads nothing sends {name} without end", "stdio", {"tools/call": unread(FLOODS[name])},
@@ -164,11 +165,11 @@ def rows():
         yield Situation(f"a process sends {name} without end from its start", "stdio", {}, (fails(), times_out()), group="floods", opening=flood(FLOODS[name], seconds=60), slack=20,
                         command="list", source="issue 17, item 9: memory is bounded")
     for name in ("log messages", "pings", "changes of the list", "answers to nothing"):
-        yield Situation(f"the stream of the server has {name} without end", "json", {"GET": flood(FLOODS[name], seconds=6), "tools/call": lambda exchange: (exchange.pause(4), exchange.well())},
+        yield Situation(f"the stream of the server has {name} without end", "json", {"GET": flood(FLOODS[name], seconds=6), "tools/call": lambda exchange: (exchange.pause(2), exchange.well())},
                         (FINE, fails()), group="floods", source="issue 17, item 9: memory is bounded", slack=10)
     yield Situation("an event of 200 MB in an event stream", "sse", {"tools/call": endless_event(200)}, (fails("long|MiB|large"), FINE), group="floods", slack=10, source="everything is bounded")
     yield Situation("a JSON body of 200 MB", "json", {"tools/call": endless_body(200)}, (fails("long|MiB|large"), FINE), group="floods", slack=10, source="everything is bounded")
-    yield Situation("progress without end beyond the total time", "stdio", {"tools/call": steady}, times_out("10 s|within"), group="floods", slack=10,
+    yield Situation("progress without end beyond the total time", "stdio", {"tools/call": steady}, times_out("8 s|within"), group="floods", slack=10,
                     source="docs/configuration.md: total_timeout_s holds however much it progresses")
     for name, act in [("a ping", asked("ping")), ("a request for roots", asked("roots/list")), ("an unknown notification", noted("notifications/x")), ("a log message", noted("notifications/message", {"level": "info", "data": "x"})),
                       ("a change of the list", noted("notifications/tools/list_changed"))]:

@@ -68,7 +68,7 @@ class Peer:
             return act(exchange)
         return exchange.well()
 
-    def reply_to(self, key, seconds=6):
+    def reply_to(self, key, seconds=3):
         with self.arrived:
             self.arrived.wait_for(lambda: str(key) in self.replies, seconds)
             return self.replies.get(str(key))
@@ -153,7 +153,7 @@ class Exchange:
         token = (self.params.get("_meta") or {}).get("progressToken", 0)
         self.note("notifications/progress", {"progressToken": token, "progress": value, **more})
 
-    def hang(self, seconds=600):
+    def hang(self, seconds=300):
         time.sleep(seconds)
 
     def pause(self, seconds):

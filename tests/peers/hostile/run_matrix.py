@@ -92,32 +92,39 @@ def main():
 
         for row, seen, wrong in pool.map(one, enumerate(rows)):
             report.append((row, seen, wrong))
+            describe(asked, row, seen, wrong)
     if progress.live:
         print(file=sys.stderr)
-    return told(asked, report, time.time() - began)
+    return summary(asked, report, time.time() - began)
 
 
-def told(asked, report, seconds):
+def describe(asked, row, seen, wrong):
+    """One situation that failed, or each with --verbose."""
+    if seen is None:
+        print(f"\nskipped: {row.name}\n  {row.skip}")
+    elif wrong or asked.verbose:
+        print(f"\n{verdict(seen, wrong)}: {row.name}  [{row.group}]")
+        print("  expected: " + " | ".join(map(str, row.good)) + (f"   ({row.source})" if row.source else ""))
+        for one in wrong:
+            print(f"  wrong:    {one}")
+        print(f"  seen:     exit {seen.exit}, {seen.seconds:.1f} s, {seen.memory_mb:.0f} MB, {seen.calls} calls received")
+        print("  printed:  " + excerpt(seen).replace("\n", "\n            "))
+        print("  again:    scripts/check-hostile --verbose --only " + shlex.quote(row.name), flush=True)
+
+
+def verdict(seen, wrong):
+    return "skipped" if seen is None else "failed" if wrong else "passed"
+
+
+def summary(asked, report, seconds):
     groups = {row.group: Counter() for row, _, _ in report}
     for row, seen, wrong in report:
-        verdict = "skipped" if seen is None else "failed" if wrong else "passed"
-        groups[row.group][verdict] += 1
-        if verdict == "skipped":
-            print(f"\nskipped: {row.name}\n  {row.skip}")
-            continue
-        if wrong or asked.verbose:
-            print(f"\n{verdict}: {row.name}  [{row.group}]")
-            print("  expected: " + " | ".join(map(str, row.good)) + (f"   ({row.source})" if row.source else ""))
-            for one in wrong:
-                print(f"  wrong:    {one}")
-            print(f"  seen:     exit {seen.exit}, {seen.seconds:.1f} s, {seen.memory_mb:.0f} MB, {seen.calls} calls received")
-            print("  printed:  " + excerpt(seen).replace("\n", "\n            "))
-            print("  again:    scripts/check-hostile --verbose --only " + shlex.quote(row.name))
+        groups[row.group][verdict(seen, wrong)] += 1
     if asked.json:
         with open(asked.json, "w") as file:
             json.dump([{
                 "name": row.name, "class": row.group, "transport": row.transport, "era": row.era,
-                "verdict": "skipped" if seen is None else "failed" if wrong else "passed",
+                "verdict": verdict(seen, wrong),
                 "expected": [str(ending) for ending in row.good], "source": row.source, "wrong": wrong,
                 **({} if seen is None else {"exit": seen.exit, "status": seen.status, "seconds": round(seen.seconds, 2),
                                             "memory_mb": round(seen.memory_mb), "calls": seen.calls, "printed": excerpt(seen, 4000)}),

@@ -9,9 +9,9 @@ import re
 from peer import ADD, ECHO
 
 # Seconds: what the generated configuration sets. A call that hangs is seen as one of these being hit.
-START_TIMEOUT, CALL_TIMEOUT, TOTAL_TIMEOUT = 12, 8, 10
+START_TIMEOUT, CALL_TIMEOUT, TOTAL_TIMEOUT = 8, 5, 8
 # Seconds from the misbehaviour to the end of the process where toolgate can know at once. Generous for a loaded machine.
-AT_ONCE = 7
+AT_ONCE = 4.5
 MEMORY_MB = 300
 # Texts of toolgate's own timeouts: an ending "at once" has none of them.
 TIMED_OUT = re.compile(r"neither an answer nor progress for|gave no answer within|did not answer the handshake within"
