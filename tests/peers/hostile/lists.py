@@ -1,33 +1,14 @@
 """Hostile lists of tools, and handshakes that say odd things."""
 
 import re
-import time
 
 from answers import FINE
-from peer import ADD, ECHO, IDENTITY, LEGACY, MODERN, encoded
-from situation import Situation, answers, fails, lists, refuses, times_out, tool_error
+from peer import ECHO, LEGACY, MODERN, encoded
+from situation import Situation, fails, lists, refuses, times_out
 
 
 def tool(name, **more):
     return {"name": name, "description": "A tool.", "inputSchema": {"type": "object"}, **more}
-
-
-def listed(names, left_out=()):
-    """What was listed and what was reported as left out, as names."""
-
-    def check(seen):
-        found = set(re.findall(r'"(?:tool|name|own_name)": "([^"]*)"', seen.output))
-        missing = [name for name in names if name not in found and not re.search(re.escape(name), seen.output)]
-        return f"not listed: {missing}" if missing else None
-
-    return check
-
-
-def count(wanted):
-    def check(seen):
-        found = len(re.findall(r'"mcp_\w*hostile_|"provider_name"|"model_name"', seen.output))
-        return None if found >= wanted else f"{found} tools are listed, not {wanted}"
-    return check
 
 
 ECHO_LISTED = lists('"name": "echo"')
@@ -152,8 +133,8 @@ def rows():
             ("the same cursor on each page", endless(lambda n: {"tools": [ECHO], "nextCursor": "x"}), ECHO_LISTED),
             ("cursors in a circle", endless(lambda n: {"tools": [ECHO], "nextCursor": "ab"[n % 2]}), ECHO_LISTED),
             ("pages without end", endless(lambda n: {"tools": [tool(f"t{n}")], "nextCursor": str(n)}), lists("t1|page")),
-            ("empty pages without end", endless(lambda n: {"tools": [], "nextCursor": str(n)}), lists("page")),
-            ("pages of 1 MB without end", endless(lambda n: {"tools": [tool(f"t{n}", description="x" * 1_000_000)], "nextCursor": str(n)}), lists()),
+            ("empty pages without end", endless(lambda n: {"tools": [], "nextCursor": str(n)}), (lists("page"), fails("page"))),
+            ("pages of 1 MB without end", endless(lambda n: {"tools": [tool(f"t{n}", description="x" * 1_000_000)], "nextCursor": str(n)}), (lists(), times_out("list"))),
             ("a cursor that is a number", page(tools=[ECHO], nextCursor=7), (ECHO_LISTED, fails("cursor"))),
             ("a cursor null", page(tools=[ECHO], nextCursor=None), ECHO_LISTED),
             ("an empty cursor", endless(lambda n: {"tools": [ECHO], "nextCursor": ""}), ECHO_LISTED),
@@ -188,10 +169,6 @@ def initialized(**changes):
         result = {**exchange.result(), **changes}
         exchange.raw(encoded(exchange.answer({name: value for name, value in result.items() if value is not ...})))
     return act
-
-
-def discovered(**changes):
-    return initialized(**changes)
 
 
 def handshakes():

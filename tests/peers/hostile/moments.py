@@ -1,6 +1,5 @@
 """What a server sends in the middle of a call, or between calls, besides the answer; floods included."""
 
-import json
 import time
 
 from answers import EITHER, FINE
@@ -154,8 +153,8 @@ def rows():
             for then, label in [(True, "and its answer"), (False, "and no answer")]:
                 # A server that is cut off for it is handled well, and so is one that is heard out.
                 good = (FINE, fails(), asks()) if then else (times_out(), fails(), asks())
-                flooded = f"half a megabyte of {name}" if then else f"{name} without end"
-                yield Situation(f"in a call come {flooded} {label} {how}", transport, {"tools/call": flood(make, 0.5 if then else None)}, good,
+                flooded = f"an eighth of a megabyte of {name}" if then else f"{name} without end"
+                yield Situation(f"in a call come {flooded} {label} {how}", transport, {"tools/call": flood(make, 0.125 if then else None)}, good,
                                 group="floods", source=bounded, slack=15, calls=2 if name == "elicitations" else 1)
     for name in ("pings", "unknown requests", "log messages", "elicitations", "requests for sampling"):
         yield Situation(f"a process that reads nothing sends {name} without end", "stdio", {"tools/call": unread(FLOODS[name])},

@@ -43,7 +43,7 @@ class Peer:
     def __init__(self, situation):
         self.situation = situation
         self.log = Log()
-        self.counts = {}
+        self.counts, self.ids = {}, {}
         self.replies = {}
         self.arrived = threading.Condition()
         self.state = {}
@@ -59,6 +59,8 @@ class Peer:
             return exchange.accepted()
         method = message["method"]
         self.counts[method] = exchange.nth = self.counts.get(method, 0) + 1
+        if "id" in message:
+            self.ids[method] = message["id"]
         self.log.note("received", method=method, id=message.get("id"), nth=exchange.nth)
         act = self.situation.acts.get(f"{method} {exchange.nth}") or self.situation.acts.get(method)
         if act is None and "id" in message:
@@ -344,6 +346,7 @@ def serve_connection(peer, connection):
 if __name__ == "__main__":
     import matrix
 
+    sys.setrecursionlimit(20_000)  # Some schemas are deeper than Python's encoder goes by itself.
     name, transport = sys.argv[1:3]
     peer = Peer(matrix.find(name))
     serve_stdio(peer) if transport == "--stdio" else serve_http(peer)

@@ -21,6 +21,8 @@ def options():
     parser.add_argument("--binary", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--only", metavar="PATTERN", action="append", default=[],
                         help="plays only the situation of this name, or those whose name or class has this text (* and ? match)")
+    parser.add_argument("--all", action="store_true",
+                        help="plays each misbehaviour in every way: each transport, era and moment (default: the ways take turns)")
     parser.add_argument("--json", metavar="FILE", help="writes a report of each situation")
     parser.add_argument("--jobs", type=int, default=4, metavar="N", help="situations at the same time (4)")
     parser.add_argument("--list", action="store_true", help="prints the names and plays nothing")
@@ -28,10 +30,10 @@ def options():
     return parser.parse_args()
 
 
-def chosen(patterns):
+def chosen(patterns, whole):
     rows = matrix.rows()
     if not patterns:
-        return rows
+        return rows if whole else matrix.core()
     named = [row for row in rows if row.name in patterns]
     if named:
         return named
@@ -62,7 +64,7 @@ def excerpt(seen, longest=900):
 
 def main():
     asked = options()
-    rows = chosen(asked.only)
+    rows = chosen(asked.only, asked.all)
     if asked.list:
         print(*(f"{row.group}: {row.name}" for row in rows), sep="\n")
         return 0
