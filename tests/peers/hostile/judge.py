@@ -12,7 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PANIC = re.compile(rb"panicked at|RUST_BACKTRACE|has overflowed its stack|fatal runtime error|internal error: entered unreachable")
 # Seconds after the end of toolgate in which every process that it started has to be gone.
 GONE = 2
-# Output beyond this is not read: a result of 40 MB is judged by its beginning.
+# Of longer output so much is read at either end: a result of 40 MB is judged by these.
 READ = 4 * 1024 * 1024
 
 
@@ -159,8 +159,11 @@ def kill(pid):
 
 
 def head(path):
+    """The output, without the middle where it is long."""
     with open(path, "rb") as file:
-        return file.read(READ)
+        beginning = file.read(READ)
+        file.seek(max(file.tell(), os.path.getsize(path) - READ))
+        return beginning + file.read()
 
 
 def lines_of(path):
