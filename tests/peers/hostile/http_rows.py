@@ -91,7 +91,7 @@ def statuses():
     for place in ("http://169.254.169.254/latest", "file:///etc/passwd", "", "not a url", "http://127.0.0.1:1/mcp"):
         yield Situation(f"a call is redirected to '{place}' (307)", "json",
                         {"tools/call": lambda exchange, place=place: exchange.http(307, b"", [("location", place)])},
-                        fails("307|redirect|address|reach|refused|scheme|location"), group="statuses",
+                        fails("307|redirect|address|reach|refused|scheme|location"), group="statuses", calls=20,
                         source="docs/configuration.md: addresses of metadata services are never dialled")
     for code, error, name in [(400, {"code": -32020, "message": "Header mismatch"}, "HeaderMismatch"),
                               (404, {"code": -32601, "message": "Method not found"}, "an unknown method"),
