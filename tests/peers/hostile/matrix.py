@@ -1,0 +1,35 @@
+"""The matrix: all situations, by name, and the part of it that is played by default."""
+
+import importlib
+import re
+from collections import defaultdict
+
+from situation import Situation, completes
+
+TABLES = ["answers", "http_rows", "stdio_rows", "lists", "moments", "runs"]
+# What a name says besides the misbehaviour: over which transport, in which era, at which moment.
+WAY = re.compile(r"( over stdio| over HTTP| in an event stream)?( without sessions)?(, (legacy|modern))?( \((stdio|json|sse)\))?$")
+MOMENT = re.compile(r"^(a stateless call|a stateless event stream|an event stream with the list|an event stream|over HTTP the list|a call|the list"
+                    r"|initialize|discovery|each request|a process) (is answered with|gets|returns|has|exits|is|dies|closes)")
+# Of the situations that share a misbehaviour the default plays one in so many.
+SHARE = 4
+
+
+def rows():
+    found = [row for table in TABLES for row in importlib.import_module(table).rows()]
+    assert len({row.name for row in found}) == len(found), "two situations share a name"
+    return found
+
+
+def core():
+    """Every misbehaviour, but not in each way: the ways take turns."""
+    kinds = defaultdict(list)
+    for row in rows():
+        kinds[MOMENT.sub("", WAY.sub("", row.name))].append(row)
+    return [row for turn, kind in enumerate(kinds.values()) for row in kind[turn % min(SHARE, len(kind))::SHARE]]
+
+
+def find(name):
+    if name == "a healthy server":
+        return Situation(name, "stdio", group="healthy", good=completes())
+    return next(row for row in rows() if row.name == name)

@@ -1,0 +1,105 @@
+"""A row of the matrix: what the server does, how toolgate is run against it, and which endings are good.
+
+Where several endings are good the specification leaves the choice; an ending that is not in the row is a failure, and so are a panic,
+memory beyond the bound, a call that the server received twice, a raw terminal escape in the output, and processes left behind.
+"""
+
+import re
+
+from peer import ADD, ECHO
+
+# Seconds: what the generated configuration sets. A call that hangs is seen as one of these being hit.
+START_TIMEOUT, CALL_TIMEOUT, TOTAL_TIMEOUT = 8, 5, 8
+# Seconds from the misbehaviour to the end of the process where toolgate can know at once. Generous for a loaded machine.
+AT_ONCE = 4.5
+MEMORY_MB = 300
+# Texts of toolgate's own timeouts: an ending "at once" has none of them.
+TIMED_OUT = re.compile(r"neither an answer nor progress for|gave no answer within|did not answer the handshake within"
+                       r"|did not list its tools within|was not ready within")
+
+
+class Ending:
+    """One good ending."""
+
+    def __init__(self, label, exits, pattern="", status=(), at_once=True, where="error"):
+        self.label, self.exits, self.status = label, exits, status
+        self.pattern = re.compile(pattern, re.I | re.S)
+        self.at_once, self.where = at_once, where
+
+    def __str__(self):
+        said = f" saying /{self.pattern.pattern}/" if self.pattern.pattern else ""
+        return f"{self.label} (exit {'/'.join(map(str, sorted(self.exits)))}){said}"
+
+    def misses(self, seen):
+        """Why what was seen is not this ending, or None."""
+        if seen.exit not in self.exits:
+            return f"exit {seen.exit}"
+        if self.status and seen.status not in self.status:
+            return f"status {seen.status}"
+        if self.at_once and (TIMED_OUT.search(seen.error) or seen.status == "timed_out"):
+            return "a timeout was waited for"
+        if self.at_once and seen.since_strike is not None and seen.since_strike > AT_ONCE + seen.slack:
+            return f"took {seen.since_strike:.1f} s after the misbehaviour"
+        text = seen.error if self.where == "error" else seen.output
+        if not self.pattern.search(text):
+            return f"its text lacks /{self.pattern.pattern}/"
+        if self.where == "error" and self.exits != {0} and "hostile" not in text:
+            return "its text does not name the server"
+        return None
+
+
+def answers(pattern="fine"):
+    return Ending("answers", {0}, pattern, ("answered",), where="output")
+
+
+def fails(pattern=""):
+    """The server is not there, broke off, refused or cannot be read: at once, and with the reason."""
+    return Ending("fails at once", {5}, pattern)
+
+
+def tool_error(pattern=""):
+    return Ending("tool error", {3}, pattern, ("tool_error",), where="output")
+
+
+def misfits(pattern=""):
+    return Ending("invalid result", {7}, pattern, ("invalid_result",), where="output")
+
+
+def times_out(pattern=""):
+    """No answer in time: good only where toolgate cannot know before."""
+    return Ending("times out", {5, 6}, pattern, at_once=False)
+
+
+def asks(pattern=""):
+    return Ending("asks", {10}, pattern, ("pending",), where="output")
+
+
+def refuses(pattern=""):
+    """Nothing is sent: no such tool, or arguments that do not fit."""
+    return Ending("refuses", {2, 4}, pattern, where="output")
+
+
+def lists(pattern=""):
+    return Ending("lists", {0}, pattern, where="output")
+
+
+def completes(pattern=""):
+    return Ending("run completes", {0}, pattern, at_once=False, where="output")
+
+
+class Situation:
+    def __init__(self, name, transport, acts=None, good=(), *, group, era="legacy", command="call", tool="echo", arguments="{}",
+                 source="", tools=None, capabilities=None, revision=None, session="session", opening=None, closing=None,
+                 memory=MEMORY_MB, calls=1, slack=0, options=(), bound=None, check=None, program=None, settings=None, skip=""):
+        self.name, self.transport, self.acts, self.group = name, transport, acts or {}, group
+        self.good = good if isinstance(good, (tuple, list)) else (good,)
+        self.era, self.command, self.tool, self.arguments = era, command, tool, arguments
+        self.source, self.revision, self.session = source, revision, session
+        self.tools = [ECHO, ADD] if tools is None else tools
+        self.capabilities = {"tools": {"listChanged": True}} if capabilities is None else capabilities
+        self.opening, self.closing = opening, closing
+        # Judged besides the ending: MB at the peak, tools/call requests that may arrive, seconds in all, a function of what was seen.
+        self.memory, self.calls, self.slack, self.check = memory, calls, slack, check
+        self.bound = bound or START_TIMEOUT + TOTAL_TIMEOUT + 15
+        self.skip = skip
+        self.options, self.program, self.settings = list(options), program, settings or {}
