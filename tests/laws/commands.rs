@@ -1,5 +1,7 @@
 //! What an allowance by `command` matches is plain, and what it matches a denial of the same words matches, too.
 
+use std::time::{Duration, Instant};
+
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use toolgate::core::policy::{CommandPattern, Example, Finding, Match, Rest, Rule, Subject, Verdict, plain_words};
@@ -135,5 +137,15 @@ proptest! {
     fn words_joined_with_quotes_are_the_same_words(words in proptest::collection::vec("[a-z .;|$*~-]{0,6}", 1..5)) {
         let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
         prop_assert_eq!(plain_words(&quoted.join(" ")), Ok(words));
+    }
+}
+
+#[test]
+fn long_commands_are_read_at_once() {
+    for command in ["sudo ".repeat(12_000), "sudo git ".repeat(7_000), "\"".repeat(60_001), "* ".repeat(30_000)] {
+        let begin = Instant::now();
+        matches(Verdict::Deny, &call(json!(command)));
+        matches(Verdict::Allow, &call(json!(command)));
+        assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
     }
 }
