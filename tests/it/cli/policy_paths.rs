@@ -56,7 +56,7 @@ fn a_call_runs_unasked_only_where_the_links_of_its_path_lead_into_the_folder() {
         ("ROOT/data/new.txt", 0, ""),
         ("ROOT/data/../data/./new.txt", 0, ""),
         ("ROOT/data/link/new.txt", 10, "a link on the path leads elsewhere than its text says"),
-        ("ROOT/data/link/../data/x", 10, "no rule of policy"),
+        ("ROOT/data/link/../x", 10, "a link on the path leads elsewhere than its text says"),
         ("ROOT/data/../secret", 10, "no rule of policy"),
         ("ROOT/alias/new.txt", 10, "a link on the path leads elsewhere than its text says"),
         ("data/new.txt", 10, "a path is not absolute"),
