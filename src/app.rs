@@ -6,6 +6,7 @@ mod gateway;
 mod keys;
 mod kinds;
 mod models;
+mod paths;
 mod prices;
 mod propagation;
 mod reload;
@@ -44,6 +45,7 @@ pub use keys::{NewKey, Scope as KeyScope, check_name};
 pub use kinds::{kind_of, model_of_kind};
 use models::Identities;
 pub use models::{Models, identities, open as open_models};
+use paths::LocalPaths;
 pub use prices::{IdleCostLimit, Pricing, idle_cost_limits};
 pub use propagation::propagation;
 pub use servers::ToolServers;
@@ -321,7 +323,7 @@ fn configured(
     servers: &Arc<Servers>,
     validator: &SchemaValidator,
 ) -> Result<runner::Builder, AppError> {
-    let mut builder = AgentRunner::builder().servers(servers.clone());
+    let mut builder = AgentRunner::builder().servers(servers.clone()).paths(Arc::new(LocalPaths::of(settings)));
     if let Some(envelope) = &settings.envelope {
         builder = builder.envelope_keys(envelopes::keys(envelope)?);
     }

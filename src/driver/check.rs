@@ -104,14 +104,15 @@ impl Driver<'_> {
     }
 
     /// What the policy says of a call now.
-    pub(super) fn judge(&self, run: &Run, call: &Call, tool: &Tool) -> Judgement {
+    pub(super) async fn judge(&self, run: &Run, call: &Call, tool: &Tool) -> Judgement {
         let spec = &run.started().spec;
         let (agent, principal) = (Some(&spec.agent), spec.principal.as_ref());
-        self.agent.policy.judge(&Subject { tool, agent, principal, arguments: call.arguments().as_object() })
+        let subject = Subject { tool, agent, principal, arguments: call.arguments().as_object() };
+        self.agent.policy.judge_with_links(&subject, &self.links(tool, subject.arguments).await)
     }
 
     async fn check_policy(&self, run: &Run, call: &Call, tool: &Tool) -> CallVerdict {
-        let judgement = self.judge(run, call, tool);
+        let judgement = self.judge(run, call, tool).await;
         let mark = || Some(self.agent.policy.mark());
         match (judgement.verdict, call.caution()) {
             (Verdict::Deny, _) => CallVerdict::Rejected {

@@ -51,8 +51,12 @@ impl Driver<'_> {
         let open = || calls.iter().filter_map(|(id, live)| Some((*id, run.call(id)?, live)));
         let ended = self.ended_grants(open().filter_map(|(_, call, _)| resting_on(call).cloned()).collect()).await;
         let now = self.ports.clock.now();
-        let drifted = open().filter_map(|(id, call, live)| {
-            let mut differences = run.drift(id, live, &self.judge(run, call, live), now);
+        let mut judged = Vec::new();
+        for (id, call, live) in open() {
+            judged.push((id, call, live, self.judge(run, call, live).await));
+        }
+        let drifted = judged.into_iter().filter_map(|(id, call, live, judgement)| {
+            let mut differences = run.drift(id, live, &judgement, now);
             if resting_on(call).is_some_and(|grant| ended.contains(grant)) {
                 differences.push(Difference::new("standing approval", "in force", "no longer in force"));
             }

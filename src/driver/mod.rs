@@ -16,6 +16,7 @@ mod listing;
 mod media;
 mod model;
 mod output;
+mod paths;
 mod results;
 mod shown;
 mod standing;
@@ -40,7 +41,7 @@ use crate::core::run::{Ending, Event, Step};
 use crate::core::tool::Toolset;
 use crate::ports::{
     ApprovalCache, BlobStore, Clock, ContextBuilder, Conversation, EventSink, McpServers, OutputValidator,
-    ToolInputValidator,
+    PathResolver, ToolInputValidator,
 };
 
 /// The world as the loop sees it.
@@ -60,6 +61,8 @@ pub struct Ports {
     pub inputs: Arc<dyn ToolInputValidator>,
     /// Checks answers.
     pub outputs: Arc<dyn OutputValidator>,
+    /// Resolves links of paths.
+    pub paths: Arc<dyn PathResolver>,
     /// Builds what the model reads.
     pub context: Arc<dyn ContextBuilder>,
     /// Whoever watches.

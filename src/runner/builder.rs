@@ -19,13 +19,14 @@ use super::turnstile::Turnstile;
 use super::watch::Hub;
 use super::{Agent, AgentRunner, Capacity, Inner, RunnerError};
 use crate::core::id::{AgentName, GrantId, ModelName, NodeId, RunId, ServerId};
+use crate::core::policy::Links;
 use crate::core::run::{Budget, Granted, OutputVerdict, Spec};
 use crate::core::tool::{FailureKind, LeftOut, Outcome, Replied, ServerTools, Tool};
 use crate::core::trace::{SpanContext, TraceId};
 use crate::driver::{Ports, ServerResults, Store};
 use crate::ports::{
     ApprovalCache, Asker, BlobStore, Clock, ContextBuilder, EventSink, Grant, GrantFilter, Guarded, Ids, InputFindings,
-    McpCall, McpServers, OutputValidator, Progress, Revoked, RunStore, StoreError, ToolInputValidator,
+    McpCall, McpServers, OutputValidator, PathResolver, Progress, Revoked, RunStore, StoreError, ToolInputValidator,
 };
 
 /// How many kept results are read at a time.
@@ -41,6 +42,7 @@ pub struct Builder {
     pub(super) approvals: Option<Arc<dyn ApprovalCache>>,
     pub(super) inputs: Option<Arc<dyn ToolInputValidator>>,
     pub(super) outputs: Option<Arc<dyn OutputValidator>>,
+    pub(super) paths: Option<Arc<dyn PathResolver>>,
     pub(super) context: Option<Arc<dyn ContextBuilder>>,
     pub(super) sinks: Vec<Arc<dyn EventSink>>,
     pub(super) clock: Option<Arc<dyn Clock>>,
@@ -84,6 +86,8 @@ impl Builder {
         inputs: ToolInputValidator;
         /// Checks answers; without it every answer is taken as valid.
         outputs: OutputValidator;
+        /// Resolves links of paths for policies that ask where they lead; without it such calls are asked about.
+        paths: PathResolver;
         /// Builds what the model reads; default: the transcript as it is.
         context: ContextBuilder;
         /// Time; default: the system's.
@@ -176,7 +180,8 @@ impl Builder {
             servers: self.servers.unwrap_or_else(|| nothing.clone()),
             approvals: self.approvals.unwrap_or_else(|| nothing.clone()),
             inputs: self.inputs.unwrap_or_else(|| nothing.clone()),
-            outputs: self.outputs.unwrap_or(nothing),
+            outputs: self.outputs.unwrap_or_else(|| nothing.clone()),
+            paths: self.paths.unwrap_or(nothing),
             context: self.context.unwrap_or_else(|| Arc::new(Transcript)),
             sinks: sinks.into(),
             clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock)),
@@ -288,6 +293,13 @@ impl ToolInputValidator for Nothing {
 
     async fn check_form(&self, _schema: &Value, _form: &Value) -> InputFindings {
         InputFindings::Valid
+    }
+}
+
+#[async_trait]
+impl PathResolver for Nothing {
+    async fn resolve(&self, _server: &ServerId, _paths: &[String]) -> Links {
+        Links::Unresolvable("this runner was built without a resolver of paths".to_owned())
     }
 }
 

@@ -24,6 +24,7 @@ impl AgentRunner {
             approvals: builder.approvals.unwrap_or(before.approvals),
             inputs: builder.inputs.unwrap_or(before.inputs),
             outputs: builder.outputs.unwrap_or(before.outputs),
+            paths: builder.paths.unwrap_or(before.paths),
             context: builder.context.unwrap_or(before.context),
             ..before
         };

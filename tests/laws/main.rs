@@ -12,6 +12,7 @@ mod world;
 
 mod calls;
 mod chain;
+mod commands;
 mod consent;
 mod cuts;
 mod facts;

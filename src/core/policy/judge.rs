@@ -1,7 +1,7 @@
 //! From rules to one verdict.
 
 use super::condition::Facts;
-use super::{Finding, Judgement, Policy, Rule, Subject, Verdict};
+use super::{Finding, Judgement, Links, Policy, Rule, Subject, Verdict};
 use crate::core::tool::{Origin, ToolName};
 
 /// What the rules of a policy say of a call, by one name of its tool.
@@ -32,10 +32,17 @@ impl Policy {
     /// is trusted, what they allow is asked about.
     ///
     /// A tool that is shown under a longer name, because another one has the same, is judged by both names.
+    ///
+    /// Paths are compared by their texts alone; [`Policy::judge_with_links`] is for calls that are about to run.
     pub fn judge(&self, subject: &Subject<'_>) -> Judgement {
-        let mut judgement = self.judge_by(subject, &subject.tool.name);
+        self.judge_with_links(subject, &Links::Ignored)
+    }
+
+    /// The same for a call that is about to run, with the links of its paths resolved.
+    pub fn judge_with_links(&self, subject: &Subject<'_>, links: &Links) -> Judgement {
+        let mut judgement = self.judge_by(subject, &subject.tool.name, links);
         if let Some(own) = &subject.tool.own_name {
-            let by_own = self.judge_by(subject, own);
+            let by_own = self.judge_by(subject, own, links);
             if by_own.verdict > judgement.verdict {
                 judgement = by_own;
             }
@@ -55,8 +62,8 @@ impl Policy {
         self.rules.iter().map(|rule| (rule, rule.examine(subject))).collect()
     }
 
-    fn judge_by(&self, subject: &Subject<'_>, name: &ToolName) -> Judgement {
-        let said = self.hear(&Facts::new(subject, name));
+    fn judge_by(&self, subject: &Subject<'_>, name: &ToolName, links: &Links) -> Judgement {
+        let said = self.hear(&Facts::with_links(subject, name, links));
         let (settled, speaks) = self.settle(subject, &said);
         if let Some((rule, error)) = said.unclear {
             return self.unless_clear(settled, rule, &error, speaks);

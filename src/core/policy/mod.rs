@@ -9,6 +9,7 @@ mod condition;
 mod example;
 mod finding;
 mod judge;
+mod path;
 mod rule;
 mod verdict;
 
@@ -16,6 +17,7 @@ pub use command::{CommandPattern, Rest, plain_words};
 pub use condition::{Condition, ConditionError, MAX_CONDITION_BYTES, Outlook, TextFunction, TextTest, VARIABLES};
 pub use example::Example;
 pub use finding::{Finding, Hint, Miss};
+pub use path::Links;
 pub use rule::{Match, Rule, RuleError, RulePlaces};
 pub use verdict::Verdict;
 
@@ -88,6 +90,11 @@ impl Policy {
             within_s: None,
             rules: Vec::new(),
         }
+    }
+
+    /// The folders that its conditions compare paths with, links resolved. Empty where links do not matter.
+    pub fn folders(&self) -> impl Iterator<Item = &str> {
+        self.rules.iter().filter_map(Rule::when).flat_map(Condition::folders)
     }
 
     /// The policy as it is now, for the record.

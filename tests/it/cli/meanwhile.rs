@@ -87,7 +87,7 @@ turns:
   - { say: '{{last_result}}' }
 ",
     );
-    let may_wait = json!({"id": "slow", "match": {"named": "slow"}, "verdict": "allow", "justification": "It waits."});
+    let may_wait = json!({"id": "slow", "match": {"server": "odd", "named": "slow"}, "verdict": "allow", "justification": "It waits."});
     let server = json!({"command": fault_server(), "args": ["--stdio"]});
     let config = json!({
         "models": {"played": {"scripted": {"file": "conversation.yaml"}}},

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{ConditionError, Outlook, TextTest};
-use crate::core::policy::Subject;
+use crate::core::policy::{Links, Subject};
 use crate::core::tool::ToolName;
 
 /// A condition that cannot exist.
@@ -26,6 +26,10 @@ impl Compiled {
         match *self {}
     }
 
+    pub(super) fn folders(&self) -> impl Iterator<Item = &str> {
+        std::iter::empty()
+    }
+
     pub(super) fn why_never(&self) -> Option<String> {
         match *self {}
     }
@@ -36,7 +40,12 @@ impl Compiled {
 }
 
 impl World {
-    pub(super) fn new(_: &Subject<'_>, _: &ToolName, _: &Map<String, Value>) -> Result<Self, ConditionError> {
+    pub(super) fn new(
+        _: &Subject<'_>,
+        _: &ToolName,
+        _: &Map<String, Value>,
+        _: &Links,
+    ) -> Result<Self, ConditionError> {
         Ok(Self)
     }
 }

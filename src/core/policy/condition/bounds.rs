@@ -4,6 +4,7 @@
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr};
 
+use super::folders::{LEXICALLY_WITHIN, WITHIN};
 use super::{ConditionError, VARIABLES};
 
 /// How deep expressions may be nested in each other. Evaluation is recursive, and threads have small stacks.
@@ -19,8 +20,20 @@ const NODE_COST: u64 = 1000;
 pub(super) const TOO_LONG: &str = "it could take too long for arguments of this size";
 
 /// What may be called besides operators and macros.
-const FUNCTIONS: [&str; 10] =
-    ["size", "contains", "startsWith", "endsWith", "matches", "int", "double", "string", "type", "dyn"];
+const FUNCTIONS: [&str; 12] = [
+    "size",
+    "contains",
+    "startsWith",
+    "endsWith",
+    "matches",
+    WITHIN,
+    LEXICALLY_WITHIN,
+    "int",
+    "double",
+    "string",
+    "type",
+    "dyn",
+];
 
 /// What `type(…)` is compared with.
 const TYPES: [&str; 8] = ["int", "double", "string", "bool", "list", "map", "null_type", "uint"];

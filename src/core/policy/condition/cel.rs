@@ -12,10 +12,11 @@ use serde_json::{Map, Value};
 
 use super::arguments::{self, Converted};
 use super::bounds::{Bounds, TOO_LONG};
+use super::folders::{self, Folder, WITHIN};
 use super::patterns::{self, Compared};
 use super::{ConditionError, Outlook, TextTest, kind};
 use super::{survey, syntax};
-use crate::core::policy::Subject;
+use crate::core::policy::{Links, Subject};
 use crate::core::tool::ToolName;
 
 /// How deep the parser itself may go; what stands in it is bounded more tightly afterwards.
@@ -32,6 +33,7 @@ pub(super) struct Compiled {
     expression: IdedExpr,
     bounds: Bounds,
     patterns: Vec<Compared>,
+    folders: Vec<Folder>,
     outlook: Outlook,
     text_tests: Vec<TextTest>,
     contradiction: Option<String>,
@@ -42,6 +44,7 @@ pub(super) struct World {
     context: Context<'static, 'static>,
     bytes: usize,
     longest: usize,
+    links: Arc<Links>,
 }
 
 impl Compiled {
@@ -60,11 +63,16 @@ impl Compiled {
         };
         let (text_tests, contradiction) = (survey::text_tests(&expression), survey::contradiction(&expression));
         let patterns = patterns::compiled(&mut expression)?;
-        Ok(Self { expression, bounds, patterns, outlook, text_tests, contradiction })
+        let folders = folders::compiled(&mut expression)?;
+        Ok(Self { expression, bounds, patterns, folders, outlook, text_tests, contradiction })
     }
 
     pub(super) fn text_tests(&self) -> &[TextTest] {
         &self.text_tests
+    }
+
+    pub(super) fn folders(&self) -> impl Iterator<Item = &str> {
+        folders::with_links(&self.folders)
     }
 
     pub(super) fn why_never(&self) -> Option<String> {
@@ -83,6 +91,7 @@ impl Compiled {
         self.bounds.check(world.bytes, world.longest)?;
         let mut own = world.context.new_inner_scope();
         patterns::provide(&self.patterns, &mut own);
+        folders::provide(&self.folders, &world.links, &mut own);
         match Cel::resolve(&self.expression, &own) {
             Ok(Cel::Bool(holds)) => Ok(holds),
             Ok(other) => Err(ConditionError(format!("it gives a {} and neither true nor false", other.type_of()))),
@@ -95,26 +104,32 @@ impl World {
     /// A world without a call, for what does not speak of one.
     fn empty() -> Self {
         let mut context = Context::with_env(LANGUAGE.clone());
-        patterns::teach(&mut context);
-        Self { context, bytes: 0, longest: 0 }
+        teach(&mut context);
+        Self { context, bytes: 0, longest: 0, links: Arc::new(Links::Ignored) }
     }
 
     pub(super) fn new(
         subject: &Subject<'_>,
         name: &ToolName,
         arguments: &Map<String, Value>,
+        links: &Links,
     ) -> Result<Self, ConditionError> {
         let Converted { value, bytes, longest } = arguments::convert(arguments)?;
         let text = |text: Option<&str>| text.map_or(Cel::Null, Cel::from);
         let mut context = Context::with_env(LANGUAGE.clone());
-        patterns::teach(&mut context);
+        teach(&mut context);
         context.add_variable_from_value("args", value);
         context.add_variable_from_value("tool", name.as_str());
         context.add_variable_from_value("server", text(subject.tool.server().map(|server| server.as_str())));
         context.add_variable_from_value("agent", text(subject.agent.map(|agent| agent.as_str())));
         context.add_variable_from_value("principal", text(subject.principal.map(|principal| principal.as_str())));
-        Ok(Self { context, bytes, longest })
+        Ok(Self { context, bytes, longest, links: Arc::new(links.clone()) })
     }
+}
+
+fn teach(context: &mut Context<'_, '_>) {
+    patterns::teach(context);
+    folders::teach(context);
 }
 
 /// Names are told and values are not: they are in the arguments, which whoever reads this sees anyway.
@@ -131,6 +146,8 @@ fn in_words(error: &ExecutionError) -> String {
         ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => "it divides by zero".to_owned(),
         ExecutionError::Overflow(..) => "a number becomes too large".to_owned(),
         ExecutionError::FunctionError { message, .. } if message == TOO_LONG => TOO_LONG.to_owned(),
+        // A reason of our own, which names no value.
+        ExecutionError::FunctionError { function, message } if function == WITHIN => message.clone(),
         ExecutionError::FunctionError { function, .. } => format!("`{function}` cannot be applied to this value"),
         _ => "a value is not of the kind that is needed".to_owned(),
     }

@@ -12,6 +12,8 @@ mod arguments;
 #[cfg(feature = "policy-cel")]
 mod bounds;
 #[cfg(feature = "policy-cel")]
+mod folders;
+#[cfg(feature = "policy-cel")]
 mod kind;
 #[cfg(feature = "policy-cel")]
 #[path = "cel.rs"]
@@ -32,7 +34,7 @@ use std::sync::Arc;
 
 use language::{Compiled, World};
 
-use super::Subject;
+use super::{Links, Subject};
 use crate::core::tool::ToolName;
 
 /// What a condition may speak of.
@@ -105,6 +107,7 @@ pub(super) struct Facts<'a> {
     pub(super) subject: &'a Subject<'a>,
     /// The name the tool is judged by.
     pub(super) name: &'a ToolName,
+    links: &'a Links,
     world: OnceCell<Result<World, ConditionError>>,
 }
 
@@ -134,6 +137,11 @@ impl Condition {
         self.compiled.text_tests()
     }
 
+    /// The folders it compares paths with, links resolved.
+    pub(super) fn folders(&self) -> impl Iterator<Item = &str> {
+        self.compiled.folders()
+    }
+
     /// Why it holds for no call, as far as its text tells.
     pub fn why_never(&self) -> Option<String> {
         self.compiled.why_never()
@@ -142,14 +150,19 @@ impl Condition {
     /// Whether it holds; `None` while the arguments are not known.
     pub(super) fn holds(&self, facts: &Facts<'_>) -> Option<Result<bool, ConditionError>> {
         let arguments = facts.subject.arguments?;
-        let world = facts.world.get_or_init(|| World::new(facts.subject, facts.name, arguments));
+        let world = facts.world.get_or_init(|| World::new(facts.subject, facts.name, arguments, facts.links));
         Some(world.as_ref().map_err(Clone::clone).and_then(|world| self.compiled.holds(world)))
     }
 }
 
 impl<'a> Facts<'a> {
+    /// Facts about a call whose paths are compared by their texts alone.
     pub(super) fn new(subject: &'a Subject<'a>, name: &'a ToolName) -> Self {
-        Self { subject, name, world: OnceCell::new() }
+        Self::with_links(subject, name, &Links::Ignored)
+    }
+
+    pub(super) fn with_links(subject: &'a Subject<'a>, name: &'a ToolName, links: &'a Links) -> Self {
+        Self { subject, name, links, world: OnceCell::new() }
     }
 }
 

@@ -120,7 +120,8 @@ fn take(expression: &mut IdedExpr, patterns: &mut Vec<Compared>) -> Result<(), C
     parts(expression).into_iter().try_for_each(|part| take(part, patterns))
 }
 
-fn parts(expression: &mut IdedExpr) -> Vec<&mut IdedExpr> {
+/// The expressions right below one.
+pub(super) fn parts(expression: &mut IdedExpr) -> Vec<&mut IdedExpr> {
     match &mut expression.expr {
         Expr::Call(call) => call.target.iter_mut().map(AsMut::as_mut).chain(&mut call.args).collect(),
         Expr::Select(select) => vec![&mut select.operand],

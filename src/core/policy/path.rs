@@ -1,0 +1,159 @@
+//! Paths of files: whether one lies within a folder, by its text and by where its links lead (decision 0015).
+//!
+//! A path is read as POSIX has it. Whatever a server could read otherwise (relative paths, `~`, addresses, escapes, backslashes) is
+//! refused, so that a condition about it is neither true nor false.
+
+use std::collections::BTreeMap;
+
+/// Where the links of paths lead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Links {
+    /// Only texts are compared. For examples and for calls that are not about to run.
+    Ignored,
+    /// They cannot be resolved. Why not.
+    Unresolvable(String),
+    /// Each path with the path its links lead to, or why that is not known.
+    Resolved(BTreeMap<String, Result<String, String>>),
+}
+
+/// An absolute path as a list of names, without `.` and `..`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Names(Vec<String>);
+
+impl Names {
+    /// Reads an absolute path; `..` takes back the name before it.
+    pub(super) fn of(path: &str) -> Result<Self, String> {
+        if let Some(reason) = refusal(path) {
+            return Err(reason.to_owned());
+        }
+        let mut names = Vec::new();
+        for name in path.split('/') {
+            match name {
+                "" | "." => {}
+                ".." => drop(names.pop()),
+                name => names.push(name.to_owned()),
+            }
+        }
+        Ok(Self(names))
+    }
+
+    fn is_within(&self, folder: &Self) -> bool {
+        self.0.starts_with(&folder.0)
+    }
+}
+
+/// Whether a path lies within a folder; an error where its text and its links disagree, or cannot be known.
+pub(super) fn is_within(path: &str, folder: &str, links: &Links) -> Result<bool, String> {
+    let by_text = Names::of(path)?.is_within(&Names::of(folder)?);
+    let by_links = match links {
+        Links::Ignored => return Ok(by_text),
+        Links::Unresolvable(reason) => return Err(format!("links of paths cannot be resolved: {reason}")),
+        Links::Resolved(resolved) => {
+            let names = |path: &str| match resolved.get(path) {
+                Some(Ok(resolved)) => Names::of(resolved),
+                Some(Err(reason)) => Err(format!("links of a path cannot be resolved: {reason}")),
+                None => Err("links of a path were not resolved".to_owned()),
+            };
+            names(path)?.is_within(&names(folder)?)
+        }
+    };
+    match by_text == by_links {
+        true => Ok(by_text),
+        false => Err("a link on the path leads elsewhere than its text says".to_owned()),
+    }
+}
+
+/// Why a text is no path whose meaning is certain.
+fn refusal(path: &str) -> Option<&'static str> {
+    if path.chars().any(char::is_control) {
+        return Some("a path has a control character in it");
+    }
+    if path.contains('\\') {
+        return Some("a path has a backslash in it, which separates names on some systems");
+    }
+    if !path.starts_with('/') {
+        return Some("a path is not absolute: it does not begin with `/`");
+    }
+    if path.starts_with("//") {
+        return Some("a path begins with `//`, which names another machine on some systems");
+    }
+    let hex = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_hexdigit);
+    let mut bytes = path.as_bytes().windows(3);
+    if bytes.any(|three| three.first() == Some(&b'%') && hex(three.get(1)) && hex(three.get(2))) {
+        return Some("a path has an escape such as `%2e` in it, which some programs decode");
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_within_a_folder_by_its_names() {
+        for (path, expected) in [
+            ("/srv", true),
+            ("/srv/", true),
+            ("/srv/a/b", true),
+            ("/srv//a/./b", true),
+            ("/srv/a/../b", true),
+            ("/tmp/../srv/a", true),
+            ("/../srv/a", true),
+            ("/srv/..a", true),
+            ("/srv/100%", true),
+            ("/srv/a:b", true),
+            ("/srvx", false),
+            ("/srv/..", false),
+            ("/srv/../etc/passwd", false),
+            ("/srv/a/../../etc", false),
+            ("/SRV/a", false),
+            ("/", false),
+        ] {
+            assert_eq!(is_within(path, "/srv", &Links::Ignored), Ok(expected), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_programs_read_in_different_ways_is_refused() {
+        for path in [
+            "",
+            "a",
+            "./a",
+            "../srv/a",
+            "~/a",
+            "~root/a",
+            "file:///srv/a",
+            "C:/srv",
+            "C:\\srv",
+            "\\\\host\\srv",
+            "/srv\\..\\etc",
+            "//host/srv",
+            "/srv/%2e%2e/etc",
+            "/srv/%2F",
+            "/srv/a\0b",
+            "/srv/a\nb",
+            " /srv/a",
+        ] {
+            assert!(is_within(path, "/srv", &Links::Ignored).is_err(), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn links_have_to_lead_where_the_text_says() {
+        let resolved = |pairs: &[(&str, Result<&str, &str>)]| {
+            let own = |(path, to): &(&str, Result<&str, &str>)| {
+                ((*path).to_owned(), to.map(str::to_owned).map_err(str::to_owned))
+            };
+            Links::Resolved(pairs.iter().map(own).collect())
+        };
+        let root = ("/srv", Ok("/mnt/data"));
+        let within = |path: &str, to: Result<&str, &str>| is_within(path, "/srv", &resolved(&[root, (path, to)]));
+        assert_eq!(within("/srv/a", Ok("/mnt/data/a")), Ok(true));
+        assert_eq!(within("/tmp/a", Ok("/tmp/a")), Ok(false));
+        for (path, to) in [("/srv/a", Ok("/etc/passwd")), ("/tmp/a", Ok("/mnt/data/a")), ("/srv/a", Err("it loops"))] {
+            assert!(within(path, to).is_err(), "{path} {to:?}");
+        }
+        assert!(is_within("/srv/a", "/srv", &resolved(&[root])).is_err());
+        assert!(is_within("/srv/a", "/srv", &Links::Unresolvable("far away".into())).is_err());
+    }
+}
