@@ -1,4 +1,4 @@
-//! What somebody wants who interrupts the program: Ctrl-C, counted, or a signal that asks it to go.
+//! Interrupts of the program: Ctrl-C, counted, and signals that ask it to go.
 
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 pub(super) enum Interrupt {
     /// Ctrl-C: stop the run.
     Stop,
-    /// SIGTERM, or the terminal went away: leave the run to whoever takes it up.
+    /// SIGTERM, or the terminal was closed: release the run, so that another process resumes it.
     Leave,
 }
 
@@ -50,7 +50,23 @@ fn listeners(press: &mpsc::UnboundedSender<Interrupt>) -> Vec<JoinHandle<()>> {
         (SignalKind::terminate(), Interrupt::Leave),
         (SignalKind::hangup(), Interrupt::Leave),
     ];
-    kinds.into_iter().filter_map(listener).collect()
+    let is_heard = |(kind, _): &(SignalKind, Interrupt)| *kind != SignalKind::hangup() || !outlives_its_terminal();
+    kinds.into_iter().filter(is_heard).filter_map(listener).collect()
+}
+
+/// Whether the program was started with SIGHUP ignored, as `nohup` does it. To be asked before SIGHUP is listened to.
+#[cfg(unix)]
+fn outlives_its_terminal() -> bool {
+    static IGNORED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    // Only Linux says so in a file; elsewhere the signal is listened to.
+    *IGNORED.get_or_init(|| std::fs::read_to_string("/proc/self/status").is_ok_and(|status| ignores_hangup(&status)))
+}
+
+/// Whether a process with this status ignores SIGHUP, the first signal.
+#[cfg(unix)]
+fn ignores_hangup(status: &str) -> bool {
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }
 
 #[cfg(not(unix))]
@@ -63,5 +79,18 @@ fn listeners(press: &mpsc::UnboundedSender<Interrupt>) -> Vec<JoinHandle<()>> {
 impl Drop for Interrupts {
     fn drop(&mut self) {
         self.listening.iter().for_each(JoinHandle::abort);
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mask_of_ignored_signals_says_whether_sighup_is_among_them() {
+        for (mask, is_ignored) in [("0000000000001001", true), ("0000000000001002", false), ("x", false)] {
+            assert_eq!(ignores_hangup(&format!("Name:\ttoolgate\nSigIgn:\t{mask}\n")), is_ignored, "{mask}");
+        }
+        assert!(!ignores_hangup(""));
     }
 }

@@ -43,6 +43,8 @@ pub fn init(level: &str, format: Format, env: impl Fn(&str) -> Option<String>) -
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        // A record that cannot be written is lost. Saying so where it could not be written would be a panic.
+        .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal());
     match chosen_format(env("TOOLGATE_LOG_FORMAT").as_deref(), format) {
         Format::Text => builder.finish().try_init()?,

@@ -248,6 +248,16 @@ fn a_reader_that_goes_away_is_no_panic() {
 }
 
 #[test]
+fn a_log_that_cannot_be_written_harms_no_run() {
+    let desk = Desk::playing(LOOKUP);
+    let mut command = desk.command(&["run", "--json", "Who?"]);
+    let mut child = command.env("RUST_LOG", "trace").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stderr.take());
+    let ended = Ended::from(child.wait_with_output().unwrap()).expect(0);
+    assert_eq!(ended.result()["status"], "completed");
+}
+
+#[test]
 fn ctrl_c_cancels_the_run_and_says_so_in_the_journal() {
     let desk = Desk::playing(HANGS);
     let mut child =
@@ -304,8 +314,10 @@ fn a_closed_terminal_and_a_termination_release_the_run_at_once() {
         // A process that waited for the lease of the other one would say so.
         let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
         desk.write("toolgate.yaml", &config.replace("lease_s: 1", "lease_s: 60"));
-        let mut child =
-            desk.command(&["run", "--json", "x"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        // What starts the tests may have them ignore SIGHUP, as `nohup` does.
+        let mut command = desk.program("env");
+        command.args(["--default-signal=HUP", "toolgate", "run", "--json", "x"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut lines = until_second_turn(&mut child);
         signal(&child, which);
         lines.read_to_string(&mut String::new()).unwrap();
@@ -320,6 +332,19 @@ fn a_closed_terminal_and_a_termination_release_the_run_at_once() {
 }
 
 #[test]
+fn a_run_under_nohup_outlives_its_terminal() {
+    let desk = Desk::playing(HANGS);
+    let mut command = desk.program("env");
+    command.args(["--ignore-signal=HUP", "--default-signal=INT", "toolgate", "run", "--json", "x"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = until_second_turn(&mut child);
+    signal(&child, "-HUP");
+    signal(&child, "-INT");
+    lines.read_to_string(&mut String::new()).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "only Ctrl-C ended it");
+}
+
+#[test]
 fn an_interrupted_recovery_releases_its_runs_at_once() {
     for which in ["-HUP", "-TERM", "-INT"] {
         let desk = interrupted(1);
@@ -327,7 +352,9 @@ fn an_interrupted_recovery_releases_its_runs_at_once() {
         desk.write("toolgate.yaml", &config.replace("lease_s: 1", "lease_s: 60"));
         desk.write("conversation.yaml", "turns: [{ hang: true }, { hang: true }]");
         let before = desk.journal("last").len();
-        let mut child = desk.command(&["runs", "recover"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut command = desk.program("env");
+        command.args(["--default-signal", "toolgate", "runs", "recover"]);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         while desk.journal("last").len() < before + 2 {
             assert!(child.try_wait().unwrap().is_none(), "{which}: the recovery ended early");
         }

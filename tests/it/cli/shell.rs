@@ -32,8 +32,12 @@ impl Shell {
 
     pub(super) fn with_terminal(desk: &Desk, kind: &str) -> Self {
         desk.write("shellrc", "PS1='[$?] ready> '\nunset HISTFILE\n");
-        let mut command = desk.program("script");
-        command.args(["-qec", "bash --rcfile shellrc -i", "/dev/null"]).env("TERM", kind).env("SHELL", "/bin/sh");
+        // What starts the tests may have them ignore signals.
+        let mut command = desk.program("env");
+        command
+            .args(["--default-signal", "script", "-qec", "bash --rcfile shellrc -i", "/dev/null"])
+            .env("TERM", kind)
+            .env("SHELL", "/bin/sh");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut script = command.spawn().expect("`script` (util-linux) and `bash` are needed");
         let (keys, mut output) = (script.stdin.take().unwrap(), script.stdout.take().unwrap());

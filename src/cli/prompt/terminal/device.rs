@@ -41,9 +41,13 @@ impl Device {
     fn open() -> Option<Self> {
         let terminal = || File::options().read(true).write(true).open("/dev/tty").ok();
         let (stdin, stderr) = (io::stdin(), io::stderr());
-        let input = match stdin.is_terminal() {
-            true => stdin.as_fd().try_clone_to_owned().ok()?,
-            false => terminal()?.into(),
+        let input = if stdin.is_terminal() {
+            stdin.as_fd().try_clone_to_owned().ok()?
+        } else if cfg!(target_os = "macos") && stderr.is_terminal() {
+            // `/dev/tty` cannot be polled there. Standard error is the same terminal, open for both directions.
+            stderr.as_fd().try_clone_to_owned().ok()?
+        } else {
+            terminal()?.into()
         };
         let output = match stderr.is_terminal() {
             true => stderr.as_fd().try_clone_to_owned().ok()?.into(),
@@ -85,6 +89,9 @@ impl Device {
         let mut both = [PollFd::new(&self.input, PollFlags::IN), PollFd::new(other, PollFlags::IN)];
         poll_all(&mut both, within)?;
         let [input, other] = both.map(|polled| polled.revents());
+        if input.contains(PollFlags::NVAL) {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "this terminal cannot be polled"));
+        }
         Ok((!input.is_empty(), !other.is_empty()))
     }
 
@@ -107,6 +114,8 @@ impl Device {
     fn enter(&self, former: &Termios) -> io::Result<()> {
         let mut mode = former.clone();
         mode.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG | LocalModes::IEXTEN;
+        // Output that Ctrl-S holds back could not be waited for when the mode is left.
+        mode.input_modes -= InputModes::IXON;
         mode.input_modes -= InputModes::ICRNL | InputModes::INLCR | InputModes::IGNCR | InputModes::ISTRIP;
         mode.special_codes[SpecialCodeIndex::VMIN] = 1;
         mode.special_codes[SpecialCodeIndex::VTIME] = 0;

@@ -100,9 +100,13 @@ impl Terminal {
         Ok(Heard::Keys(self.keyboard()?.decoder.decode(bytes.get(..count).unwrap_or_default())))
     }
 
-    /// Ctrl-C. The signal reaches the part of the program that decides what it means, which withdraws this prompt.
+    /// Ctrl-C. The signal reaches the part of the program that decides what it means, which withdraws this prompt. Where
+    /// nothing listens it ends the program, so the terminal is as before when it is sent.
     fn interrupted(&mut self) -> io::Error {
-        let sent = self.device.write("^C\n").and_then(|()| send(Signal::INT));
+        while matches!(self.hear(Some(BURST)), Ok(Heard::Keys(_))) {}
+        let shown = self.device.write("^C\n");
+        device::suspend();
+        let sent = shown.and_then(|()| send(Signal::INT));
         let until = Instant::now() + WITHDRAWAL;
         while sent.is_ok()
             && let Some(rest) = until.checked_duration_since(Instant::now())
