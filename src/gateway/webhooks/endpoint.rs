@@ -93,7 +93,7 @@ impl<'a> Endpoints<'a> {
         let found = self.find(id).await?;
         if found.configured {
             let detail = format!("`{id}` stands in the operator's configuration (`gateway.webhooks`): change it there");
-            return Err(Problem::new(ErrorCode::Conflict, detail));
+            return Err(Problem::lasting_conflict(detail));
         }
         Ok(found)
     }
@@ -116,7 +116,7 @@ impl<'a> Endpoints<'a> {
     ) -> Result<DeliveryView, Problem> {
         if endpoint.disabled.is_some() {
             let detail = format!("nothing is sent to `{}`: switch it on first (`enabled: true`)", endpoint.id);
-            return Err(Problem::new(ErrorCode::Conflict, detail));
+            return Err(Problem::lasting_conflict(detail));
         }
         let due_at = self.outbound.clock.now();
         let delivery = WebhookDelivery { state: DeliveryState::Waiting { due_at }, tries: 0, ..delivery };
