@@ -54,6 +54,14 @@ phoenix_install() {
   stamp "${phoenix_pins[@]}" >"$peers/phoenix.stamp"
 }
 
+# Prints the path of Chromium, which root installs where it is missing.
+browser_install() {
+  command -v chromium && return
+  [[ $EUID == 0 ]] && command -v apt-get >/dev/null || return 1
+  { apt-get update -q && apt-get install -qy --no-install-recommends chromium; } >&2 || return 1
+  command -v chromium
+}
+
 # A virtual environment holds absolute paths, so the place belongs to the stamp: a moved clone installs anew.
 stamp() { { printf '%s\n' "$peers"; cat "$@"; } | git hash-object --stdin; }
 

@@ -57,22 +57,23 @@ pub(super) fn meaning_this_program(transport: &mut TransportSettings) {
     }
 }
 
-/// What is logged where nobody says what. A target is silenced with all that begin like it: the runner is not the run.
+/// The log of a command without `log` in the configuration. A target is silenced with all that begin like it: the runner is
+/// not the run.
 const USUAL_LOG: &str = "warn,toolgate::run=off,toolgate::runner=warn,rmcp=off,opentelemetry=off";
 
 /// Opens the program: its log first, on standard error, then everything the settings name.
 pub(super) async fn open(settings: Settings) -> Result<App, CliError> {
     // By default the story and the result line say it; the log only says what they do not.
-    log(if settings.log == "warn" { USUAL_LOG } else { &settings.log })?;
+    log(settings.log.as_deref().unwrap_or(USUAL_LOG))?;
     Ok(App::open(settings, Vec::new()).await?)
 }
 
-/// What a server logs where nobody says what: requests, runs, and what it does on its own account.
+/// The log of a server without `log` in the configuration: requests, runs, and its background work.
 const USUAL_SERVER_LOG: &str = "warn,toolgate=info,rmcp=off,opentelemetry=off";
 
-/// Begins the log of a server: nobody watches it, so it tells more.
+/// Begins the log of a server, on standard error. Without `log` in the configuration it says more than a command does.
 pub(super) fn log_of_server(settings: &Settings, format: logging::Format) -> Result<(), CliError> {
-    log_as(if settings.log == "warn" { USUAL_SERVER_LOG } else { &settings.log }, format)
+    log_as(settings.log.as_deref().unwrap_or(USUAL_SERVER_LOG), format)
 }
 
 /// Begins the log, on standard error.

@@ -49,8 +49,8 @@ pub struct Settings {
     pub gateway: GatewaySettings,
     /// Where traces go.
     pub telemetry: TelemetrySettings,
-    /// A log level or directives, as `tracing-subscriber` reads them.
-    pub log: String,
+    /// A log level or directives, as `tracing-subscriber` reads them. `None`: what is usual for the command.
+    pub log: Option<String>,
 }
 
 /// Where runs are kept.

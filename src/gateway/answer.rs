@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use uuid::Uuid;
 
 use super::problem::Problem;
+use super::redact::without_keys;
 use super::state::Gateway;
 use crate::core::error::ErrorCode;
 use crate::core::trace::Trace;
@@ -28,6 +29,7 @@ impl RequestId {
         let brought = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
         let is_fit = |id: &&str| {
             (1..=LONGEST_ID).contains(&id.len())
+                && without_keys(id) == **id
                 && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte))
         };
         Self(brought.filter(is_fit).map_or_else(|| format!("req_{}", Uuid::now_v7().simple()), str::to_owned))

@@ -24,6 +24,7 @@ mod models;
 mod named;
 mod page;
 mod problem;
+mod redact;
 mod rest;
 mod revoked;
 mod runs;

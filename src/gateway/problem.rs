@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::redact::without_keys;
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::run::Refusal;
 use crate::ports::StoreError;
@@ -79,13 +80,20 @@ impl Problem {
     pub fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
         Self(Box::new(Told {
             code,
-            detail: detail.into(),
+            detail: without_keys(&detail.into()).into_owned(),
             cause: None,
             errors: Vec::new(),
             retryable: code.is_retryable(),
             retry_after: None,
             headers: HeaderMap::new(),
         }))
+    }
+
+    /// A conflict with a state that stays as it is: the same request is refused again.
+    pub(super) fn lasting_conflict(detail: impl Into<String>) -> Self {
+        let mut problem = Self::new(ErrorCode::Conflict, detail);
+        problem.set_retryable(false);
+        problem
     }
 
     /// There is no such thing, or it is somebody else's: nobody is told which.
@@ -118,14 +126,14 @@ impl Problem {
     /// The same with what is wrong at one more place.
     #[must_use]
     pub fn and(mut self, error: FieldProblem) -> Self {
-        self.0.errors.push(error);
+        self.0.errors.push(FieldProblem { detail: without_keys(&error.detail).into_owned(), ..error });
         self
     }
 
-    /// The same, with what the log is told besides: paths, advice for operators, the words of a panic.
+    /// The same, with what is for the log alone: paths, advice for operators, the words of a panic.
     #[must_use]
     pub(super) fn because(mut self, cause: impl Into<String>) -> Self {
-        self.0.cause = Some(cause.into());
+        self.0.cause = Some(without_keys(&cause.into()).into_owned());
         self
     }
 
@@ -172,7 +180,7 @@ impl Problem {
             title: title(*code),
             status: self.status().as_u16(),
             detail: detail.clone(),
-            instance,
+            instance: without_keys(&instance).into_owned(),
             code: *code,
             request_id,
             retryable: *retryable,

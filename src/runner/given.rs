@@ -89,8 +89,22 @@ impl AgentRunner {
             Input::Extend { call, until, .. } if !events.is_empty() && *until <= self.inner.ports.clock.now() => {
                 Err(RunnerError::Refused(vec![Refusal::Past { call_id: call.clone(), until: *until }]))
             }
-            Input::Extend { .. } | Input::Resume(_) | Input::Message(_) | Input::Cancel { .. } => Ok(events),
+            Input::Resume(_) => self.none_expired(events),
+            Input::Extend { .. } | Input::Message(_) | Input::Cancel { .. } => Ok(events),
         }
+    }
+
+    /// Refuses decisions whose wider approval is over before it begins. A decision that is repeated later becomes no fact, and
+    /// is taken.
+    fn none_expired(&self, events: Vec<Event>) -> Result<Vec<Event>, RunnerError> {
+        let now = self.inner.ports.clock.now();
+        let expired = |event: &Event| {
+            let Event::ApprovalDecided { call, decision } = event else { return None };
+            let until = decision.expires_at.filter(|until| *until <= now)?;
+            Some(Refusal::Past { call_id: call.clone(), until })
+        };
+        let refusals: Vec<Refusal> = events.iter().filter_map(expired).collect();
+        if refusals.is_empty() { Ok(events) } else { Err(RunnerError::Refused(refusals)) }
     }
 
     /// The input with results that are fit to be recorded, and what has to be kept before they are. The same input becomes

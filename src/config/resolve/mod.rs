@@ -49,7 +49,7 @@ pub(super) fn settings(written: &Written, file: Option<&Path>, mut scope: Scope<
         envelope: envelope::resolve(written.envelope.as_ref(), &mut scope),
         gateway: gateway::resolve(written.gateway.as_ref(), &mut scope),
         telemetry: telemetry(written.telemetry.as_ref(), &mut scope),
-        log: written.log.as_ref().map_or_else(|| "warn".into(), |log| scope.text(log)),
+        log: written.log.as_ref().map(|log| scope.text(log)),
     };
     scope.finish(settings)
 }

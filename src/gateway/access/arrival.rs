@@ -1,8 +1,10 @@
-//! A request's body arrives whole, in time, and no larger than is taken, before anybody works on it: whoever sends a byte a
-//! minute holds a connection and a seat for as long as a body may take, and nothing else.
+//! Request bodies: each arrives whole, in time, plainly encoded and within the size limit before its handler begins. A client
+//! that sends a byte a minute holds a connection and a seat for as long as a body may take, and nothing else.
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest as _, Request, State};
+use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH};
+use axum::http::{HeaderMap, HeaderValue};
 use axum::middleware::Next;
 use axum::response::Response;
 use tokio::time::timeout;
@@ -13,6 +15,7 @@ use crate::gateway::state::Gateway;
 
 pub(super) async fn arrived(State(gateway): State<Gateway>, request: Request, next: Next) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
+    check(&parts.headers, gateway.settings().body_bytes)?;
     let patience = gateway.settings().body_timeout;
     let arriving = Bytes::from_request(Request::from_parts(parts.clone(), body), &());
     let bytes = timeout(patience, arriving).await.map_err(|_| {
@@ -20,4 +23,20 @@ pub(super) async fn arrived(State(gateway): State<Gateway>, request: Request, ne
         Problem::new(ErrorCode::RequestTimeout, detail)
     })??;
     Ok(next.run(Request::from_parts(parts, Body::from(bytes))).await)
+}
+
+/// Refuses what the head of a request alone shows to be unacceptable, before any of the body is read.
+fn check(headers: &HeaderMap, most: usize) -> Result<(), Problem> {
+    let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|announced| announced > most as u64) {
+        let detail = format!("the body is larger than this server takes: at most {most} bytes");
+        return Err(Problem::new(ErrorCode::PayloadTooLarge, detail));
+    }
+    let is_plain = |encoding: &HeaderValue| encoding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"identity");
+    if !headers.get_all(CONTENT_ENCODING).iter().all(is_plain) {
+        let detail = "compressed bodies are not taken: send the body without `Content-Encoding`";
+        let problem = Problem::new(ErrorCode::UnsupportedMediaType, detail);
+        return Err(problem.header(ACCEPT_ENCODING, HeaderValue::from_static("identity")));
+    }
+    Ok(())
 }

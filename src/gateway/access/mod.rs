@@ -12,6 +12,7 @@ pub(super) mod keys;
 mod limits;
 mod oidc;
 mod origins;
+mod required;
 mod standing;
 
 use std::net::{IpAddr, SocketAddr};
@@ -22,7 +23,7 @@ use axum::Router;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
 
 pub use caller::{Caller, Scope, Scopes};
@@ -78,12 +79,14 @@ impl Access {
     }
 }
 
-/// What stands before every route that wants a caller, from the outside in: who asks, how often, and what they bring. What
+/// What stands before every route that wants a caller, from the outside in: who asks, how often, whether they
+/// may, and what they bring. What
 /// has arrived whole is handled to its end.
 pub(super) fn guarded(router: Router<Gateway>, gateway: &Gateway) -> Router<Gateway> {
     router
         .layer(from_fn_with_state(gateway.clone(), completion::completed))
         .layer(from_fn_with_state(gateway.clone(), arrival::arrived))
+        .layer(from_fn(required::allowed))
         .layer(from_fn_with_state(gateway.clone(), limits::counted))
         .layer(from_fn_with_state(gateway.clone(), let_in))
 }

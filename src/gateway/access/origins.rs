@@ -1,6 +1,7 @@
-//! What browsers may do. A page of any site can send requests from the machine of whoever looks at it, and a name that
-//! resolves to the loopback address later (DNS rebinding) makes them look local; so a page's origin is let in only where it
-//! is configured, and an anonymous listener answers to names of this machine only.
+//! Origin checks of requests from browsers. A page of any site can send requests from the machine of the user who opens it,
+//! and a name that resolves to the loopback address later (DNS rebinding) makes them look local. So a page's origin is
+//! allowed where it is configured or is this server's own (its `/docs` page), and an anonymous listener answers to names of
+//! this machine only, whatever the origin says.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -24,7 +25,7 @@ const PREFLIGHT: Duration = Duration::from_secs(600);
 /// Which pages may ask, and by which names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origins {
-    /// The origins of pages that may ask, such as `https://app.example.com`.
+    /// The origins of pages that may ask, such as `https://app.example.com`. Pages of this server itself always may.
     pub allowed: Vec<String>,
     /// Names this server is asked by besides those of the loopback address; `None` if it answers to any.
     pub hosts: Option<Vec<String>>,
@@ -78,7 +79,8 @@ impl Origins {
             return Err(Problem::new(ErrorCode::Forbidden, detail));
         }
         for origin in request.headers().get_all(ORIGIN) {
-            if !self.allowed.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes()) {
+            let is_listed = self.allowed.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes());
+            if !is_listed && !is_own(request, origin) {
                 let detail = "pages of this origin may not ask here; `gateway.cors.origins` lists those that may";
                 return Err(Problem::new(ErrorCode::Forbidden, detail));
             }
@@ -104,15 +106,37 @@ fn is_slipped_in(request: &Request) -> bool {
         && headers.get_all("sec-fetch-site").iter().any(is_foreign)
 }
 
-/// The name that was asked for, without its port. Two of them are none.
-fn host(request: &Request) -> Option<&str> {
-    let mut hosts = request.headers().get_all(HOST).iter();
-    let authority = match (hosts.next(), hosts.next()) {
-        (Some(_), Some(_)) => return None,
-        (Some(host), None) => host.to_str().ok()?,
-        (None, _) => request.uri().authority()?.as_str(),
+/// Whether a page of this server asks: its origin names the host and port that the request was sent to. Where the browser
+/// itself says how the two relate (`Sec-Fetch-Site`), it has to say the same: it knows about schemes, which a proxy that
+/// ends TLS hides.
+fn is_own(request: &Request, origin: &HeaderValue) -> bool {
+    let authority_of_origin = || {
+        let (scheme, authority) = origin.to_str().ok()?.split_once("://")?;
+        let default_port = match scheme {
+            "http" => ":80",
+            "https" => ":443",
+            _ => return None,
+        };
+        let asked = authority_asked(request)?;
+        Some(authority.eq_ignore_ascii_case(asked.strip_suffix(default_port).unwrap_or(asked)))
     };
-    without_port(authority)
+    let sites = request.headers().get_all("sec-fetch-site");
+    sites.iter().all(|site| site == "same-origin") && authority_of_origin().unwrap_or(false)
+}
+
+/// The name that was asked for, without its port.
+fn host(request: &Request) -> Option<&str> {
+    without_port(authority_asked(request)?)
+}
+
+/// The host and port that a request was sent to. A request that names two hosts names none.
+fn authority_asked(request: &Request) -> Option<&str> {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (Some(_), Some(_)) => None,
+        (Some(host), None) => host.to_str().ok(),
+        (None, _) => Some(request.uri().authority()?.as_str()),
+    }
 }
 
 fn without_port(authority: &str) -> Option<&str> {

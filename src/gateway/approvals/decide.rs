@@ -79,7 +79,5 @@ pub(super) fn over(fate: &Fate) -> Option<Problem> {
 
 /// A conflict that trying again does not solve.
 fn settled(detail: impl Into<String>) -> Problem {
-    let mut problem = Problem::new(ErrorCode::Conflict, detail);
-    problem.set_retryable(false);
-    problem
+    Problem::lasting_conflict(detail)
 }

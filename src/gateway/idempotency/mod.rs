@@ -170,9 +170,7 @@ fn outcome_unknown(fate: &Fate) -> Problem {
              at what it changed, and use a fresh `Idempotency-Key` to do it again"
         }
     };
-    let mut problem = Problem::new(ErrorCode::Conflict, detail);
-    problem.set_retryable(false);
-    problem
+    Problem::lasting_conflict(detail)
 }
 
 /// Handles a request that was noted, and notes what became of it.

@@ -30,7 +30,8 @@ impl Places {
             Refusal::Twice { call_id } => self.last(call_id, "/call_id"),
             Refusal::Invalid { call_id, at, .. } => self.within(call_id, at),
             Refusal::Drifted { call_id } => self.first(call_id, "/seen"),
-            Refusal::NotLater { .. } | Refusal::NoDeadline { .. } | Refusal::Past { .. } => String::new(),
+            Refusal::Past { call_id, .. } => self.first(call_id, "/expires_at"),
+            Refusal::NotLater { .. } | Refusal::NoDeadline { .. } => String::new(),
             Refusal::Stale { .. } => "/expected_version".to_owned(),
             Refusal::Incomplete { .. } | Refusal::Over { .. } | Refusal::Oversized { .. } | Refusal::EmptyMessage => {
                 String::new()

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use super::{Place, TenantRun, TenantRunner};
 use crate::core::error::ErrorCode;
 use crate::core::id::CallId;
-use crate::core::run::{CallVerdict, Channel, Debt, Decision, Ending, Event, Recorded, Resume, Run, Status};
+use crate::core::run::{CallVerdict, Channel, Debt, Decision, Ending, Event, Recorded, Refusal, Resume, Run, Status};
 use crate::core::trace::Trace;
 use crate::gateway::problem::Problem;
 use crate::ports::{Owing, RunFilter};
@@ -136,7 +136,12 @@ impl Approval {
         let seen = self.digest().map(|digest| (call.clone(), digest)).into_iter().collect();
         let resume = Resume { decisions: vec![(call, decision)], seen, partial: true, ..Resume::default() };
         // The run goes on by itself; whoever decides does not wait for it.
-        self.of.resume(resume, trace, Problem::from).await.map(drop)
+        let place = |refusal: &Refusal| {
+            let is_expiry = matches!(refusal, Refusal::Past { .. });
+            if is_expiry { "/expires_at".to_owned() } else { String::new() }
+        };
+        let placed = |error| Problem::placed(error, place);
+        self.of.resume(resume, trace, placed).await.map(drop)
     }
 
     /// Gives more time for it.

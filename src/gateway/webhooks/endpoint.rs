@@ -93,9 +93,7 @@ impl<'a> Endpoints<'a> {
         let found = self.find(id).await?;
         if found.configured {
             let detail = format!("`{id}` stands in the operator's configuration (`gateway.webhooks`): change it there");
-            let mut problem = Problem::new(ErrorCode::Conflict, detail);
-            problem.set_retryable(false);
-            return Err(problem);
+            return Err(Problem::lasting_conflict(detail));
         }
         Ok(found)
     }
@@ -118,9 +116,7 @@ impl<'a> Endpoints<'a> {
     ) -> Result<DeliveryView, Problem> {
         if endpoint.disabled.is_some() {
             let detail = format!("nothing is sent to `{}`: switch it on first (`enabled: true`)", endpoint.id);
-            let mut problem = Problem::new(ErrorCode::Conflict, detail);
-            problem.set_retryable(false);
-            return Err(problem);
+            return Err(Problem::lasting_conflict(detail));
         }
         let due_at = self.outbound.clock.now();
         let delivery = WebhookDelivery { state: DeliveryState::Waiting { due_at }, tries: 0, ..delivery };

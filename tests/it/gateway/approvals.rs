@@ -220,3 +220,20 @@ async fn with_four_eyes_whoever_started_a_run_may_say_no_and_only_others_yes() {
     assert_eq!(ann.post("/v1/approval-grants", grant.clone()).await.problem(), "forbidden");
     assert_eq!(bob.post("/v1/approval-grants", grant).await.status, 201);
 }
+
+#[tokio::test]
+async fn a_wider_approval_that_would_be_over_already_is_refused_with_its_place() {
+    let served = Served::to_all(guarded_once().kept(Kept::InMemory).await).await;
+    let run = served.run(json!({"input": "Clean up"})).await;
+    let waiting = inbox(&served).await.remove(0);
+    let past = json!({"decision": "approve", "scope": "always", "expires_at": "2020-01-01T00:00:00Z"});
+
+    let refused = served.post(&decision_of(&waiting), past.clone()).await;
+    assert_eq!((refused.problem(), &refused.body["errors"][0]["pointer"]), ("validation", &json!("/expires_at")));
+    let mut decision = past;
+    decision["call_id"] = waiting["call_id"].clone();
+    let resumed = served.post(&format!("/v1/runs/{run}/resume"), json!({"decisions": [decision]})).await;
+    let pointer = &resumed.body["errors"][0]["pointer"];
+    assert_eq!((resumed.problem(), pointer), ("validation", &json!("/decisions/0/expires_at")));
+    assert_eq!(inbox(&served).await.len(), 1, "the call still waits");
+}

@@ -1,7 +1,7 @@
 //! Pages in browsers get in where they are let in, and by no name that only looks local.
 
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use toolgate::gateway::{Caller, Origins};
 
 use super::served::{Answer, Served};
@@ -102,4 +102,60 @@ async fn a_problem_can_be_read_by_the_page_that_asked() {
     let problem = Answer::of(request.send().await.unwrap()).await;
     assert_eq!(problem.problem(), "not_found");
     assert_eq!(problem.header("access-control-allow-origin"), "https://app.example.com");
+}
+
+/// A request as Chromium sends it for a page, besides the body.
+async fn from_a_page(served: &Served, method: Method, path: &str, headers: [(&str, &str); 4], body: &Value) -> Answer {
+    let [host, origin, site, mode] = headers;
+    let request = served.request(method.clone(), path);
+    let request = [host, origin, site, mode, ("sec-fetch-dest", "empty")]
+        .into_iter()
+        .fold(request, |request, (name, value)| request.header(name, value));
+    let request = if method == Method::POST { request.json(body) } else { request };
+    Answer::of(request.send().await.unwrap()).await
+}
+
+#[tokio::test]
+async fn a_page_of_this_server_may_ask_by_each_of_its_names() {
+    for served in [fenced(Some(&["gate.internal"])).await, fenced(None).await] {
+        for (host, origin) in [
+            ("127.0.0.1:8484", "http://127.0.0.1:8484"),
+            ("localhost:8484", "http://localhost:8484"),
+            ("[::1]:8484", "http://[::1]:8484"),
+            ("gate.internal", "https://gate.internal"),
+            ("gate.internal:443", "https://gate.internal"),
+            ("GATE.internal:80", "http://gate.internal"),
+        ] {
+            let own =
+                [("host", host), ("origin", origin), ("sec-fetch-site", "same-origin"), ("sec-fetch-mode", "cors")];
+            let script = from_a_page(&served, Method::GET, "/docs/reader.js", own, &Value::Null).await;
+            assert_eq!(script.status, 200, "{origin}: {script:?}");
+            let listed = from_a_page(&served, Method::GET, "/v1/runs", own, &Value::Null).await;
+            assert_eq!(listed.status, 200, "{origin}: {listed:?}");
+            // What is wrong with the body is said, so the request was let in.
+            let tried = from_a_page(&served, Method::POST, "/v1/runs", own, &json!({"input": ""})).await;
+            assert_eq!(tried.problem(), "validation", "{origin}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_page_whose_origin_is_almost_this_server_may_not_ask() {
+    let served = fenced(Some(&["gate.internal"])).await;
+    for (host, origin, site) in [
+        ("127.0.0.1:8484", "http://127.0.0.1:8485", "same-site"),
+        ("127.0.0.1:8484", "http://localhost:8484", "cross-site"),
+        ("127.0.0.1:8484", "http://127.0.0.1", "same-site"),
+        ("127.0.0.1:8484", "null", "cross-site"),
+        ("127.0.0.1:8484", "file://127.0.0.1:8484", "cross-site"),
+        ("gate.internal", "http://gate.internal", "cross-site"),
+        ("gate.internal", "https://gate.internal.evil.example", "cross-site"),
+        // A name that resolves to the loopback address later: the browser takes it for the page's own server.
+        ("evil.example:8484", "http://evil.example:8484", "same-origin"),
+    ] {
+        let foreign = [("host", host), ("origin", origin), ("sec-fetch-site", site), ("sec-fetch-mode", "cors")];
+        let refused = from_a_page(&served, Method::POST, "/v1/runs", foreign, &json!({"input": "Hello"})).await;
+        assert_eq!((refused.status.as_u16(), refused.problem()), (403, "forbidden"), "{origin} at {host}");
+    }
+    assert_eq!(served.get("/v1/runs").await.body["data"], json!([]), "nothing was started");
 }

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use toolgate::gateway::{Scope, description};
 
 use crate::gateway::people::{self, Person};
-use crate::gateway::served::Answer;
+use crate::gateway::served::{Answer, Served};
 use crate::runner::world::{Kept, given_an_agent, say};
 
 /// The scope of each operation.
@@ -86,6 +88,79 @@ async fn an_endpoint_is_open_to_its_scope_and_to_no_other() {
         let lacks = |answer: &Answer| answer.body.to_string().contains("lack the scope");
         let answer = ask(own).await;
         assert!(!lacks(&answer) || id == "createKey", "{id}: {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_missing_scope_is_told_before_the_body_is_looked_at() {
+    let served = people::served(given_an_agent().kept(Kept::InMemory).await).await;
+    for (id, method, path) in operations().iter().filter(|(_, method, _)| *method != Method::GET) {
+        let (own, _) = SCOPES.iter().find(|(_, operations)| operations.contains(&id.as_str())).unwrap();
+        let others = Scope::ALL.into_iter().map(Scope::as_str).filter(|scope| scope != own).collect::<Vec<_>>();
+        let badge = format!("eve acme {}", others.join(","));
+        let ask = async |name: &'static str, value: &str, body: &'static str| {
+            let request = served.request(method.clone(), path).header("x-badge", &badge).header(name, value);
+            Answer::of(request.body(body).send().await.unwrap()).await
+        };
+        for answer in [
+            ask("content-type", "text/plain", "{").await,
+            ask("content-type", "application/json", "{").await,
+            ask("content-encoding", "gzip", "{}").await,
+            ask("idempotency-key", "not a key", "{}").await,
+        ] {
+            assert_eq!((answer.status.as_u16(), answer.problem()), (403, "forbidden"), "{id}: {answer:?}");
+        }
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nx-badge: {badge}\r\ncontent-length: 9000000000\r\n\r\n"
+        );
+        assert!(answer_to(&served, &head).await.starts_with("HTTP/1.1 403 "), "{id}");
+    }
+}
+
+/// The beginning of the answer to a request of which only the head is sent.
+async fn answer_to(served: &Served, head: &str) -> String {
+    let mut socket = TcpStream::connect(served.address).await.unwrap();
+    socket.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = vec![0; 13];
+    socket.read_exact(&mut answer).await.unwrap();
+    String::from_utf8(answer).unwrap()
+}
+
+#[tokio::test]
+async fn a_body_that_is_announced_too_large_is_refused_before_it_is_read() {
+    let served = people::served(given_an_agent().kept(Kept::InMemory).await).await;
+    let head = "POST /v1/runs HTTP/1.1\r\nhost: localhost\r\nx-badge: ann acme all\r\ncontent-length: 4194305\r\n\r\n";
+    assert_eq!(answer_to(&served, head).await, "HTTP/1.1 413 ");
+}
+
+#[tokio::test]
+async fn a_compressed_body_is_refused_and_the_encoding_that_is_taken_is_named() {
+    let served =
+        people::served(given_an_agent().whose_model_says(json!([say("Hi.")])).kept(Kept::InMemory).await).await;
+    let ask = async |encoding: &str| {
+        let request = served.request(Method::POST, "/v1/runs").header("x-badge", "ann acme all");
+        let request = request.header("content-encoding", encoding).json(&json!({"input": "Hello"}));
+        Answer::of(request.send().await.unwrap()).await
+    };
+    for encoding in ["gzip", "br", "identity, gzip"] {
+        let refused = ask(encoding).await;
+        assert_eq!((refused.status.as_u16(), refused.problem()), (415, "unsupported_media_type"), "{encoding}");
+        assert_eq!(refused.header("accept-encoding"), "identity");
+    }
+    assert_eq!(ask("identity").await.status, 201);
+}
+
+#[tokio::test]
+async fn a_key_that_is_sent_as_an_id_is_not_repeated() {
+    let served = people::served(given_an_agent().kept(Kept::InMemory).await).await;
+    let key = format!("tg_{}", "aB3-_".repeat(9));
+    for path in
+        [format!("/v1/runs/{key}"), format!("/v1/keys/{key}"), format!("/v1/runs?after={key}"), format!("/{key}")]
+    {
+        let request = served.request(Method::GET, &path).header("x-badge", "ann acme all").header("x-request-id", &key);
+        let answer = Answer::of(request.send().await.unwrap()).await;
+        assert!(answer.status.is_client_error(), "{path}: {answer:?}");
+        assert!(!format!("{answer:?}").contains(&key), "{path}: {answer:?}");
     }
 }
 
