@@ -10,6 +10,7 @@ mod deleting;
 mod draining;
 mod events;
 mod exporting;
+mod fairness;
 mod forking;
 mod grants;
 mod idempotency;
