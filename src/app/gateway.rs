@@ -171,6 +171,7 @@ fn limits(written: &GatewayLimits) -> Limits {
         requests: rate(written.requests_per_minute, written.burst),
         requests_at_once: at_once(written.requests_at_once),
         streams_at_once: at_once(written.streams_at_once),
+        reads_at_once: at_once(written.reads_at_once),
         failures: rate(written.failures_per_minute, written.failures_per_minute),
     }
 }

@@ -97,6 +97,8 @@ pub struct GatewayLimits {
     pub requests_at_once: u64,
     /// Event streams open at once.
     pub streams_at_once: u64,
+    /// Lists and runs being read at once.
+    pub reads_at_once: u64,
     /// Credentials that do not hold, from one address in a minute.
     pub failures_per_minute: u32,
     /// The largest body.

@@ -11,7 +11,6 @@ use serde::Serialize;
 use tokio::time::timeout;
 
 use super::state::Gateway;
-use crate::ports::RunFilter;
 
 /// How long the store may take to answer; whoever asks has little patience.
 const STORE_ANSWERS: Duration = Duration::from_secs(2);
@@ -37,6 +36,8 @@ struct ReadinessView {
 struct ChecksView {
     /// Whether the store answers.
     store: Check,
+    /// Whether the store can be written; it cannot when its disk is full.
+    store_writes: Check,
     /// Whether runs are taken up; not by a server that is being stopped.
     takes_runs: Check,
 }
@@ -59,13 +60,15 @@ async fn healthz() -> Json<HealthView> {
 }
 
 async fn readyz(State(gateway): State<Gateway>) -> (StatusCode, Json<ReadinessView>) {
-    // The index is asked for a run that there cannot be: an answer is wanted, and no work.
-    let nothing = RunFilter { run: Some("run_".into()), limit: 1, ..RunFilter::default() };
     let runner = gateway.runner();
-    let is_answered = matches!(timeout(STORE_ANSWERS, runner.list(&nothing)).await, Ok(Ok(_)));
-    let checks =
-        ChecksView { store: Check::of(is_answered), takes_runs: Check::of(!gateway.stopping().is_cancelled()) };
-    let is_ready = [checks.store, checks.takes_runs] == [Check::Ok; 2];
+    let (read, written) =
+        tokio::join!(timeout(STORE_ANSWERS, runner.check_read()), timeout(STORE_ANSWERS, runner.check_write()));
+    let checks = ChecksView {
+        store: Check::of(matches!(read, Ok(Ok(())))),
+        store_writes: Check::of(matches!(written, Ok(Ok(())))),
+        takes_runs: Check::of(!gateway.stopping().is_cancelled()),
+    };
+    let is_ready = [checks.store, checks.store_writes, checks.takes_runs] == [Check::Ok; 3];
     let (code, status) =
         if is_ready { (StatusCode::OK, "ready") } else { (StatusCode::SERVICE_UNAVAILABLE, "not_ready") };
     (code, Json(ReadinessView { status, checks }))

@@ -191,6 +191,18 @@ pub trait RunStore: Send + Sync {
     /// and with the time. What is deleted already stays as it is. Nothing is ever appended to it again.
     async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError>;
 
+    /// Whether it can be read at this moment. Lists that others read do not delay the answer.
+    async fn check_read(&self) -> Result<(), StoreError> {
+        // No run has this id: an answer is wanted, and no work.
+        let nothing = RunFilter { run: Some("run_".into()), limit: 1, ..RunFilter::default() };
+        self.list(&nothing).await.map(drop)
+    }
+
+    /// Whether it can be written. The answer may be a few seconds old.
+    async fn check_write(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// The same store for content outside the journals, if it keeps that as well.
     fn blobs(self: Arc<Self>) -> Option<Arc<dyn BlobStore>> {
         None

@@ -53,6 +53,7 @@ pub use standing::NewGrant;
 pub use system::{SystemClock, UuidIds};
 pub use tasks::{Polled, TaskSaid};
 pub use turnstile::{Activity, Capacity};
+pub(crate) use turnstile::{Turn, Turnstile};
 pub use watch::{Lookout, Watch};
 
 pub use crate::core::run::Resume;
@@ -64,12 +65,11 @@ use crate::core::run::{Channel, Event, Input, Recorded, Run, Status};
 use crate::core::tool::{Pins, Toolset};
 use crate::core::trace::Trace;
 use crate::driver::{DriveError, Journal, Ports, Progress};
-use crate::ports::{BlobStore, EventSink, Ids, RunFilter, RunRow};
+use crate::ports::{BlobStore, EventSink, Ids, RunFilter, RunRow, StoreError};
 use blocked::BlockedRuns;
 use drain::Drain;
 use driving::Driving;
 use injected::Injections;
-use turnstile::Turnstile;
 use watch::Hub;
 
 /// Runs agents. Cheap to clone; clones share everything.
@@ -208,6 +208,22 @@ impl AgentRunner {
     /// How long an ownership lasts without renewal.
     pub fn lease(&self) -> std::time::Duration {
         self.inner.ports.store.lease
+    }
+
+    /// Whether the store can be read.
+    ///
+    /// # Errors
+    /// Why not.
+    pub async fn check_read(&self) -> Result<(), StoreError> {
+        self.inner.ports.store.runs.check_read().await
+    }
+
+    /// Whether the store can be written; known from the last seconds, or from a small write.
+    ///
+    /// # Errors
+    /// Why not.
+    pub async fn check_write(&self) -> Result<(), StoreError> {
+        self.inner.ports.store.runs.check_write().await
     }
 
     /// How many runs are driven here, and how many wait for their turn.

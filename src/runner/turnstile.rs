@@ -42,7 +42,7 @@ pub struct Activity {
 
 /// Lets runs through, a few at a time.
 #[derive(Default)]
-pub(super) struct Turnstile(Mutex<State>);
+pub(crate) struct Turnstile(Mutex<State>);
 
 #[derive(Default)]
 struct State {
@@ -52,7 +52,7 @@ struct State {
 }
 
 /// A place in the line, or beyond it. Given back when dropped.
-pub(super) struct Turn {
+pub(crate) struct Turn {
     turnstile: Arc<Turnstile>,
     tenant: Tenant,
     place: Place,
@@ -64,7 +64,7 @@ enum Place {
 }
 
 impl Turnstile {
-    pub(super) fn new(capacity: Capacity) -> Self {
+    pub(crate) fn new(capacity: Capacity) -> Self {
         Self(Mutex::new(State { line: Line::new(capacity), called: BTreeMap::new() }))
     }
 
@@ -76,7 +76,7 @@ impl Turnstile {
     }
 
     /// Queues up.
-    pub(super) fn enter(self: &Arc<Self>, tenant: Tenant) -> Turn {
+    pub(crate) fn enter(self: &Arc<Self>, tenant: Tenant) -> Turn {
         let place = self.state().enter(&tenant);
         Turn { turnstile: self.clone(), tenant, place }
     }
@@ -121,7 +121,7 @@ impl State {
 
 impl Turn {
     /// Waits until it is this one's turn. May be dropped and asked again.
-    pub(super) async fn come(&mut self) {
+    pub(crate) async fn come(&mut self) {
         if let Place::Waiting { called, .. } = &mut self.place {
             // The turnstile outlives this and only ever calls.
             let _ = called.await;

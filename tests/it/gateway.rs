@@ -12,6 +12,7 @@ mod disconnecting;
 mod draining;
 mod events;
 mod exporting;
+mod fairness;
 mod forking;
 mod grants;
 mod idempotency;

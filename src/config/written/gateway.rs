@@ -107,6 +107,8 @@ pub(in crate::config) struct GatewayLimits {
     pub(in crate::config) requests_at_once: Option<Placed<u64>>,
     /// Event streams open at once. Default: 4096.
     pub(in crate::config) streams_at_once: Option<Placed<u64>>,
+    /// Lists and runs being read at once, those that wait for their turn included. Default: 100.
+    pub(in crate::config) reads_at_once: Option<Placed<u64>>,
     /// Credentials that do not hold, from one address in a minute. Default: 60.
     pub(in crate::config) failures_per_minute: Option<Placed<u32>>,
     /// The largest body, in bytes. Default: 4194304, 4 MiB.

@@ -7,7 +7,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::view::InboxView;
 use crate::core::id::{AgentName, SessionId};
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::{Caller, ReadPermit, Scope};
 use crate::gateway::body::Query;
 use crate::gateway::page::{Page, limit};
 use crate::gateway::problem::{Problem, ProblemView};
@@ -62,6 +62,7 @@ pub(super) async fn list(
     State(gateway): State<Gateway>,
     caller: Caller,
     Query(which): Query<Which>,
+    _permit: ReadPermit,
 ) -> Result<Json<Page<InboxView>>, Problem> {
     caller.require(Scope::ApprovalsRead)?;
     let limit = limit(which.limit)?;

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 
 use super::view::InboxView;
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::{Caller, ReadPermit, Scope};
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
@@ -25,6 +25,7 @@ pub(super) async fn read(
     State(gateway): State<Gateway>,
     caller: Caller,
     Path(approval): Path<String>,
+    _permit: ReadPermit,
 ) -> Result<Json<InboxView>, Problem> {
     caller.require(Scope::ApprovalsRead)?;
     shown(&gateway.runner_of(&caller), &approval).await

@@ -7,7 +7,7 @@ use utoipa::IntoParams;
 
 use super::view::GrantView;
 use crate::core::id::{AgentName, SessionId};
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::{Caller, ReadPermit, Scope};
 use crate::gateway::body::Query;
 use crate::gateway::page::{Page, behind, limit};
 use crate::gateway::problem::{Problem, ProblemView};
@@ -49,6 +49,7 @@ pub(super) async fn list(
     State(gateway): State<Gateway>,
     caller: Caller,
     Query(which): Query<Which>,
+    _permit: ReadPermit,
 ) -> Result<Json<Page<GrantView>>, Problem> {
     caller.require(Scope::ApprovalsRead)?;
     let limit = limit(which.limit)?;

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::core::blob::BlobHandle;
 use crate::core::chat::Media;
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::{Caller, ReadPermit, Scope};
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
@@ -31,6 +31,7 @@ pub(super) async fn blob(
     State(gateway): State<Gateway>,
     caller: Caller,
     Path((run, sha256)): Path<(String, String)>,
+    _permit: ReadPermit,
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsRead)?;
     let run = gateway.runner_of(&caller).run(&run).await?;

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use futures::stream;
 
 use crate::core::run::Recorded;
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::{Caller, ReadPermit, Scope};
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
@@ -27,6 +27,7 @@ pub(super) async fn export(
     State(gateway): State<Gateway>,
     caller: Caller,
     Path(run): Path<String>,
+    _permit: ReadPermit,
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsRead)?;
     let run = gateway.runner_of(&caller).run(&run).await?;

@@ -8,7 +8,7 @@ use utoipa::IntoParams;
 use super::view::SummaryView;
 use crate::core::id::{AgentName, RunId, SessionId};
 use crate::core::run::Status;
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::{Caller, ReadPermit, Scope};
 use crate::gateway::body::Query;
 use crate::gateway::page::{Page, limit};
 use crate::gateway::problem::{Problem, ProblemView};
@@ -49,6 +49,7 @@ pub(super) async fn list(
     State(gateway): State<Gateway>,
     caller: Caller,
     Query(which): Query<Which>,
+    _permit: ReadPermit,
 ) -> Result<Json<Page<SummaryView>>, Problem> {
     caller.require(Scope::RunsRead)?;
     let limit = limit(which.limit)?;

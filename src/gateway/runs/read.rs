@@ -8,7 +8,7 @@ use axum::response::Response;
 use super::asked::Asked;
 use super::view::RunView;
 use crate::core::id::RunId;
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::{Caller, ReadPermit, Scope};
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
@@ -29,6 +29,7 @@ pub(super) async fn read(
     caller: Caller,
     headers: HeaderMap,
     Path(run): Path<String>,
+    _permit: ReadPermit,
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsRead)?;
     let run = gateway.runner_of(&caller).run(&run).await?;

@@ -8,7 +8,7 @@ use utoipa::IntoParams;
 use super::endpoint::Endpoints;
 use super::view::DeliveryView;
 use crate::core::id::MessageId;
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::{Caller, ReadPermit, Scope};
 use crate::gateway::body::{Path, Query};
 use crate::gateway::page::{Page, limit};
 use crate::gateway::problem::{Problem, ProblemView};
@@ -44,6 +44,7 @@ pub(super) async fn deliveries(
     caller: Caller,
     Path(endpoint): Path<String>,
     Query(which): Query<Which>,
+    _permit: ReadPermit,
 ) -> Result<Json<Page<DeliveryView>>, Problem> {
     caller.require(Scope::Webhooks)?;
     let limit = limit(which.limit)?;

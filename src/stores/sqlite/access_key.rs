@@ -29,7 +29,7 @@ impl AccessKeys for SqliteStore {
 
     async fn by_hash(&self, hash: &KeyHash) -> Result<Option<AccessKey>, StoreError> {
         let query = sqlx::query_as(BY_HASH).bind(hash.as_bytes());
-        let row: Option<Row> = query.fetch_optional(&self.readers).await.map_err(|error| self.fault(error))?;
+        let row: Option<Row> = query.fetch_optional(&self.reserved).await.map_err(|error| self.fault(error))?;
         row.map(read).transpose()
     }
 

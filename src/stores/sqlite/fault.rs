@@ -29,6 +29,14 @@ pub(super) fn is_busy(error: &sqlx::Error) -> bool {
     primary_code(error) == Some(5)
 }
 
+/// Whether the file, its disk or its locks are at fault, and not what was to be written.
+pub(super) fn is_of_the_file(error: &sqlx::Error) -> bool {
+    match primary_code(error) {
+        Some(code) => [5, 6, 8, 10, 11, 13, 14, 26].contains(&code),
+        None => matches!(error, sqlx::Error::Io(_)),
+    }
+}
+
 /// The result code without the bits that extend it (<https://www.sqlite.org/rescode.html>).
 fn primary_code(error: &sqlx::Error) -> Option<i32> {
     let code: i32 = error.as_database_error()?.code()?.parse().ok()?;

@@ -1,7 +1,8 @@
 //! One SQLite file that keeps everything: no server, no set-up, and a run survives the process that drove it.
 //!
 //! All changes pass through one task with the only writing connection, which commits whatever has queued up in one
-//! transaction: one `fsync` serves many runs. Readers have connections of their own and never wait for it. The file is
+//! transaction: one `fsync` serves many runs. Readers have connections of their own and never wait for it; lists, lookups, and
+//! what a server needs to let requests in have different ones, so that a slow list delays other lists alone. The file is
 //! for the processes of one machine; SQLite's locks mean nothing on a network file system.
 
 mod access_key;
@@ -10,6 +11,7 @@ mod blob;
 mod claim;
 mod fault;
 mod grant;
+mod health;
 mod open;
 mod purge;
 mod read;
@@ -33,6 +35,7 @@ use self::blob::{Forgetting, Putting, Sharing};
 use self::claim::Renewal;
 use self::fault::fault;
 use self::grant::Revoking;
+use self::health::WriteHealth;
 use self::purge::Purging;
 use self::writer::Writer;
 use super::wellformed;
@@ -60,8 +63,18 @@ pub enum Durability {
 pub struct SqliteStore {
     options: SqliteConnectOptions,
     writer: Writer,
+    write_health: Arc<WriteHealth>,
+    /// For lists and sweeps.
     readers: SqlitePool,
+    /// For what is looked up by its name: a run and its journal, a grant, a blob. No list makes it wait.
+    lookups: SqlitePool,
+    /// For keys and readiness, which nothing else makes wait.
+    reserved: SqlitePool,
 }
+
+const READERS: u32 = 4;
+const LOOKUPS: u32 = 4;
+const RESERVED: u32 = 1;
 
 impl SqliteStore {
     /// Opens the file, after creating it (mode 0600) and its directory (0700) where they are missing, and brings its
@@ -77,15 +90,16 @@ impl SqliteStore {
 
     async fn open_with(options: SqliteConnectOptions) -> Result<Self, StoreError> {
         let connection = open::connect_and_migrate(&options).await?;
-        let readers = open::readers(&options);
-        let writer = Writer::start(options.clone(), connection);
-        Ok(Self { options, writer, readers })
+        let [readers, lookups, reserved] = [READERS, LOOKUPS, RESERVED].map(|count| open::readers(&options, count));
+        let write_health = Arc::new(WriteHealth::default());
+        let writer = Writer::start(options.clone(), connection, write_health.clone());
+        Ok(Self { options, writer, write_health, readers, lookups, reserved })
     }
 
     /// Writes what is queued, then closes the file. Whatever is asked afterwards is `Unavailable`. May be called twice.
     pub async fn close(&self) {
         // Readers first: the connection that closes last folds the write-ahead log into the file, and must be a writer.
-        self.readers.close().await;
+        tokio::join!(self.readers.close(), self.lookups.close(), self.reserved.close());
         self.writer.close().await;
     }
 
@@ -102,12 +116,13 @@ impl RunStore for SqliteStore {
     }
 
     async fn load(&self, run: &RunId, from: u64) -> Result<Vec<Recorded>, StoreError> {
-        let rows = read::journal(&self.readers, run, from).await.map_err(|error| self.fault(error))?;
+        let rows = read::journal(&self.lookups, run, from).await.map_err(|error| self.fault(error))?;
         rows.into_iter().zip(from..).map(|(row, seq)| read::fact(run, seq, row)).collect()
     }
 
     async fn list(&self, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError> {
-        let rows = read::index(&self.readers, filter).await.map_err(|error| self.fault(error))?;
+        let db = if filter.run.is_some() { &self.lookups } else { &self.readers };
+        let rows = read::index(db, filter).await.map_err(|error| self.fault(error))?;
         rows.into_iter().map(read::listed).collect()
     }
 
@@ -124,6 +139,15 @@ impl RunStore for SqliteStore {
             Some(since) => Ok(Purged::Since(read::time(run, &since)?)),
             None => Ok(Purged::No),
         }
+    }
+
+    async fn check_read(&self) -> Result<(), StoreError> {
+        let nothing = RunFilter { run: Some("run_".into()), ..RunFilter::default() };
+        read::index(&self.reserved, &nothing).await.map(drop).map_err(|error| self.fault(error))
+    }
+
+    async fn check_write(&self) -> Result<(), StoreError> {
+        self.write_health.check(&self.writer).await
     }
 
     fn blobs(self: Arc<Self>) -> Option<Arc<dyn BlobStore>> {
@@ -148,18 +172,18 @@ impl BlobStore for SqliteStore {
     }
 
     async fn get(&self, handle: &BlobHandle) -> Result<Option<Blob>, StoreError> {
-        blob::get(&self.readers, handle).await.map_err(|error| self.fault(error))
+        blob::get(&self.lookups, handle).await.map_err(|error| self.fault(error))
     }
 
     async fn describe(&self, handle: &BlobHandle) -> Result<Option<BlobInfo>, StoreError> {
-        blob::describe(&self.readers, handle).await.map_err(|error| self.fault(error))
+        blob::describe(&self.lookups, handle).await.map_err(|error| self.fault(error))
     }
 }
 
 #[async_trait]
 impl ApprovalCache for SqliteStore {
     async fn granted(&self, asker: &Asker, tools: &[Guarded], now: Timestamp) -> Result<Vec<Granted>, StoreError> {
-        let found = grant::covering(&self.readers, asker, tools).await.map_err(|error| self.fault(error))?;
+        let found = grant::covering(&self.lookups, asker, tools).await.map_err(|error| self.fault(error))?;
         let mut granted = Vec::new();
         for grant in grant::read(found)?.iter().filter(|grant| grant.holds(now) && grant.is_of(asker)) {
             let covered = tools.iter().filter(|guarded| guarded.definition == grant.definition);
@@ -169,7 +193,7 @@ impl ApprovalCache for SqliteStore {
     }
 
     async fn hold(&self, grants: &[GrantId], now: Timestamp) -> Result<Vec<bool>, StoreError> {
-        let found = grant::named(&self.readers, grants).await.map_err(|error| self.fault(error))?;
+        let found = grant::named(&self.lookups, grants).await.map_err(|error| self.fault(error))?;
         let found = grant::read(found)?;
         let holds = |id: &GrantId| found.iter().any(|grant| grant.id == *id && grant.holds(now));
         Ok(grants.iter().map(holds).collect())

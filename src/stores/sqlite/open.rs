@@ -15,7 +15,6 @@ use super::Durability;
 use super::fault::{fault, is_busy};
 use crate::ports::StoreError;
 
-const READERS: u32 = 4;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 const READER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -41,15 +40,15 @@ pub(super) fn options(path: &Path, durability: Durability) -> Result<SqliteConne
     Ok(options.disable_statement_logging())
 }
 
-/// Connections for reading, opened when they are first needed.
-pub(super) fn readers(writing: &SqliteConnectOptions) -> SqlitePool {
+/// So many connections for reading, opened when they are first needed.
+pub(super) fn readers(writing: &SqliteConnectOptions, connections: u32) -> SqlitePool {
     let options = SqliteConnectOptions::new()
         .filename(writing.get_filename())
         .busy_timeout(BUSY_TIMEOUT)
         .read_only(true)
         .disable_statement_logging();
     SqlitePoolOptions::new()
-        .max_connections(READERS)
+        .max_connections(connections)
         .acquire_timeout(READER_TIMEOUT)
         .test_before_acquire(false)
         .connect_lazy_with(options)
@@ -121,6 +120,7 @@ async fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrateError> 
         migration(11, "grant_tenant", include_str!("schema/0011_grant_tenant.sql")),
         migration(12, "tenant_lists", include_str!("schema/0012_tenant_lists.sql")),
         migration(13, "grant_lookup", include_str!("schema/0013_grant_lookup.sql")),
+        migration(14, "write_check", include_str!("schema/0014_write_check.sql")),
     ]);
     // One process migrates, the others wait and find it done.
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::writer::Write;
 use super::*;
 use crate::core::run::{Event, Owes, Status};
-use crate::ports::Owing;
+use crate::ports::{AccessKeys as _, Owing};
 
 fn file(directory: &TempDir) -> std::path::PathBuf {
     directory.path().join("runs.db")
@@ -62,7 +62,7 @@ async fn the_setting_decides_what_a_commit_waits_for() {
 #[tokio::test]
 async fn when_the_disk_is_full_an_append_fails_whole_and_smaller_ones_still_fit() {
     let directory = TempDir::new().unwrap();
-    let store = SqliteStore::open_with(impatient(&directory).pragma("max_page_count", "48")).await.unwrap();
+    let store = SqliteStore::open_with(impatient(&directory).pragma("max_page_count", "50")).await.unwrap();
     store.append(append("run_a", 0, 10)).await.unwrap();
 
     let huge = store.append(append("run_a", 1, 1_000_000));
@@ -81,6 +81,44 @@ async fn when_the_disk_is_full_an_append_fails_whole_and_smaller_ones_still_fit(
     assert_eq!(store.load(&"run_a".into(), 0).await.unwrap().len(), 1);
     assert_eq!(store.load(&"run_b".into(), 0).await.unwrap(), []);
     store.append(append("run_a", 1, 10)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_store_without_room_says_that_it_cannot_be_written_until_there_is_room() {
+    let directory = TempDir::new().unwrap();
+    let store = SqliteStore::open_with(impatient(&directory).pragma("max_page_count", "60")).await.unwrap();
+    store.check_write().await.unwrap();
+    unavailable(store.append(append("run_a", 0, 1_000_000)).await);
+
+    for _ in 0..2 {
+        let refused = store.check_write().await.unwrap_err().to_string();
+        assert!(refused.contains("there is no room for"), "{refused}");
+        store.append(append(&format!("run_{}", uuid::Uuid::now_v7()), 0, 10)).await.unwrap();
+    }
+    store.check_read().await.unwrap();
+    store.close().await;
+
+    let store = SqliteStore::open_with(impatient(&directory).pragma("max_page_count", "300")).await.unwrap();
+    unavailable(store.append(append("run_a", 0, 2_000_000)).await);
+    store.check_write().await.expect("a large append did not fit, and others do");
+}
+
+#[tokio::test]
+async fn lists_and_lookups_do_not_delay_keys_and_readiness() {
+    let directory = TempDir::new().unwrap();
+    let store = SqliteStore::open_with(impatient(&directory)).await.unwrap();
+    let mut lists = Vec::new();
+    for _ in 0..READERS {
+        lists.push(store.readers.acquire().await.unwrap());
+    }
+    store.load(&"run_a".into(), 0).await.unwrap();
+    store.list(&RunFilter { run: Some("run_a".into()), ..RunFilter::default() }).await.unwrap();
+    let mut lookups = Vec::new();
+    for _ in 0..LOOKUPS {
+        lookups.push(store.lookups.acquire().await.unwrap());
+    }
+    store.check_read().await.unwrap();
+    assert_eq!(store.by_hash(&crate::ports::KeyHash::of("tg_unknown")).await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -154,7 +192,7 @@ async fn a_blob_is_kept_once_with_a_note_for_each_run_that_uses_it() {
 #[tokio::test]
 async fn a_blob_for_which_there_is_no_room_is_refused_and_the_store_goes_on() {
     let directory = TempDir::new().unwrap();
-    let store = SqliteStore::open_with(impatient(&directory).pragma("max_page_count", "48")).await.unwrap();
+    let store = SqliteStore::open_with(impatient(&directory).pragma("max_page_count", "50")).await.unwrap();
     let huge = Blob { media_type: "text/plain".into(), bytes: vec![0; 1_000_000] };
     let Err(BlobError::Store(StoreError::Unavailable(why))) = store.put(&"run_a".into(), huge.clone()).await else {
         panic!("it was kept")

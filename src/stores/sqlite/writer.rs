@@ -2,7 +2,7 @@
 //! busier the store, the more appends share one `fsync`, and a lone append never waits for company.
 
 use std::slice;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -10,7 +10,8 @@ use sqlx::{ConnectOptions, Connection};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::fault::fault;
+use super::fault::{fault, is_of_the_file};
+use super::health::WriteHealth;
 use crate::ports::StoreError;
 
 const QUEUED: usize = 1024;
@@ -36,9 +37,9 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Starts the task.
-    pub(super) fn start(options: SqliteConnectOptions, connection: SqliteConnection) -> Self {
+    pub(super) fn start(options: SqliteConnectOptions, connection: SqliteConnection, health: Arc<WriteHealth>) -> Self {
         let (queue, jobs) = mpsc::channel(QUEUED);
-        let task = tokio::spawn(write_until_closed(Session { options, connection: Some(connection) }, jobs));
+        let task = tokio::spawn(write_until_closed(Session { options, connection: Some(connection), health }, jobs));
         Self { queue: Mutex::new(Some(queue)), task: tokio::sync::Mutex::new(Some(task)) }
     }
 
@@ -112,6 +113,7 @@ async fn write_until_closed(mut session: Session, mut jobs: mpsc::Receiver<Box<d
 struct Session {
     options: SqliteConnectOptions,
     connection: Option<SqliteConnection>,
+    health: Arc<WriteHealth>,
 }
 
 /// Why a transaction was not committed.
@@ -151,14 +153,28 @@ impl Session {
     async fn commit(&mut self, batch: &mut [Box<dyn Job>]) -> Result<(), Halt> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
-            None => self.options.connect().await.map_err(Halt::AtTheDoor)?,
+            None => self.options.connect().await.map_err(|error| self.halted(Halt::AtTheDoor(error)))?,
         };
-        let outcome = transact(&mut connection, batch).await;
-        match outcome {
-            Ok(()) => self.connection = Some(connection),
-            Err(_) => close(connection).await,
+        match transact(&mut connection, batch).await {
+            Ok(()) => {
+                self.connection = Some(connection);
+                self.health.succeeded();
+                Ok(())
+            }
+            Err(halt) => {
+                close(connection).await;
+                Err(self.halted(halt))
+            }
         }
-        outcome
+    }
+
+    /// Notes a failure that is the file's: what is written next fails as well.
+    fn halted(&self, halt: Halt) -> Halt {
+        let (Halt::AtTheDoor(error) | Halt::Inside(error)) = &halt;
+        if is_of_the_file(error) {
+            self.health.failed(&self.fault(error));
+        }
+        halt
     }
 
     fn fault(&self, error: &sqlx::Error) -> StoreError {

@@ -113,7 +113,7 @@ async fn whoever_waits_for_a_run_of_a_server_that_stops_is_told_that_it_goes_on_
         let draining = tokio::spawn(async move { draining.drain(times(300, 20)).await });
         until(async || site.get("/readyz").await.status == 503).await;
         let not_ready = site.get("/readyz").await;
-        assert_eq!(not_ready.body["checks"], json!({"store": "ok", "takes_runs": "failing"}));
+        assert_eq!(not_ready.body["checks"], json!({"store": "ok", "store_writes": "ok", "takes_runs": "failing"}));
         assert_eq!(site.get("/healthz").await.status, 200, "it lives");
         let refused = site.post("/v1/runs", json!({"input": "Hello"})).await;
         assert_eq!((refused.status.as_u16(), refused.problem()), (503, "unavailable"));

@@ -45,6 +45,8 @@ def run(binary, folder):
         status, answer = refused
         assert status == 503 and answer["code"] == "store_unavailable", refused
         assert server.ask("GET", "/healthz")[0] == 200, "the process lives"
+        ready = server.ask("GET", "/readyz")
+        assert ready[0] == 503 and ready[2]["checks"]["store_writes"] == "failing", ready
         first = server.ask("GET", f"/v1/runs/{kept[0]['id']}")
         assert first[0] == 200 and first[2]["status"] == "pending", first
     server.prepare = None

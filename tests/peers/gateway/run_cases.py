@@ -12,6 +12,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import described  # noqa: E402
 import full_disk  # noqa: E402
 import killed  # noqa: E402
+import neighbour  # noqa: E402
 import streams  # noqa: E402
 
 CASES = {
@@ -19,6 +20,7 @@ CASES = {
     "killed while 200 runs are at work": killed.run,
     "2,000 streams, and slow clients": streams.run,
     "a disk that fills up": full_disk.run,
+    "a neighbour with 100,000 runs and 64 readers": neighbour.run,
 }
 
 

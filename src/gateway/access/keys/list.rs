@@ -5,7 +5,7 @@ use axum::extract::State;
 
 use super::keys;
 use super::view::KeyView;
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::{Caller, ReadPermit, Scope};
 use crate::gateway::body::Query;
 use crate::gateway::page::{Page, Paging, behind, limit};
 use crate::gateway::problem::{Problem, ProblemView};
@@ -23,6 +23,7 @@ pub(super) async fn list(
     State(gateway): State<Gateway>,
     caller: Caller,
     Query(which): Query<Paging>,
+    _permit: ReadPermit,
 ) -> Result<Json<Page<KeyView>>, Problem> {
     caller.require(Scope::Admin)?;
     let limit = limit(which.limit)?;

@@ -2,6 +2,7 @@
 //! for they last and cost little. Whoever shows credentials that do not hold is counted by address.
 
 mod rates;
+mod reads;
 mod seats;
 
 use std::net::{IpAddr, Ipv6Addr};
@@ -15,6 +16,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
 use self::rates::{Left, Rates};
+pub(in crate::gateway) use self::reads::ReadPermit;
+use self::reads::Reads;
 use self::seats::{Kind, Seats};
 use super::Caller;
 use crate::core::error::ErrorCode;
@@ -37,6 +40,8 @@ pub struct Limits {
     pub requests_at_once: Option<usize>,
     /// How many event streams at once.
     pub streams_at_once: Option<usize>,
+    /// How many lists and runs being read at once, those that wait for their turn included.
+    pub reads_at_once: Option<usize>,
     /// How often credentials that do not hold may come from one address before it is told to wait.
     pub failures: Option<Rate>,
 }
@@ -58,6 +63,7 @@ pub(in crate::gateway) struct Limiter {
     requests: Option<Rates<Who>>,
     failures: Option<Rates<IpAddr>>,
     seats: Seats,
+    reads: Reads,
 }
 
 impl Limiter {
@@ -65,7 +71,8 @@ impl Limiter {
         Self {
             requests: limits.requests.map(Rates::new),
             failures: limits.failures.map(Rates::new),
-            seats: Seats::new(limits.requests_at_once, limits.streams_at_once),
+            seats: Seats::new(limits.requests_at_once, limits.streams_at_once, limits.reads_at_once),
+            reads: Reads::new(),
         }
     }
 

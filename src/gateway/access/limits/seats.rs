@@ -12,12 +12,15 @@ pub(super) enum Kind {
     Request,
     /// An event stream.
     Stream,
+    /// A read of a list or a journal.
+    Read,
 }
 
 /// Who sits.
 pub(super) struct Seats {
     requests: Option<usize>,
     streams: Option<usize>,
+    reads: Option<usize>,
     taken: Arc<Taken>,
 }
 
@@ -30,8 +33,8 @@ pub(super) struct Seat {
 }
 
 impl Seats {
-    pub(super) fn new(requests: Option<usize>, streams: Option<usize>) -> Self {
-        Self { requests, streams, taken: Arc::default() }
+    pub(super) fn new(requests: Option<usize>, streams: Option<usize>, reads: Option<usize>) -> Self {
+        Self { requests, streams, reads, taken: Arc::default() }
     }
 
     /// A seat, if one is free.
@@ -39,6 +42,7 @@ impl Seats {
         let most = match kind {
             Kind::Request => self.requests,
             Kind::Stream => self.streams,
+            Kind::Read => self.reads,
         };
         let place = (who.clone(), kind);
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
@@ -68,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_seat_is_free_again_when_it_is_left_and_streams_sit_apart() {
-        let seats = Seats::new(Some(1), Some(1));
+        let seats = Seats::new(Some(1), Some(1), None);
         let ann: Who = (Tenant::default(), "ann".into());
         let request = seats.take(&ann, Kind::Request).unwrap();
         assert!(seats.take(&ann, Kind::Request).is_none());

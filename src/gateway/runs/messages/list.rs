@@ -6,7 +6,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::view::MessageView;
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::{Caller, ReadPermit, Scope};
 use crate::gateway::body::{Path, Query};
 use crate::gateway::page::{Page, limit};
 use crate::gateway::problem::{Problem, ProblemView};
@@ -41,6 +41,7 @@ pub(in crate::gateway::runs) async fn list(
     caller: Caller,
     Path(run): Path<String>,
     Query(which): Query<Which>,
+    _permit: ReadPermit,
 ) -> Result<Json<Page<MessageView>>, Problem> {
     caller.require(Scope::RunsRead)?;
     let limit = limit(which.limit)?;

@@ -1,0 +1,104 @@
+//! Fair admission of reads. A list or a journal costs processor time and a reader of the store, so a few are read at once, and
+//! tenants take turns: a tenant with many readers delays its own reads, and those of other tenants by one read each.
+
+use std::num::NonZero;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use tokio::time::timeout;
+
+use super::seats::{Kind, Seat, Seats};
+use super::{SEAT_PAUSE, Who, limited};
+use crate::core::id::Tenant;
+use crate::gateway::access::Caller;
+use crate::gateway::problem::Problem;
+use crate::gateway::state::Gateway;
+use crate::runner::{Capacity, Turn, Turnstile};
+
+/// How long a read waits for its turn. Its tenant has many others before it if this is not enough.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// The queue of reads.
+pub(super) struct Reads(Arc<Turnstile>);
+
+/// Permission to read a list or a journal, until it is dropped. A handler takes it as a parameter behind those that check the
+/// request, so that what is refused does not wait.
+pub(in crate::gateway) struct ReadPermit {
+    _turn: Turn,
+    _seat: Seat,
+}
+
+impl Reads {
+    /// A queue for this machine: one tenant may keep every core busy, and there is room for others beside it.
+    pub(super) fn new() -> Self {
+        let of_tenant = available_parallelism().map_or(2, NonZero::get).max(2);
+        let capacity = Capacity { driven: 2 * of_tenant, driven_per_tenant: of_tenant, waiting: usize::MAX };
+        Self(Arc::new(Turnstile::new(capacity)))
+    }
+
+    /// Waits for the turn of a caller.
+    async fn permit(&self, seats: &Seats, who: &Who) -> Result<ReadPermit, Problem> {
+        let (tenant, _): &(Tenant, _) = who;
+        let full = || limited("these credentials have too many lists and runs being read", SEAT_PAUSE);
+        let seat = seats.take(who, Kind::Read).ok_or_else(full)?;
+        let mut turn = self.0.enter(tenant.clone());
+        match timeout(LONGEST_WAIT, turn.come()).await {
+            Ok(()) => Ok(ReadPermit { _turn: turn, _seat: seat }),
+            Err(_) => Err(limited("too many lists and runs of this tenant are being read", SEAT_PAUSE)),
+        }
+    }
+}
+
+impl FromRequestParts<Gateway> for ReadPermit {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
+        let Caller { tenant, name, .. } = Caller::from_request_parts(parts, gateway).await?;
+        let limiter = &gateway.access().limiter;
+        limiter.reads.permit(&limiter.seats, &(tenant, name)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    fn who(tenant: &str, name: &str) -> Who {
+        (tenant.into(), name.into())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_tenant_with_many_readers_leaves_room_for_another_and_is_refused_after_a_while() {
+        let (reads, seats) = (Reads::new(), Seats::new(None, None, None));
+        let of_tenant = available_parallelism().map_or(2, NonZero::get).max(2);
+        let mut held = Vec::new();
+        for number in 0..of_tenant {
+            held.push(reads.permit(&seats, &who("acme", &format!("key:{number}"))).now_or_never().unwrap().unwrap());
+        }
+        let (waits, free) = (who("acme", "key:more"), who("brim", "key:other"));
+        let mut next = Box::pin(reads.permit(&seats, &waits));
+        assert!((&mut next).now_or_never().is_none(), "its tenant has all it may have");
+        assert!(reads.permit(&seats, &free).now_or_never().unwrap().is_ok());
+        held.pop();
+        assert!(next.await.is_ok());
+        let refused = reads.permit(&seats, &waits);
+        held.push(reads.permit(&seats, &waits).await.ok().unwrap());
+        assert!(refused.await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_caller_waits_with_so_many_reads_and_no_more() {
+        let (reads, seats) = (Reads::new(), Seats::new(None, None, Some(1)));
+        let ann = who("acme", "ann");
+        let first = reads.permit(&seats, &ann).await.ok().unwrap();
+        assert!(reads.permit(&seats, &ann).await.is_err());
+        assert!(reads.permit(&seats, &who("acme", "bob")).await.is_ok());
+        drop(first);
+        assert!(reads.permit(&seats, &ann).await.is_ok());
+    }
+}
