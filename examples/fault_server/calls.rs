@@ -12,6 +12,7 @@ use crate::tools;
 
 /// How often clients are told of one change of the tools.
 const STORM: usize = 20;
+const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
 
 impl Server {
     /// What is done about a call.
@@ -32,6 +33,9 @@ impl Server {
             return asked;
         }
         self.executed += 1;
+        if let Some(repeated) = self.repeated(request) {
+            return vec![repeated, Action::Hold];
+        }
         if self.makes_tasks() {
             return vec![Action::answer(self.start_task(request, result))];
         }
@@ -54,11 +58,54 @@ impl Server {
             return None;
         }
         self.has_lost_session = true;
-        let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}"#.to_owned();
-        let not_found = HttpAnswer { status: 404, headers: &[("content-type", "application/json")], body };
+        let (status, refusal) = self.no_such_session(&Value::Null);
+        let not_found = HttpAnswer { status, headers: JSON, body: refusal.to_string() };
         let mut actions = vec![Action::ForgetSessions, Action::AnswerHttp(not_found)];
         actions.extend(streams.map(|_| Action::BreakEverything));
         Some(actions)
+    }
+
+    /// How a request in a session is refused that is not, or no longer, known: as the specification wants it, or as the
+    /// TypeScript SDK's examples do.
+    pub(crate) fn no_such_session(&self, id: &Value) -> (u16, Value) {
+        let (status, code, words) = match self.faults.has(&Fault::SessionsEndWith400) {
+            true => (400, -32000, "Bad Request: No valid session ID provided"),
+            false => (404, -32001, "Session not found"),
+        };
+        (status, self.refusal_over_http(id, code, words))
+    }
+
+    /// An error that goes with an HTTP status, under the id that this server gives to those.
+    fn refusal_over_http(&self, id: &Value, code: i64, words: &str) -> Value {
+        let mut refusal = message::refusal(id, code, words);
+        if let Some(refusal) = refusal.as_object_mut() {
+            if self.faults.has(&Fault::ErrorIdText) {
+                refusal.insert("id".into(), "server-error".into());
+            } else if self.faults.has(&Fault::ErrorIdMissing) {
+                refusal.remove("id");
+            } else if self.faults.has(&Fault::ErrorIdNull) {
+                refusal.insert("id".into(), Value::Null);
+            }
+        }
+        refusal
+    }
+
+    /// What is sent without end.
+    fn repeated(&self, request: &Request<'_>) -> Option<Action> {
+        let progress = || {
+            let token = request.params.get("_meta").and_then(|meta| meta.get("progressToken")).cloned();
+            let said = json!({"progressToken": token.unwrap_or_default(), "progress": "@"});
+            message::notification("notifications/progress", said).to_string().replace("\"@\"", "@")
+        };
+        let log = || json!({"level": "info", "data": "polling the queue @, nothing there ".repeat(4)});
+        let repeated = [
+            (Fault::PingFlood, message::request("ping-@", "ping", json!({})).to_string()),
+            (Fault::RequestFlood, message::request("roots-@", "roots/list", json!({})).to_string()),
+            (Fault::LogFlood, message::notification("notifications/message", log()).to_string()),
+            (Fault::ProgressFlood, progress()),
+            (Fault::ChangeFlood, message::notification("notifications/tools/list_changed", json!({})).to_string()),
+        ];
+        repeated.into_iter().find(|(fault, _)| self.faults.has(fault)).map(|(_, message)| Action::Repeat(message))
     }
 
     /// The time a call takes, with progress if that is wanted on both sides.
@@ -119,7 +166,12 @@ impl Server {
         if has(Fault::ResultNull) {
             return vec![Action::answer(message::response(request.id, Value::Null))];
         }
-        vec![Action::answer(answer)]
+        if has(Fault::HttpError) {
+            let refusal = self.refusal_over_http(request.id, INVALID_PARAMS, "`text` must not be a palindrome");
+            let broken = HttpAnswer { status: 400, headers: JSON, body: refusal.to_string() };
+            return vec![Action::AnswerHttp(broken)];
+        }
+        vec![self.spoilt(Moment::Call, answer)]
     }
 
     /// The result as this server gives it.
@@ -129,6 +181,9 @@ impl Server {
         }
         if name == "add" && self.faults.has(&Fault::BadOutput) {
             return tools::structured(json!({"sum": "three"}));
+        }
+        if self.faults.has(&Fault::BrokenContent) {
+            return json!({"content": [{"type": "text"}, {"type": "image", "data": "aW1n"}, 7]});
         }
         let text = |mebibytes: u64| "x".repeat(usize::try_from(mebibytes << 20).unwrap_or(0));
         if let Some(size) =

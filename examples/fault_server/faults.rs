@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::flaws::Flaw;
 use crate::options::{Era, Options, Transport};
 
 /// A fault that was asked for.
@@ -15,12 +16,15 @@ pub(crate) enum Fault {
     DiscoverBreaksOnce,
     DieAtDiscover,
     DieAtStart,
+    NodeStack,
+    UnknownVersion,
     AsksRoots,
     EndlessCursor,
     GrowingCursor,
     MalformedTool,
     DuplicateTool,
     TaskOnlyTool,
+    ManyTools(u64),
     ToolsChange,
     HangAtListen,
     ListenEnds,
@@ -33,8 +37,15 @@ pub(crate) enum Fault {
     ResultNull,
     IsError,
     BadOutput,
+    BrokenContent,
     HugeResult(u64),
     HugeLineStructured(u64),
+    Flawed(Flaw, Moment),
+    PingFlood,
+    RequestFlood,
+    LogFlood,
+    ProgressFlood,
+    ChangeFlood,
     StdoutGarbage,
     StdoutJsonNoise,
     StdoutBannerWithoutNewline,
@@ -42,6 +53,16 @@ pub(crate) enum Fault {
     ConnectionReset,
     LostSession(u64),
     LostStreams(u64),
+    SessionsEndWith400,
+    HttpError,
+    ErrorIdNull,
+    ErrorIdMissing,
+    ErrorIdText,
+    Http202(Moment),
+    Http204(Moment),
+    AnswersAsEvents,
+    OddEvents,
+    OddContentTypes,
     Http500(Moment),
     Http503RetryAfter(Moment),
     HttpHtml(Moment),
@@ -162,7 +183,9 @@ impl Kind {
             (Make::Seconds(make, _), Fault::Slow(_, time)) => make(*time) == *fault,
             (Make::Seconds(make, _) | Make::Milliseconds(make, _), _) => same(make(Duration::ZERO)),
             (Make::Number(_, make, _), _) => same(make(0)),
-            (Make::At(make), _) => same(make(Moment::Call)),
+            (Make::At(make), _) => {
+                [Moment::Start, Moment::List, Moment::Call].into_iter().any(|moment| make(moment) == *fault)
+            }
         }
     }
 }
@@ -227,6 +250,8 @@ pub(crate) const TABLE: &[Kind] = {
         kind("discover-breaks-once", ModernHttp, Plain(Fault::DiscoverBreaksOnce), "breaks the connection of the first server/discover"),
         kind("hang-at-initialize", Anywhere, Plain(Fault::HangAtInitialize), "is silent to initialize, and to nothing else"),
         kind("die-at-discover", Anywhere, Plain(Fault::DieAtDiscover), "exits with 1 when the first message is not initialize"),
+        kind("node-stack", Anywhere, Plain(Fault::NodeStack), "exits with 1 as Node does: the reason, a long stack, its version"),
+        kind("unknown-version", Anywhere, Plain(Fault::UnknownVersion), "agrees in initialize to a revision of 2099"),
         kind("asks-roots", Anywhere, Plain(Fault::AsksRoots), "asks for roots right after initialize (modern: in each call)"),
 
         kind("hang-at-list", Anywhere, Plain(Fault::Hang(Moment::List)), "never answers tools/list"),
@@ -236,6 +261,7 @@ pub(crate) const TABLE: &[Kind] = {
         kind("malformed-tool", Anywhere, Plain(Fault::MalformedTool), "three of its tools have no usable inputSchema"),
         kind("duplicate-tool", Anywhere, Plain(Fault::DuplicateTool), "lists echo twice, with different definitions"),
         kind("task-only-tool", Anywhere, Plain(Fault::TaskOnlyTool), "one more tool, whose execution.taskSupport is required"),
+        kind("many-tools", Anywhere, Number("COUNT", Fault::ManyTools, 5000), "that many (5000) more tools, on one page"),
         kind("tools-change", Anywhere, Plain(Fault::ToolsChange), "after the first call mutant is another tool; 20 list_changed"),
         kind("hang-at-listen", Modern, Plain(Fault::HangAtListen), "never acknowledges subscriptions/listen"),
         kind("listen-ends", Modern, Plain(Fault::ListenEnds), "ends each stream of changes as soon as it began"),
@@ -251,8 +277,28 @@ pub(crate) const TABLE: &[Kind] = {
         kind("result-null", Anywhere, Plain(Fault::ResultNull), "answers a call with the result null"),
         kind("is-error", Anywhere, Plain(Fault::IsError), "answers a call with isError"),
         kind("bad-output", Anywhere, Plain(Fault::BadOutput), "add answers with what its outputSchema forbids"),
+        kind("broken-content", Anywhere, Plain(Fault::BrokenContent), "answers a call with blocks of content that lack what they need"),
         kind("huge-result", Anywhere, Number("MIB", Fault::HugeResult, 20), "answers a call with that many MiB (20) of text"),
         kind("huge-line-structured", Anywhere, Number("MIB", Fault::HugeLineStructured, 20), "the same twice: as text and as structuredContent"),
+
+        kind("lone-surrogate", Anywhere, At(|at| Fault::Flawed(Flaw::LoneSurrogate, at)), "a text ends with half of an emoji, as `\\ud83d`"),
+        kind("latin-1", Anywhere, At(|at| Fault::Flawed(Flaw::Latin1, at)), "a text is in Latin-1"),
+        kind("nan", Anywhere, At(|at| Fault::Flawed(Flaw::Nan, at)), "a value is NaN"),
+        kind("large-number", Anywhere, At(|at| Fault::Flawed(Flaw::LargeNumber, at)), "a value is 1e400"),
+        kind("deep-nesting", Anywhere, At(|at| Fault::Flawed(Flaw::DeepNesting, at)), "a value is 5000 lists inside each other"),
+        kind("result-and-error", Anywhere, At(|at| Fault::Flawed(Flaw::ResultAndError, at)), "the answer has a result and an error"),
+        kind("byte-order-mark", Anywhere, At(|at| Fault::Flawed(Flaw::ByteOrderMark, at)), "a byte order mark stands before the answer"),
+        kind("indented", Anywhere, At(|at| Fault::Flawed(Flaw::Indented, at)), "the answer is indented, over several lines"),
+        kind("batch", Anywhere, At(|at| Fault::Flawed(Flaw::Batch, at)), "the answer is in a batch, behind a notification"),
+        kind("truncated", Anywhere, At(|at| Fault::Flawed(Flaw::Truncated, at)), "the second half of the answer is missing"),
+        kind("text-id", Anywhere, At(|at| Fault::Flawed(Flaw::TextId, at)), "the id of the answer is a text of the same number"),
+        kind("no-jsonrpc", Anywhere, At(|at| Fault::Flawed(Flaw::NoVersion, at)), "the answer has no `jsonrpc`"),
+        kind("duplicate-keys", Anywhere, At(|at| Fault::Flawed(Flaw::DuplicateKeys, at)), "the answer has its id twice, a wrong one first"),
+        kind("ping-flood", Anywhere, Plain(Fault::PingFlood), "a call sends pings without end and reads nothing any more"),
+        kind("request-flood", Anywhere, Plain(Fault::RequestFlood), "the same with requests for roots"),
+        kind("log-flood", Anywhere, Plain(Fault::LogFlood), "the same with log messages"),
+        kind("progress-flood", Anywhere, Plain(Fault::ProgressFlood), "the same with progress"),
+        kind("change-flood", Anywhere, Plain(Fault::ChangeFlood), "the same with list_changed"),
 
         kind("stdout-garbage", Stdio, Plain(Fault::StdoutGarbage), "logs to stdout: at start, when it hears and before it says something"),
         kind("stdout-json-noise", Stdio, Plain(Fault::StdoutJsonNoise), "the same as JSON that is no JSON-RPC"),
@@ -262,6 +308,16 @@ pub(crate) const TABLE: &[Kind] = {
 
         kind("lost-session", LegacyHttp, Number("CALLS", Fault::LostSession, 2), "forgets its sessions once, after that many (2) calls"),
         kind("lost-streams", LegacyHttp, Number("CALLS", Fault::LostStreams, 2), "the same, and breaks off all answers under way, as a restart does"),
+        kind("sessions-end-with-400", LegacyHttp, Plain(Fault::SessionsEndWith400), "refuses unknown sessions with HTTP 400 instead of 404"),
+        kind("http-error", Http, Plain(Fault::HttpError), "refuses a call with HTTP 400 and a JSON-RPC error"),
+        kind("error-id-null", Http, Plain(Fault::ErrorIdNull), "the id of errors that go with an HTTP status is null"),
+        kind("error-id-missing", Http, Plain(Fault::ErrorIdMissing), "the same without an id"),
+        kind("error-id-text", Http, Plain(Fault::ErrorIdText), "the same with the id `server-error`"),
+        kind("http-202", Http, At(Fault::Http202), "answers with HTTP 202 and nothing"),
+        kind("http-204", Http, At(Fault::Http204), "answers with HTTP 204 and nothing"),
+        kind("answers-as-events", Http, Plain(Fault::AnswersAsEvents), "answers with event streams only"),
+        kind("odd-events", Http, Plain(Fault::OddEvents), "the same, with all that the standard of event streams allows"),
+        kind("odd-content-types", Http, Plain(Fault::OddContentTypes), "content types in capitals and with parameters"),
         kind("http-500", Http, At(Fault::Http500), "answers with HTTP 500"),
         kind("http-503-retry-after", Http, At(Fault::Http503RetryAfter), "answers with HTTP 503 and Retry-After: 7"),
         kind("http-html", Http, At(Fault::HttpHtml), "answers with HTTP 200 and a web page"),

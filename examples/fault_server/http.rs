@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use axum::serve::ListenerExt as _;
-use futures::stream;
+use futures::{StreamExt as _, stream};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -25,6 +25,12 @@ use crate::script::{HttpAnswer, Origin, Target};
 use crate::server::{Dialect, Server};
 
 const SESSION: &str = "mcp-session-id";
+/// How many messages of a flood go into a piece of a response.
+const CHUNK_OF_REPEATS: u64 = 256;
+/// What the standard of event streams allows before the first event: a byte order mark, comments, an unknown field, an id
+/// without a value, a time that is none, another type of event, and an event without data.
+const ODD_BEGINNING: &str = "\u{feff}: welcome\r\nfolder: inbox\r\nid\r\nretry: soon\r\n\r\nretry\nid:\n:\n\nevent: \
+                             beat\ndata: tick\n\nwhatever\n\n";
 
 /// Listens, and says on stdout where.
 pub(crate) async fn serve(port: u16, server: Server, log: Log) -> std::io::Result<()> {
@@ -35,7 +41,11 @@ pub(crate) async fn serve(port: u16, server: Server, log: Log) -> std::io::Resul
     // Whoever connects meanwhile waits, as in front of any server that still starts.
     player.perform(server.opening()).await;
     let endpoint = Arc::new(Endpoint {
-        streams_always: server.faults.has(&Fault::DuplicateReplies),
+        streams_always: server.faults.has(&Fault::DuplicateReplies)
+            || server.faults.has(&Fault::AnswersAsEvents)
+            || server.faults.has(&Fault::OddEvents),
+        oddities: server.faults.has(&Fault::OddEvents),
+        odd_content_types: server.faults.has(&Fault::OddContentTypes),
         server: Mutex::new(server),
         player,
         outlet,
@@ -55,6 +65,8 @@ struct Endpoint {
     log: Log,
     exchanges: AtomicU64,
     streams_always: bool,
+    oddities: bool,
+    odd_content_types: bool,
 }
 
 /// The responses that are not finished, and the sessions.
@@ -71,6 +83,8 @@ struct Responses {
 /// A piece of a response.
 enum Piece {
     Message(Value),
+    Bytes(Vec<u8>),
+    Repeat(String),
     Answer(HttpAnswer),
     Break,
 }
@@ -157,9 +171,21 @@ impl Endpoint {
         }
         match headers.get(SESSION).and_then(|session| session.to_str().ok()) {
             Some(session) if self.knows(headers) => Ok(Some(session.to_owned())),
-            Some(_) => refuse(StatusCode::NOT_FOUND, -32001, "Session not found"),
+            Some(_) => {
+                let id = message.get("id").unwrap_or(&Value::Null);
+                let (status, refusal) = locked(&self.server).no_such_session(id);
+                Err(Box::new(self.refuse(StatusCode::from_u16(status).unwrap_or(StatusCode::NOT_FOUND), refusal)))
+            }
             None => refuse(StatusCode::BAD_REQUEST, -32000, "Bad Request: there is no session; initialize first"),
         }
+    }
+
+    fn json(&self) -> &'static str {
+        if self.odd_content_types { "Application/JSON ; Charset=\"UTF-8\"" } else { "application/json" }
+    }
+
+    fn events(&self) -> &'static str {
+        if self.odd_content_types { "Text/Event-Stream;charset=utf-8" } else { "text/event-stream" }
     }
 
     fn knows(&self, headers: &HeaderMap) -> bool {
@@ -181,6 +207,14 @@ impl Outlet for Responses {
             Target::Unasked => return self.say(message),
         };
         self.put(exchange, Piece::Message(message.clone()));
+    }
+
+    fn send_bytes(&self, exchange: u64, bytes: &[u8]) {
+        self.put(exchange, Piece::Bytes(bytes.to_vec()));
+    }
+
+    fn repeat(&self, exchange: u64, message: &str) {
+        self.put(exchange, Piece::Repeat(message.to_owned()));
     }
 
     fn answer_http(&self, exchange: u64, answer: HttpAnswer) {
@@ -250,30 +284,55 @@ impl Reader {
             }
             Some(Piece::Message(message)) if message::is_response(&message) && !self.endpoint.streams_always => {
                 self.endpoint.log.sent(&message);
-                (status_of(&message, dialect), axum::Json(message)).into_response()
+                let json = [("content-type", self.endpoint.json())];
+                (status_of(&message, dialect), json, message.to_string()).into_response()
+            }
+            Some(Piece::Bytes(bytes)) if !self.endpoint.streams_always => {
+                ([("content-type", self.endpoint.json())], bytes).into_response()
             }
             first => self.stream(first),
         }
     }
 
     fn stream(self, first: Option<Piece>) -> Response {
-        let events = stream::unfold((first, self), |(first, mut reader)| async move {
+        let kind = self.endpoint.events();
+        let beginning = if self.endpoint.oddities { ODD_BEGINNING } else { "" };
+        let events = stream::unfold((first, self, 0_u64), |(first, mut reader, times)| async move {
             let piece = match first {
                 Some(piece) => piece,
                 None => reader.pieces.recv().await?,
             };
+            if let Piece::Repeat(message) = piece {
+                let data: String = (times..times + CHUNK_OF_REPEATS)
+                    .map(|number| format!("data: {}\n\n", message.replace('@', &number.to_string())))
+                    .collect();
+                return Some((Ok(Bytes::from(data)), (Some(Piece::Repeat(message)), reader, times + CHUNK_OF_REPEATS)));
+            }
             let event = match piece {
+                Piece::Message(message) if reader.endpoint.oddities => {
+                    reader.endpoint.log.sent(&message);
+                    // A line end is white space in JSON, and each `data` is a line.
+                    let lines =
+                        format!("{message:#}").lines().map(|line| format!("data:{line}\r\n")).collect::<String>();
+                    Ok(Bytes::from(format!("{lines}\r\n")))
+                }
                 Piece::Message(message) => {
                     reader.endpoint.log.sent(&message);
                     Ok(Bytes::from(format!("event: message\ndata: {message}\n\n")))
                 }
+                Piece::Bytes(bytes) => {
+                    let lines = bytes.split(|byte| *byte == b'\n').map(|line| [b"data: ", line, b"\n"].concat());
+                    Ok(Bytes::from([lines.collect::<Vec<_>>().concat(), b"\n".to_vec()].concat()))
+                }
+                Piece::Repeat(_) => return None,
                 Piece::Answer(answer) => Ok(Bytes::from(answer.body)),
                 // An error in a body is how hyper is told to drop the connection.
                 Piece::Break => Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset)),
             };
-            Some((event, (None, reader)))
+            Some((event, (None, reader, times)))
         });
-        ([("content-type", "text/event-stream"), ("cache-control", "no-cache")], Body::from_stream(events))
+        let beginning = stream::iter((!beginning.is_empty()).then(|| Ok(Bytes::from(beginning))));
+        ([("content-type", kind), ("cache-control", "no-cache")], Body::from_stream(beginning.chain(events)))
             .into_response()
     }
 }

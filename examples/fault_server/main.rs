@@ -15,6 +15,7 @@
 mod asking;
 mod calls;
 mod faults;
+mod flaws;
 mod http;
 mod log;
 mod message;

@@ -15,6 +15,10 @@ use crate::script::{Action, HttpAnswer, Script, Target};
 pub(crate) trait Outlet: Send + Sync {
     /// Sends a message of that exchange.
     fn send(&self, exchange: u64, to: Target, message: &Value);
+    /// Sends bytes in the place of an answer of that exchange.
+    fn send_bytes(&self, exchange: u64, bytes: &[u8]);
+    /// Sends a message again and again.
+    fn repeat(&self, exchange: u64, message: &str);
     /// Writes to stdout what is no message.
     fn print(&self, text: &str);
     /// Answers the request of that exchange with something else.
@@ -61,6 +65,8 @@ impl Player {
         for action in script.actions {
             match action {
                 Action::Send { to, message } => self.outlet.send(exchange, to, &message),
+                Action::SendBytes(bytes) => self.outlet.send_bytes(exchange, &bytes),
+                Action::Repeat(message) => self.outlet.repeat(exchange, &message),
                 Action::Print(text) => self.outlet.print(&text),
                 Action::Complain(line) => eprintln!("{line}"),
                 Action::Flood { mebibytes } => flood(mebibytes),

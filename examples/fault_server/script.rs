@@ -26,6 +26,11 @@ pub(crate) struct Script {
 pub(crate) enum Action {
     /// Sends a message.
     Send { to: Target, message: Value },
+    /// Sends bytes in the place of an answer.
+    SendBytes(Vec<u8>),
+    /// Sends a message again and again, as fast as it is taken, and reads nothing any more. `@` in its text is the number of
+    /// times so far.
+    Repeat(String),
     /// Writes to stdout what is no message.
     Print(String),
     /// Writes a line to stderr.

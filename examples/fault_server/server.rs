@@ -15,6 +15,8 @@ use crate::{tools, wire};
 
 const LEGACY: &[&str] = &["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 const MODERN: &str = "2026-07-28";
+/// How long the stack of `node-stack` is.
+const NODE_FRAMES: usize = 100;
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
@@ -80,6 +82,14 @@ impl Server {
             actions.push(Action::Betray);
         }
         actions.extend(self.flood());
+        if self.faults.has(&Fault::NodeStack) {
+            let frames =
+                (1..=NODE_FRAMES).map(|line| format!("    at step{line} (file:///srv/shop/index.js:{line}:9)"));
+            let reason = ["file:///srv/shop/index.js:7", "Error: SHOP_TOKEN is not set"].map(str::to_owned);
+            let end = ["", "Node.js v22.11.0"].map(str::to_owned);
+            actions.extend(reason.into_iter().chain(frames).chain(end).map(Action::Complain));
+            actions.push(Action::Exit(1));
+        }
         if self.faults.has(&Fault::DieAtStart) {
             actions.push(Action::Complain("fatal: FAULT_TOKEN is not set".into()));
             actions.push(Action::Exit(3));
@@ -178,9 +188,18 @@ impl Server {
         let answer = request.result(result);
         actions.push(match self.http_fault(moment, &answer) {
             Some(broken) => Action::AnswerHttp(broken),
-            None => Action::answer(answer),
+            None => self.spoilt(moment, answer),
         });
         actions
+    }
+
+    /// Sends an answer, with the flaw of that moment if there is one.
+    pub(crate) fn spoilt(&self, moment: Moment, answer: Value) -> Action {
+        let flaw = |fault| if let Fault::Flawed(flaw, when) = fault { (when == moment).then_some(flaw) } else { None };
+        match self.faults.find(flaw) {
+            Some(flaw) => Action::SendBytes(flaw.spoil(moment, &answer)),
+            None => Action::answer(answer),
+        }
     }
 
     /// What an HTTP server answers that is broken at this moment.
@@ -196,6 +215,12 @@ impl Server {
         if self.faults.has(&Fault::HttpHtml(moment)) {
             return Some(http(200, &[("content-type", "text/html; charset=utf-8")], PAGE));
         }
+        if self.faults.has(&Fault::Http202(moment)) {
+            return Some(http(202, &[], ""));
+        }
+        if self.faults.has(&Fault::Http204(moment)) {
+            return Some(http(204, &[], ""));
+        }
         let mislabelled = self.faults.has(&Fault::NotJsonContentType(moment));
         mislabelled.then(|| http(200, &[("content-type", "text/plain")], &answer.to_string()))
     }
@@ -203,6 +228,7 @@ impl Server {
     fn initialized(&self, params: &Value) -> Value {
         let wanted = text(params, "protocolVersion");
         let agreed = LEGACY.iter().find(|known| **known == wanted).or(LEGACY.last()).copied();
+        let agreed = if self.faults.has(&Fault::UnknownVersion) { Some("2099-01-01") } else { agreed };
         json!({"protocolVersion": agreed, "capabilities": self.capabilities(), "serverInfo": identity()})
     }
 

@@ -46,6 +46,21 @@ impl Outlet for Stdout {
         print(&format!("{message}\n"));
     }
 
+    fn send_bytes(&self, _: u64, bytes: &[u8]) {
+        self.log.note("spoilt", &json!(String::from_utf8_lossy(bytes)));
+        let mut stdout = std::io::stdout().lock();
+        let _ = stdout.write_all(bytes).and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush());
+    }
+
+    fn repeat(&self, _: u64, message: &str) {
+        let mut stdout = std::io::BufWriter::new(std::io::stdout().lock());
+        for number in 0_u64.. {
+            if writeln!(stdout, "{}", message.replace('@', &number.to_string())).is_err() {
+                process::end(0);
+            }
+        }
+    }
+
     fn print(&self, text: &str) {
         self.log.note("printed", &json!(text));
         print(text);

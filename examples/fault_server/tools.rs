@@ -88,6 +88,8 @@ fn all(faults: &Faults, changed: bool) -> Vec<Value> {
     if faults.has(&Fault::DuplicateTool) {
         tools.push(tool("echo", "Says something else.", json!({"words": {"type": "string"}})));
     }
+    let many = faults.find(|fault| if let Fault::ManyTools(number) = fault { Some(number) } else { None });
+    tools.extend((0..many.unwrap_or(0)).map(|number| plain(&format!("tool_{number}"))));
     if faults.has(&Fault::TaskOnlyTool) {
         tools.push(with(plain("long"), json!({"execution": {"taskSupport": "required"}})));
     }

@@ -8,7 +8,6 @@ use rmcp::RoleClient;
 use rmcp::model::ServerPeerInfo;
 use rmcp::service::{ClientCacheConfig, Peer, serve_directly};
 use rmcp::transport::Transport as SdkTransport;
-use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -21,10 +20,11 @@ use super::listener::Listener;
 use super::listing::Listing;
 use super::settings::{ServerSettings, StdioSettings, Transport};
 use super::signals::Signals;
-use super::stdio::{self, Child, LineCap, LineTap, Messages, Output, Overflow, SpawnError};
+use super::stdio::{self, Child, Output, SpawnError};
 use super::subscription;
 use super::task::Told;
 use super::task_only::TaskOnly;
+use super::transport::{Cut, LineTransport, Requests, Taps};
 
 /// How long the exit status of a child is waited for once its connection broke.
 const POST_MORTEM: Duration = Duration::from_millis(500);
@@ -41,6 +41,8 @@ pub(super) struct Connection {
     pub(super) calls: TaskTracker,
     /// Where what outlives a request is waited for.
     pub(super) tasks: TaskTracker,
+    /// The requests in flight, as the transport knows them.
+    pub(super) requests: Requests,
     /// What was answered to its tasks.
     pub(super) told: Told,
     era: Era,
@@ -62,7 +64,7 @@ pub(super) struct Connection {
 /// The child behind a stdio connection.
 struct Process {
     child: Child,
-    overflow: Overflow,
+    cut: Cut,
 }
 
 /// Why there is no connection. Messages complete the sentence "the MCP server `x` ...".
@@ -101,20 +103,25 @@ impl Connection {
                 let established = match agree(&terms, || spawn(stdio, tasks, output, &task_only)).await {
                     Ok(established) => established,
                     Err(Failed::NoTransport(error)) => return Err(error.into()),
-                    Err(Failed::Disagreed(why, process)) => return Err(process.refused(why).await),
+                    Err(Failed::Disagreed(why, (process, _))) => return Err(process.refused(why).await),
                 };
-                let begun = Self::begin(established.agreed, established.transport, settings, tasks);
-                Ok(Self { process: Some(established.keeper), task_only: task_only.clone(), ..begun.await })
+                let (process, requests) = established.keeper;
+                let begun = Self::begin(established.agreed, established.transport, requests, settings, tasks);
+                Ok(Self { process: Some(process), task_only: task_only.clone(), ..begun.await })
             }
             Transport::Http(http) => {
                 let max = settings.max_concurrency;
-                let open = || Ok((http::transport(http, max, tool_headers.clone(), task_only.clone())?, ()));
+                let open = || {
+                    let requests = Requests::default();
+                    let seen = http::Seen::with(tool_headers.clone(), task_only.clone(), requests.clone());
+                    Ok((http::transport(http, max, seen)?, requests))
+                };
                 let established = match agree(&terms, open).await {
                     Ok(established) => established,
                     Err(Failed::NoTransport(error)) => return Err(ConnectError::Http(error)),
-                    Err(Failed::Disagreed(why, ())) => return Err(refused_over_http(why, &http.url)),
+                    Err(Failed::Disagreed(why, _)) => return Err(refused_over_http(why, &http.url)),
                 };
-                let begun = Self::begin(established.agreed, established.transport, settings, tasks);
+                let begun = Self::begin(established.agreed, established.transport, established.keeper, settings, tasks);
                 Ok(Self {
                     over_http: true,
                     tool_headers: tool_headers.clone(),
@@ -127,15 +134,18 @@ impl Connection {
                     let (pipe, serving) = host.open();
                     tasks.spawn(serving);
                     let (reading, writing) = tokio::io::split(pipe);
-                    let transport = AsyncRwTransport::new_client(reading, writing).with_max_line_length(usize::MAX);
-                    Ok::<_, Infallible>((transport, ()))
+                    let requests = Requests::default();
+                    let transport =
+                        LineTransport::new(reading, writing, requests.clone(), Cut::default(), Taps::default());
+                    Ok::<_, Infallible>((transport, requests))
                 };
                 let established = match agree(&terms, open).await {
                     Ok(established) => established,
                     Err(Failed::NoTransport(never)) => match never {},
-                    Err(Failed::Disagreed(why, ())) => return Err(refused_in_process(why)),
+                    Err(Failed::Disagreed(why, _)) => return Err(refused_in_process(why)),
                 };
-                Ok(Self::begin(established.agreed, established.transport, settings, tasks).await)
+                let (agreed, transport) = (established.agreed, established.transport);
+                Ok(Self::begin(agreed, transport, established.keeper, settings, tasks).await)
             }
         }
     }
@@ -144,6 +154,7 @@ impl Connection {
     async fn begin<T: SdkTransport<RoleClient> + 'static>(
         agreed: Agreed,
         transport: T,
+        requests: Requests,
         settings: &ServerSettings,
         tasks: &TaskTracker,
     ) -> Self {
@@ -161,6 +172,7 @@ impl Connection {
             signals,
             calls: TaskTracker::new(),
             tasks: tasks.clone(),
+            requests,
             told: Told::default(),
             era,
             may_ask: settings.elicitation,
@@ -308,9 +320,8 @@ impl Process {
     }
 
     async fn last_words(&self) -> String {
-        if self.overflow.happened() {
-            let longest = Overflow::MAX_LINE / (1024 * 1024);
-            return format!("it sent a message longer than {longest} MiB; let the tool return less, or in pieces");
+        if let Some(reason) = self.cut.reason() {
+            return reason.to_owned();
         }
         let what = match self.child.exit_within(POST_MORTEM).await {
             Some(status) => format!("its process ended with {status}"),
@@ -341,7 +352,7 @@ async fn see_to_the_end(
     lost.cancel();
 }
 
-type StdioTransport = AsyncRwTransport<RoleClient, LineTap<LineCap<Messages<ChildStdout>>>, ChildStdin>;
+type StdioTransport = LineTransport<ChildStdout, ChildStdin>;
 
 /// A fresh child.
 fn spawn(
@@ -349,14 +360,19 @@ fn spawn(
     tasks: &TaskTracker,
     output: &Mutex<Option<Output>>,
     task_only: &TaskOnly,
-) -> Result<(StdioTransport, Process), SpawnError> {
+) -> Result<(StdioTransport, (Process, Requests)), SpawnError> {
     let (child, stdout, stdin) = stdio::spawn(settings, tasks)?;
     *output.lock().unwrap_or_else(PoisonError::into_inner) = Some(child.output().clone());
-    let process = Process { child, overflow: Overflow::default() };
-    let task_only = task_only.clone();
-    let stdout = LineCap::new(stdout, process.overflow.clone());
-    let stdout = LineTap::new(stdout, move |line| task_only.look_at(line));
-    Ok((AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(usize::MAX), process))
+    let (cut, requests) = (Cut::default(), Requests::default());
+    let (task_only, noise, secrets) =
+        (task_only.clone(), child.output().noise().clone(), child.output().noise().clone());
+    let taps = Taps {
+        on_message: Box::new(move |text| task_only.look_at(text)),
+        on_noise: Box::new(move |text| noise.note(text)),
+        redact: Box::new(move |text| secrets.redacted(text)),
+    };
+    let transport = LineTransport::new(stdout, stdin, requests.clone(), cut.clone(), taps);
+    Ok((transport, (Process { child, cut }, requests)))
 }
 
 fn refused_in_process(why: Disagreement) -> ConnectError {

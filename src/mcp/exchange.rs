@@ -18,6 +18,7 @@ use super::dialogue::Dialogue;
 use super::era::Era;
 use super::fault::Fault;
 use super::http;
+use super::transport::{Flaw, Remark};
 use super::wire::Sent;
 use crate::core::run::Answered;
 use crate::ports::Progress;
@@ -60,6 +61,18 @@ impl Connection {
         limits: Limits,
         sent: &Sent,
     ) -> Result<Value, Fault> {
+        let (result, flaws) = self.exchange_leniently(request, meta, limits, sent).await?;
+        flawless(result, &flaws)
+    }
+
+    /// The same, with the parts of the result that are no JSON values and were read as `null`.
+    pub(super) async fn exchange_leniently(
+        &self,
+        request: ClientRequest,
+        meta: JsonObject,
+        limits: Limits,
+        sent: &Sent,
+    ) -> Result<(Value, Vec<Flaw>), Fault> {
         self.carry_out(request, meta, limits, (&|_| {}, sent), None).await
     }
 
@@ -80,7 +93,8 @@ impl Connection {
         (progress, sent): (Shown<'_>, &Sent),
         dialogue: &Arc<Dialogue>,
     ) -> Result<Value, Fault> {
-        self.carry_out(request, meta, limits, (progress, sent), Some(dialogue)).await
+        let (result, flaws) = self.carry_out(request, meta, limits, (progress, sent), Some(dialogue)).await?;
+        flawless(result, &flaws)
     }
 
     async fn carry_out(
@@ -90,7 +104,7 @@ impl Connection {
         limits: Limits,
         (progress, sent): (Shown<'_>, &Sent),
         dialogue: Option<&Arc<Dialogue>>,
-    ) -> Result<Value, Fault> {
+    ) -> Result<(Value, Vec<Flaw>), Fault> {
         let options = PeerRequestOptions::no_options().with_meta(RequestMetaObject(MetaObject::from(meta)));
         let mut routes = self.listener.hold().await;
         let Ok(mut handle) = self.peer.send_cancellable_request(request, options).await else {
@@ -132,13 +146,20 @@ impl Connection {
                 }
             }
         };
-        in_flight.request = None;
+        let remark = in_flight.request.take().and_then(|request| self.requests.take_remark(&request));
         settle(&mut present);
         while let Ok(update) = updates.try_recv() {
             told.tell(update);
         }
         match answer {
-            Ok(Ok(result)) => raw(result),
+            Ok(Ok(result)) => {
+                let flaws = if let Some(Remark::Flaws(flaws)) = remark { flaws } else { Vec::new() };
+                Ok((raw(result)?, flaws))
+            }
+            Ok(Err(ServiceError::McpError(error))) if matches!(remark, Some(Remark::Unreadable(_))) => {
+                let why = if let Some(Remark::Unreadable(why)) = remark { why } else { error.message.into_owned() };
+                Err(Fault::Garbled(why))
+            }
             Ok(Err(error)) => Err(self.fault(error).await),
             Err(_) => Err(Fault::Disconnected(self.last_words().await)),
         }
@@ -182,6 +203,15 @@ async fn stuck(dialogue: Option<&Arc<Dialogue>>) {
     match dialogue {
         Some(dialogue) => dialogue.stuck().await,
         None => std::future::pending().await,
+    }
+}
+
+/// The result, if every part of it is a JSON value.
+fn flawless(result: Value, flaws: &[Flaw]) -> Result<Value, Fault> {
+    match flaws {
+        [] => Ok(result),
+        [first] => Err(Fault::Unreadable(first.to_string())),
+        [first, more @ ..] => Err(Fault::Unreadable(format!("{first}, and {} more", more.len()))),
     }
 }
 

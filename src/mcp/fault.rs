@@ -72,6 +72,9 @@ pub(super) enum Fault {
     /// The answer is none.
     #[error("answered with something that is no MCP result: {0}")]
     Unreadable(String),
+    /// The answer has no one meaning.
+    #[error("answered with something that cannot be read: {0}")]
+    Garbled(String),
     /// The answer is not even MCP.
     #[error("answered with {0}")]
     NoMcp(String),
@@ -84,7 +87,7 @@ impl Fault {
             Self::Refused { code, .. } => Some(*code),
             Self::NotSent(_) | Self::SessionOver(_) | Self::Rejected(_) | Self::Demands(_) | Self::TakenBack => None,
             Self::PutOff { .. } | Self::Silent(_) | Self::Late(_) | Self::OutOfTime(_) | Self::Disconnected(_) => None,
-            Self::TooLong(_) | Self::Unreadable(_) | Self::NoMcp(_) => None,
+            Self::TooLong(_) | Self::Unreadable(_) | Self::Garbled(_) | Self::NoMcp(_) => None,
         }
     }
 
@@ -96,7 +99,7 @@ impl Fault {
             Self::TakenBack => FailureKind::Cancelled,
             Self::PutOff { .. } | Self::Silent(_) | Self::Late(_) | Self::OutOfTime(_) => FailureKind::Timeout,
             Self::Disconnected(_) => FailureKind::Disconnected,
-            Self::TooLong(_) | Self::Unreadable(_) | Self::NoMcp(_) => FailureKind::Unreadable,
+            Self::TooLong(_) | Self::Unreadable(_) | Self::Garbled(_) | Self::NoMcp(_) => FailureKind::Unreadable,
         };
         Outcome::failed(kind, format!("the MCP server `{server}` {self}"))
     }

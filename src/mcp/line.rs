@@ -106,6 +106,7 @@ impl Link for Connection {
                     longest / 1024 / 1024
                 )
             }
+            Fault::Garbled(what) => format!("answered `tools/list` with something that cannot be read: {what}"),
             Fault::Unreadable(what) => format!("answered `tools/list` with something that is no list of tools: {what}"),
         })
     }

@@ -1,7 +1,7 @@
 //! The tools of a server, page by page. A broken tool is left out alone, with the reason; the rest is kept. Schemas are
 //! passed on as they are.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
@@ -13,6 +13,7 @@ use super::connection::Connection;
 use super::exchange::Limits;
 use super::fault::Fault;
 use super::measure::{depth, shortened, size};
+use super::transport::Flaw;
 use super::wire::Sent;
 use crate::core::tool::{Annotations, McpTool};
 
@@ -61,9 +62,9 @@ async fn all_pages(connection: &Connection, meta: &Map<String, Value>, limits: L
     for _ in 0..MAX_PAGES {
         let params = PaginatedRequestParams::default().with_cursor(cursor.take());
         let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
-        let page = connection.exchange(request, meta.clone(), limits, &Sent::default()).await?;
+        let (page, flaws) = connection.exchange_leniently(request, meta.clone(), limits, &Sent::default()).await?;
         read += size(&page);
-        let Some(next) = listing.add_page(page)? else {
+        let Some(next) = listing.add_page(page, &flaws)? else {
             return Ok(listing);
         };
         let end = listing.overflow().or_else(|| objection(&next, &seen, read));
@@ -91,7 +92,7 @@ fn objection(next: &str, seen: &HashSet<String>, read: usize) -> Option<String> 
 
 impl Listing {
     /// Adds the tools of a page and returns the cursor of the next one.
-    fn add_page(&mut self, page: Value) -> Result<Option<String>, Fault> {
+    fn add_page(&mut self, page: Value, flaws: &[Flaw]) -> Result<Option<String>, Fault> {
         let Value::Object(mut page) = page else {
             return Err(Fault::Unreadable(excerpt(&page)));
         };
@@ -101,13 +102,18 @@ impl Listing {
         if let Some(time_to_live) = page.get("ttlMs").and_then(Value::as_u64).map(Duration::from_millis) {
             self.time_to_live = Some(self.time_to_live.map_or(time_to_live, |shortest| shortest.min(time_to_live)));
         }
-        for tool in tools {
+        let mut broken = broken_tools(flaws);
+        for (position, tool) in tools.into_iter().enumerate() {
             if let Some(why) = self.overflow() {
                 self.stopped(&why);
                 return Ok(None);
             }
             let name = tool.get("name").and_then(Value::as_str).map(str::to_owned);
-            match read(tool) {
+            let read = match broken.remove(&position.to_string()) {
+                Some(flaw) => Err(flaw.to_string()),
+                None => read(tool),
+            };
+            match read {
                 Ok(tool) => {
                     self.kept += bytes(&tool);
                     self.tools.push(tool);
@@ -140,6 +146,18 @@ impl Listing {
         let reason = format!("its list of tools does not end ({why}); the {kept} tools up to there are used");
         self.left_out.push((None, reason));
     }
+}
+
+/// The tools of a page that hold something that is no JSON value, by their position, each with the first such flaw.
+fn broken_tools(flaws: &[Flaw]) -> HashMap<String, Flaw> {
+    let inside = flaws.iter().filter_map(|flaw| flaw.within("tools"));
+    let of_tool = inside.filter_map(|flaw| {
+        let position = flaw.outermost()?.to_owned();
+        let own = flaw.within(&position)?;
+        Some((position, own))
+    });
+    // The first flaw of a tool is entered last, and stays.
+    of_tool.collect::<Vec<_>>().into_iter().rev().collect()
 }
 
 #[derive(Deserialize)]
@@ -222,7 +240,7 @@ mod tests {
             tool("good"), {"name": "bare"}, {"name": "permissive", "inputSchema": true}, {"inputSchema": {}},
             {"name": "odd", "inputSchema": {}, "annotations": {"readOnlyHint": "yes"}}, tool("fine"),
         ]});
-        assert_eq!(listing.add_page(page), Ok(None));
+        assert_eq!(listing.add_page(page, &[]), Ok(None));
         let kept: Vec<&str> = listing.tools.iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!(kept, ["good", "fine"]);
         let left_out: Vec<Option<&str>> = listing.left_out.iter().map(|(name, _)| name.as_deref()).collect();
@@ -236,7 +254,7 @@ mod tests {
         for (time_to_live, expected) in
             [(json!(null), None), (json!(5000), Some(5)), (json!(9000), Some(5)), (json!(-1), Some(5))]
         {
-            listing.add_page(json!({"tools": [], "ttlMs": time_to_live})).expect("a page");
+            listing.add_page(json!({"tools": [], "ttlMs": time_to_live}), &[]).expect("a page");
             assert_eq!(listing.time_to_live, expected.map(Duration::from_secs));
         }
     }
@@ -245,7 +263,7 @@ mod tests {
     fn a_server_that_lists_without_measure_is_cut_to_one() {
         let mut listing = Listing::default();
         let many: Vec<Value> = (0..MAX_TOOLS + 5).map(|number| tool(&format!("t{number}"))).collect();
-        assert_eq!(listing.add_page(json!({"tools": many, "nextCursor": "2"})), Ok(None));
+        assert_eq!(listing.add_page(json!({"tools": many, "nextCursor": "2"}), &[]), Ok(None));
         assert_eq!(listing.tools.len(), MAX_TOOLS);
         let cut = "its list of tools does not end (it has more than 1000 tools); the 1000 tools up to there are used";
         assert_eq!(listing.left_out, [(None, cut.to_owned())]);
@@ -257,7 +275,7 @@ mod tests {
         let mut wordy = tool("wordy");
         wordy["description"] = "x".repeat(MAX_DESCRIPTION + 1).into();
         let page = json!({"tools": [tool(&"x".repeat(MAX_NAME + 1)), wordy, tool(&"x".repeat(MAX_NAME))]});
-        assert_eq!(listing.add_page(page), Ok(None));
+        assert_eq!(listing.add_page(page, &[]), Ok(None));
         let told: Vec<(Option<&str>, bool)> =
             listing.left_out.iter().map(|(name, why)| (name.as_deref(), why.contains("is longer than"))).collect();
         assert_eq!((told, listing.tools.len()), (vec![(Some("#1"), true), (Some("wordy"), true)], 1));
@@ -274,7 +292,7 @@ mod tests {
             {"name": "titled", "inputSchema": {}, "annotations": {"title": "x".repeat(MAX_TITLE + 1)}},
             {"name": "fine", "inputSchema": nested(MAX_DEPTH - 1)},
         ]});
-        assert_eq!(listing.add_page(page), Ok(None));
+        assert_eq!(listing.add_page(page, &[]), Ok(None));
         let told: Vec<&str> = listing.left_out.iter().map(|(_, why)| why.as_str()).collect();
         for (told, complaint) in told.iter().zip([
             "`inputSchema` is longer than 256 KiB",
@@ -294,7 +312,8 @@ mod tests {
             let big = |number: usize| json!({"name": format!("t{number}"), "inputSchema": {"x": "x".repeat(200_000)}});
             json!({"tools": (from..from + 30).map(big).collect::<Vec<_>>(), "nextCursor": "more"})
         };
-        let pages = (0..10).take_while(|number| listing.add_page(page(number * 30)).expect("a page").is_some()).count();
+        let pages =
+            (0..10).take_while(|number| listing.add_page(page(number * 30), &[]).expect("a page").is_some()).count();
         assert!((2..3).contains(&pages), "{pages}");
         assert!(listing.kept < MAX_KEPT + MAX_SCHEMA, "{}", listing.kept);
         assert!(listing.left_out[0].1.contains("its tools come to more than 16 MiB"), "{:?}", listing.left_out);
@@ -304,7 +323,7 @@ mod tests {
     fn a_complaint_is_short_whatever_it_complains_of() {
         let mut listing = Listing::default();
         let page = json!({"tools": [{"name": "t", "inputSchema": {}, "annotations": "A".repeat(3_000_000)}]});
-        assert_eq!(listing.add_page(page), Ok(None));
+        assert_eq!(listing.add_page(page, &[]), Ok(None));
         assert!(listing.left_out[0].1.len() < 1000, "{}", listing.left_out[0].1.len());
         let cursor = "c".repeat(MAX_CURSOR);
         let told = objection(&cursor, &HashSet::from([cursor.clone()]), 0).expect("it was there");
@@ -322,7 +341,7 @@ mod tests {
             "name": "t", "description": "d", "inputSchema": schema, "outputSchema": schema,
             "annotations": {"title": "T", "readOnlyHint": true, "destructiveHint": false}, "execution": {},
         }], "nextCursor": "2"});
-        assert_eq!(listing.add_page(page), Ok(Some("2".into())));
+        assert_eq!(listing.add_page(page, &[]), Ok(Some("2".into())));
         let tool = &listing.tools[0];
         assert_eq!(tool.input_schema.to_string(), schema.to_string());
         assert_eq!(tool.output_schema, Some(schema));

@@ -39,6 +39,7 @@ mod supervisor;
 mod tally;
 mod task;
 mod task_only;
+mod transport;
 mod watch;
 mod wire;
 

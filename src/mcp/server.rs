@@ -175,7 +175,7 @@ impl Server {
         let noise = match fault {
             // What a child wrote is part of these already, or has nothing to do with them.
             Fault::Disconnected(_) | Fault::NotSent(_) | Fault::SessionOver(_) | Fault::TooLong(_) => None,
-            Fault::Refused { .. } | Fault::Rejected(_) | Fault::NoMcp(_) => None,
+            Fault::Refused { .. } | Fault::Rejected(_) | Fault::NoMcp(_) | Fault::Garbled(_) => None,
             Fault::Demands(_) | Fault::TakenBack | Fault::PutOff { .. } => None,
             // The answer may have been among it.
             Fault::Silent(_) | Fault::Late(_) | Fault::OutOfTime(_) | Fault::Unreadable(_) => {
@@ -239,7 +239,8 @@ fn count(flight: Flight<'_>, fault: &Fault) {
     match fault {
         Fault::NotSent(_) | Fault::SessionOver(_) => flight.unsent(),
         Fault::Refused { .. } | Fault::Demands(_) | Fault::TakenBack | Fault::PutOff { .. } => flight.answered(),
-        Fault::Rejected(_) | Fault::NoMcp(_) | Fault::TooLong(_) | Fault::Unreadable(_) => flight.answered(),
+        Fault::Rejected(_) | Fault::NoMcp(_) | Fault::TooLong(_) => flight.answered(),
+        Fault::Unreadable(_) | Fault::Garbled(_) => flight.answered(),
         Fault::Silent(_) | Fault::Late(_) | Fault::OutOfTime(_) | Fault::Disconnected(_) => flight.failed(),
     }
 }

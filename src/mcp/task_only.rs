@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Deserialize;
 
+use super::transport::contains;
 use crate::core::tool::McpTool;
 
 const REASON: &str = "it can only be called as a task of the revision 2025-11-25 (its `execution.taskSupport` is \
@@ -20,11 +21,11 @@ pub(super) struct TaskOnly(Arc<Mutex<BTreeSet<String>>>);
 
 impl TaskOnly {
     /// Looks whether a message lists such tools. Nearly none does, and those are not read.
-    pub(super) fn look_at(&self, message: &str) {
-        if !message.contains(r#""taskSupport""#) {
+    pub(super) fn look_at(&self, message: &[u8]) {
+        if !contains(message, br#""taskSupport""#) {
             return;
         }
-        if let Ok(Listed { result: Page { tools } }) = serde_json::from_str(message) {
+        if let Ok(Listed { result: Page { tools } }) = serde_json::from_slice(message) {
             let required = tools.into_iter().filter_map(|tool| match tool {
                 Tool { name: Some(name), execution: Some(Execution { task_support: Some(support) }) } => {
                     (support == "required").then_some(name)
@@ -72,6 +73,12 @@ mod tests {
     use super::*;
     use crate::core::tool::Annotations;
 
+    impl TaskOnly {
+        fn look_at_text(&self, message: &str) {
+            self.look_at(message.as_bytes());
+        }
+    }
+
     fn tool(name: &str) -> McpTool {
         McpTool {
             name: name.into(),
@@ -87,10 +94,10 @@ mod tests {
         let task_only = TaskOnly::default();
         let with = |name: &str, support: Value| json!({"name": name, "inputSchema": {}, "execution": support});
         let page = |tools: Value| json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}}).to_string();
-        task_only.look_at(&page(json!([with("a", json!({"taskSupport": "required"})), with("b", json!({}))])));
+        task_only.look_at_text(&page(json!([with("a", json!({"taskSupport": "required"})), with("b", json!({}))])));
         let others = [with("c", json!({"taskSupport": "optional"})), with("d", json!({"taskSupport": "required"}))];
-        task_only.look_at(&page(json!(others)));
-        task_only.look_at(r#"{"result": {"content": [{"text": "\"taskSupport\": required"}]}}"#);
+        task_only.look_at_text(&page(json!(others)));
+        task_only.look_at_text(r#"{"result": {"content": [{"text": "\"taskSupport\": required"}]}}"#);
         let (mut tools, mut left_out) = (["a", "b", "c", "d"].map(tool).to_vec(), Vec::new());
         task_only.leave_out(&mut tools, &mut left_out);
         assert_eq!(tools, ["b", "c"].map(tool));

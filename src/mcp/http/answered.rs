@@ -5,10 +5,8 @@
 use std::fmt;
 
 use http::StatusCode;
-use serde_json::Value;
 
-use crate::mcp::answer::excerpt;
-use crate::mcp::stdio::loosely;
+use crate::mcp::measure::shortened;
 
 /// What is missing after an HTTP 401.
 pub(super) const UNAUTHORIZED: &str =
@@ -20,16 +18,14 @@ pub(super) const FORBIDDEN: &str = "it answered HTTP 403, the credentials in the
 const LONGEST: usize = 160;
 
 /// An answer that is no MCP. Shown, it follows "it answered with ", and ends with a remedy where one is known.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum NoMcp {
     /// A status that is no success, and what else it says.
     Status { status: u16, said: String, retry_after: Option<String> },
     /// A success of another type.
     Content(Option<String>),
-    /// JSON that is no JSON-RPC.
-    Json(Value),
-    /// A JSON-RPC error that is none to the letter.
-    Error { code: i32, message: String },
+    /// JSON that is no JSON-RPC, as its text.
+    Json(String),
     /// What is called JSON and is none.
     NotJson(String),
     /// Something the SDK has words for.
@@ -52,29 +48,18 @@ impl NoMcp {
         if let Some((status, body)) = text.strip_prefix("HTTP ").and_then(|rest| rest.split_once(": "))
             && let Some(Ok(status)) = status.get(..3).map(str::parse)
         {
-            return Self::loose_error(body).unwrap_or_else(|| Self::status(status, body, None));
+            return Self::status(status, body, None);
         }
-        let Some(body) = text.strip_prefix("could not parse JSON response as ServerJsonRpcMessage: ") else {
-            return Self::Other(told(text));
-        };
-        match body.strip_prefix("unrecognized JSON-RPC message: ").and_then(first_value) {
-            Some(json) => Self::loose_error(&json.to_string()).unwrap_or(Self::Json(json)),
-            None => Self::NotJson(told(body)),
-        }
+        Self::Other(told(text))
     }
 
     /// Whether the server says that it does not do what it was asked, rather than that it failed.
     pub(super) fn is_a_refusal(&self) -> bool {
         matches!(self, Self::Status { status: 400..=499, .. })
     }
-
-    fn loose_error(body: &str) -> Option<Self> {
-        let json: Value = serde_json::from_str(body).ok()?;
-        let error = json.get("error").filter(|_| json.get("jsonrpc").is_some())?;
-        let (code, message) = loosely(error);
-        Some(Self::Error { code, message })
-    }
 }
+
+impl std::error::Error for NoMcp {}
 
 impl fmt::Display for NoMcp {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -103,10 +88,11 @@ impl fmt::Display for NoMcp {
             ),
             Self::Content(None) => write!(to, "something without a content type; is the server's `url` right?"),
             Self::Json(json) => {
-                write!(to, "JSON that is no JSON-RPC message: {}; is the server's `url` right?", excerpt(json))
+                write!(to, "JSON that is no JSON-RPC message: {}; is the server's `url` right?", shortened(json))
             }
-            Self::Error { code, message } => write!(to, "an error: {message} (JSON-RPC error {code})"),
-            Self::NotJson(why) => write!(to, "what it calls JSON and is none: {why}; is the server's `url` right?"),
+            Self::NotJson(why) => {
+                write!(to, "what it calls JSON and is none: {}; is the server's `url` right?", shortened(why))
+            }
             Self::Other(text) => to.write_str(text),
         }
     }
@@ -115,6 +101,7 @@ impl fmt::Display for NoMcp {
 /// What can be done about a status, as the end of a sentence.
 fn remedy(status: u16) -> &'static str {
     match status {
+        200..=299 => " without an answer; a request is answered with JSON or an event stream",
         300..=399 => "; it wants to be asked elsewhere: give the address where it ends up as the server's `url`",
         401 | 403 => "; are the credentials in the server's `headers` right, and may this machine use it?",
         404 | 410 => "; is the path in the server's `url` right? Many servers answer at `/mcp`",
@@ -143,10 +130,6 @@ fn told(words: &str) -> String {
     }
 }
 
-fn first_value(text: &str) -> Option<Value> {
-    serde_json::Deserializer::from_str(text).into_iter::<Value>().next()?.ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,36 +154,19 @@ mod tests {
             ),
             (NoMcp::status(599, "", None), "HTTP 599; its own log says why"),
             (
-                NoMcp::read(
-                    "could not parse JSON response as ServerJsonRpcMessage: unrecognized JSON-RPC message: {\"a\":1}: \
-                     {\"a\":1}",
-                ),
+                NoMcp::Json("{\"a\":1}".into()),
                 "JSON that is no JSON-RPC message: {\"a\":1}; is the server's `url` right?",
             ),
             (
-                NoMcp::read(
-                    "could not parse JSON response as ServerJsonRpcMessage: EOF while parsing a value at line 1 column \
-                     0: <empty>",
-                ),
-                "what it calls JSON and is none: EOF while parsing a value at line 1 column 0: <empty>; is the server's \
-                 `url` right?",
+                NoMcp::NotJson("it is empty".into()),
+                "what it calls JSON and is none: it is empty; is the server's `url` right?",
+            ),
+            (
+                NoMcp::status(202, "", None),
+                "HTTP 202 Accepted without an answer; a request is answered with JSON or an event stream",
             ),
         ] {
             assert_eq!(answer.to_string(), told);
-        }
-    }
-
-    #[test]
-    fn an_error_that_is_none_to_the_letter_is_an_error_whatever_the_status() {
-        let expected = NoMcp::Error { code: -32000, message: "no message, only {\"code\":-32000}".into() };
-        let body = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000}}"#;
-        for text in [
-            format!(
-                "could not parse JSON response as ServerJsonRpcMessage: unrecognized JSON-RPC message: {body}: {body}"
-            ),
-            format!("HTTP 400 Bad Request: {body}"),
-        ] {
-            assert_eq!(NoMcp::read(&text), expected);
         }
     }
 

@@ -2,9 +2,8 @@
 //! common, among them whatever somebody reaches under a wrong address.
 
 use http::HeaderValue;
-use rmcp::transport::streamable_http_client::StreamableHttpError;
 
-use super::traced::{Failure, Headers};
+use super::traced::Headers;
 
 /// Values shorter than this are no secrets, and are shown.
 const SHORTEST: usize = 8;
@@ -22,18 +21,8 @@ impl Confidential {
         Self { headers, token: token.cloned() }
     }
 
-    /// The failure without them. Only one variant repeats what a server said.
-    pub(super) fn kept_out_of(&self, failure: Failure) -> Failure {
-        #[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK; no other repeats a body")]
-        match failure {
-            StreamableHttpError::UnexpectedServerResponse(text) => {
-                StreamableHttpError::UnexpectedServerResponse(self.redacted(text.into_owned()).into())
-            }
-            other => other,
-        }
-    }
-
-    fn redacted(&self, text: String) -> String {
+    /// The text without them.
+    pub(super) fn redacted(&self, text: String) -> String {
         let headers = self.headers.iter().filter_map(|value| value.to_str().ok());
         // `Bearer abc` may come back as `abc`.
         let words = headers.flat_map(str::split_whitespace).chain(self.token.as_deref());
@@ -57,10 +46,8 @@ mod tests {
             (HeaderName::from_static("x-shop"), HeaderValue::from_static("north-branch")),
         ]);
         let token = "granted-token".to_owned();
-        let said =
-            "HTTP 400 Bad Request: {\"got\":\"sk-very-secret\",\"or\":\"granted-token\",\"at\":\"north-branch\"}";
-        let failure = StreamableHttpError::UnexpectedServerResponse(said.into());
-        let told = Confidential::of(&headers, Some(&token)).kept_out_of(failure).to_string();
+        let said = "{\"got\":\"sk-very-secret\",\"or\":\"granted-token\",\"at\":\"north-branch\"}";
+        let told = Confidential::of(&headers, Some(&token)).redacted(said.into());
         assert!(told.ends_with("{\"got\":\"[redacted]\",\"or\":\"[redacted]\",\"at\":\"north-branch\"}"), "{told}");
     }
 }

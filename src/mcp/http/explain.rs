@@ -64,7 +64,6 @@ pub(in crate::mcp) fn send_fault(error: &DynamicTransportError) -> Fault {
     match trouble(error) {
         Trouble::Unreachable(cause) => Fault::NotSent(format!("could not be reached: {cause}")),
         Trouble::Locked(cause) | Trouble::NoAccess(cause) => Fault::NotSent(format!("could not be used: {cause}")),
-        Trouble::NoMcp(NoMcp::Error { code, message }) => Fault::Refused { code, message, data: None },
         Trouble::NoMcp(answer) if answer.is_a_refusal() => Fault::Rejected(answer.to_string()),
         Trouble::NoMcp(answer) => Fault::NoMcp(answer.to_string()),
         Trouble::Broken(cause) => Fault::Disconnected(cause),
@@ -91,6 +90,10 @@ fn trouble(error: &DynamicTransportError) -> Trouble {
         StreamableHttpError::UnexpectedServerResponse(text) => match NoMcp::read(text) {
             NoMcp::Status { status: 401, .. } => Trouble::Locked(answered::UNAUTHORIZED.into()),
             answer => Trouble::NoMcp(answer),
+        },
+        StreamableHttpError::Io(error) => match error.get_ref().and_then(|inner| inner.downcast_ref::<NoMcp>()) {
+            Some(answer) => Trouble::NoMcp(answer.clone()),
+            None => Trouble::Broken(error.to_string()),
         },
         StreamableHttpError::SessionExpired => {
             Trouble::Broken("it does not know the session any more (HTTP 404)".into())

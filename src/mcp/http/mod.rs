@@ -5,6 +5,11 @@ mod client;
 mod confidential;
 pub(in crate::mcp) mod egress;
 mod explain;
+mod post;
+mod reader;
+mod replies;
+mod session;
+mod sse;
 mod traced;
 mod verdict;
 
@@ -16,6 +21,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use secrecy::ExposeSecret;
 
 pub(super) use explain::{answered_without_mcp, explain, is_broken_off, is_locked, is_unreachable, send_fault};
+use replies::Replies;
 use traced::Traced;
 pub(super) use verdict::{session_is_over, was_answered, was_too_long};
 
@@ -23,6 +29,7 @@ use super::auth::{Access, Authorized};
 use super::headers::ToolHeaders;
 use super::settings::HttpSettings;
 use super::task_only::TaskOnly;
+use super::transport::{MAX_TEXT, Requests};
 use egress::{Reach, Refused};
 
 /// What is wrong with the settings of a server, found before it is dialled.
@@ -36,6 +43,25 @@ pub(in crate::mcp) enum SettingsError {
     Refused(#[from] Refused),
     #[error("there is no HTTP client: {0}")]
     Client(#[from] reqwest::Error),
+}
+
+/// What is seen of a server on its way to the SDK, for one connection. Clones see the same.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    /// What its tools want repeated in headers.
+    pub(super) tools: ToolHeaders,
+    /// Which of its tools have to be tasks.
+    pub(super) task_only: TaskOnly,
+    /// The requests that wait for its answers.
+    pub(super) requests: Requests,
+    replies: Replies,
+}
+
+impl Seen {
+    /// With these places for what is seen.
+    pub(super) fn with(tools: ToolHeaders, task_only: TaskOnly, requests: Requests) -> Self {
+        Self { tools, task_only, requests, replies: Replies::default() }
+    }
 }
 
 /// How many requests may be under way besides calls: a list, and a stream of changes that is not acknowledged.
@@ -56,8 +82,7 @@ fn told(address: &str) -> String {
 pub(super) fn transport(
     settings: &HttpSettings,
     max_concurrency: usize,
-    tools: ToolHeaders,
-    task_only: TaskOnly,
+    seen: Seen,
 ) -> Result<StreamableHttpClientTransport<Authorized<Traced>>, SettingsError> {
     let url = reqwest::Url::parse(&settings.url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let url = url.ok_or_else(|| SettingsError::Url(settings.url.clone()))?;
@@ -67,10 +92,10 @@ pub(super) fn transport(
         .max_concurrent_requests(max_concurrency.saturating_add(BESIDES_CALLS))
         // The SDK would end every call that is still answered in the old session. The supervisor dials again instead.
         .reinit_on_expired_session(false)
-        .max_sse_event_size(super::stdio::Overflow::MAX_LINE)
+        .max_sse_event_size(MAX_TEXT)
         .custom_headers(headers(settings)?);
     let access = settings.oauth.clone().map(|oauth| Access::new(oauth, url, settings.egress));
-    let client = Authorized::new(Traced::over(client::pooled(&reach)?, tools, task_only), access);
+    let client = Authorized::new(Traced::over(client::pooled(&reach)?, seen), access);
     Ok(StreamableHttpClientTransport::with_client(client, config))
 }
 

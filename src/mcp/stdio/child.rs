@@ -14,7 +14,6 @@ use tokio_util::task::TaskTracker;
 
 use super::environment;
 use super::group::Group;
-use super::messages::Messages;
 use super::output::Output;
 use super::watchdog::Watched;
 use crate::mcp::settings::StdioSettings;
@@ -50,12 +49,12 @@ pub(in crate::mcp) enum SpawnError {
     Failed { command: String, source: io::Error },
 }
 
-/// Starts the process in a group of its own and hands out its messages and its ear. Its keeper runs on `tasks`: when
+/// Starts the process in a group of its own and hands out its stdout and its stdin. Its keeper runs on `tasks`: when
 /// these are done, nothing is left of it.
 pub(in crate::mcp) fn spawn(
     settings: &StdioSettings,
     tasks: &TaskTracker,
-) -> Result<(Child, Messages<ChildStdout>, ChildStdin), SpawnError> {
+) -> Result<(Child, ChildStdout, ChildStdin), SpawnError> {
     let mut command = Command::new(&settings.command);
     command.args(&settings.args).kill_on_drop(true);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -87,13 +86,12 @@ pub(in crate::mcp) fn spawn(
     watched.over(pid);
 
     let output = Output::of(settings);
-    let messages = Messages::among(stdout, output.noise().clone());
     let (exited, exit) = watch::channel(None);
     let wind_down = CancellationToken::new();
     let keeper = Keeper { process, group: Group::led_by(pid), _watched: watched, output: output.clone(), exited };
     tasks.spawn(keeper.keep(stderr, wind_down.clone()));
     let child = Child { pid, output, exit, _when_dropped: wind_down.clone().drop_guard(), wind_down };
-    Ok((child, messages, stdin))
+    Ok((child, stdout, stdin))
 }
 
 impl Child {

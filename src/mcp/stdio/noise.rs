@@ -24,7 +24,7 @@ impl Noise {
     }
 
     /// Notes a line, of which the beginning suffices.
-    pub(super) fn note(&self, line: &[u8]) {
+    pub(in crate::mcp) fn note(&self, line: &[u8]) {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard.lines += 1;
         if heard.first.len() < KEPT_LINES {
@@ -35,6 +35,11 @@ impl Noise {
                 None => line,
             });
         }
+    }
+
+    /// The text without the secrets of the child.
+    pub(in crate::mcp) fn redacted(&self, text: &str) -> String {
+        self.secrets.redacted_so_far(text)
     }
 
     /// What was heard.

@@ -38,7 +38,7 @@ impl Output {
     }
 
     /// Where what is no message on its stdout is noted.
-    pub(super) fn noise(&self) -> &Noise {
+    pub(in crate::mcp) fn noise(&self) -> &Noise {
         &self.noise
     }
 

@@ -4,7 +4,9 @@
 mod call;
 mod changes;
 mod eras;
+mod floods;
 mod http;
+mod http_status;
 mod list;
 mod modern_http;
 mod neighbours;
@@ -15,6 +17,7 @@ mod session_loss;
 mod start;
 mod stream_loss;
 mod tasks;
+mod unreadable;
 mod unusable;
 mod wire;
 

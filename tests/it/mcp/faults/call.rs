@@ -94,11 +94,13 @@ async fn an_answer_that_comes_after_the_cancellation_is_taken_for_no_other_call(
 }
 
 #[tokio::test]
-async fn answers_under_ids_that_nobody_used_are_no_answers() {
+async fn an_answer_under_an_id_that_no_request_has_fails_the_only_call_at_once() {
     let (settings, wire) = watched(&["wrong-ids"]);
-    let servers = servers([("bad", impatient(settings))]);
+    let servers = servers([("bad", settings)]);
     let outcome = call(&servers, "bad", "echo", json!({"text": "hello"})).await;
-    assert_eq!(failed(outcome), (FailureKind::Timeout, SILENT.into()));
+    let expected = "the MCP server `bad` answered with something that cannot be read: it answered under the id \
+                    `987654321`, which no request has";
+    assert_eq!(failed(outcome), (FailureKind::Unreadable, expected.into()));
     assert_eq!(executed(&servers, "bad").await, 1);
     assert_eq!(wire.calls(), ["echo", "count"]);
     servers.close().await;

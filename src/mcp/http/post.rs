@@ -1,0 +1,386 @@
+//! One POST and its answer. An HTTP response belongs to one request, so that its status decides at once: an answer that
+//! cannot be read, names another request or is not there fails the request that was posted.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RETRY_AFTER, WWW_AUTHENTICATE};
+use reqwest::{Client, RequestBuilder, Response};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, InsufficientScopeError, StreamableHttpError, StreamableHttpPostResponse,
+};
+use serde_json::Value;
+
+use super::answered::NoMcp;
+use super::confidential::Confidential;
+use super::reader::{Events, Reader, events_of};
+use super::traced::{Failure, Headers};
+use super::{Seen, session};
+use crate::mcp::transport::{self, Admitted, Incoming, Stream};
+
+/// How much is read of a JSON body, and of a body that goes with an error.
+const MAX_JSON: usize = 16 * 1024 * 1024;
+const MAX_ERROR: usize = 64 * 1024;
+const SESSION: &str = "mcp-session-id";
+/// The headers of a request that no configuration may set.
+const OWN_HEADERS: [&str; 3] = ["accept", SESSION, "last-event-id"];
+const BOTH_KINDS: &str = "text/event-stream, application/json";
+
+/// A request besides its body.
+pub(super) struct Target {
+    pub(super) uri: Arc<str>,
+    pub(super) session: Option<Arc<str>>,
+    pub(super) token: Option<String>,
+    pub(super) headers: Headers,
+    /// The longest event that is read.
+    pub(super) max: usize,
+}
+
+/// What a body is said to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Json,
+    Events,
+    Other,
+}
+
+/// Posts a message.
+pub(super) async fn post(
+    client: &Client,
+    target: Target,
+    message: &ClientJsonRpcMessage,
+    seen: &Seen,
+    lists_tools: Option<bool>,
+) -> Result<StreamableHttpPostResponse, Failure> {
+    seen.requests.sending(message);
+    let id = if let JsonRpcMessage::Request(request) = message { Some(request.id.clone()) } else { None };
+    let confidential = Arc::new(Confidential::of(&target.headers, target.token.as_ref()));
+    let stream = id.clone().map_or(Stream::Shared, Stream::Of);
+    let reader = Reader { seen: seen.clone(), stream, lists_tools, confidential };
+    let posted = Posted { message, id, has_session: target.session.is_some(), max: target.max, reader };
+    let answered = posted.send(client, target).await;
+    seen.replies.delivered(message);
+    if let (Some(id), Ok(StreamableHttpPostResponse::Json(..)) | Err(_)) = (&posted.id, &answered) {
+        seen.requests.over(id);
+    }
+    answered
+}
+
+/// Asks for a stream: that of a session, or the rest of one that ended.
+pub(super) async fn get(
+    client: &Client,
+    target: Target,
+    last_event: Option<String>,
+    seen: &Seen,
+) -> Result<Events, Failure> {
+    let confidential = Arc::new(Confidential::of(&target.headers, target.token.as_ref()));
+    let mut request = with_headers(client.get(&*target.uri), &target)?;
+    if let Some(last_event) = last_event {
+        request = request.header("last-event-id", last_event);
+    }
+    let response = request.send().await?;
+    access(&response)?;
+    match response.status() {
+        StatusCode::METHOD_NOT_ALLOWED => return Err(StreamableHttpError::ServerDoesNotSupportSse),
+        status if status.is_success() => {}
+        status => return Err(no_mcp(NoMcp::status(status.as_u16(), "", retry_after(response.headers())))),
+    }
+    match kind_of(response.headers()) {
+        Kind::Events => {
+            let reader = Reader { seen: seen.clone(), stream: Stream::Shared, lists_tools: None, confidential };
+            Ok(reader.events(response, target.max))
+        }
+        Kind::Json | Kind::Other => Err(StreamableHttpError::UnexpectedContentType(content_type(response.headers()))),
+    }
+}
+
+/// A message that is posted.
+struct Posted<'a> {
+    message: &'a ClientJsonRpcMessage,
+    /// The request that it is; a notification or a reply has none.
+    id: Option<RequestId>,
+    has_session: bool,
+    max: usize,
+    reader: Reader,
+}
+
+impl Posted<'_> {
+    async fn send(&self, client: &Client, target: Target) -> Result<StreamableHttpPostResponse, Failure> {
+        let request = with_headers(client.post(&*target.uri), &target)?.json(self.message);
+        let response = request.send().await?;
+        access(&response)?;
+        let status = response.status();
+        if status == StatusCode::NOT_FOUND && self.has_session {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        match (status.is_success(), &self.id) {
+            (false, _) => self.refused(response).await,
+            (true, None) => Ok(self.acknowledged(response).await),
+            (true, Some(id)) => self.answered(response, id).await,
+        }
+    }
+
+    /// A success in answer to a request.
+    async fn answered(&self, response: Response, id: &RequestId) -> Result<StreamableHttpPostResponse, Failure> {
+        let status = response.status();
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Err(no_mcp(NoMcp::status(status.as_u16(), "", None)));
+        }
+        let session = session_of(&response);
+        match kind_of(response.headers()) {
+            Kind::Events => {
+                Ok(StreamableHttpPostResponse::Sse(self.reader.clone().events(response, self.max), session))
+            }
+            Kind::Json => {
+                let body = body(response, MAX_JSON).await?;
+                let messages = self.messages(&body, id)?;
+                Ok(one_or_many(messages, session))
+            }
+            Kind::Other => Err(StreamableHttpError::UnexpectedContentType(content_type(response.headers()))),
+        }
+    }
+
+    /// The messages of a body, one of which answers the request.
+    fn messages(&self, body: &[u8], id: &RequestId) -> Result<Vec<ServerJsonRpcMessage>, Failure> {
+        let mut messages = Vec::new();
+        let mut is_message = false;
+        for incoming in transport::read(body, |id| self.reader.seen.requests.is_in_flight(id)) {
+            is_message |= !matches!(incoming, Incoming::Noise);
+            if let Admitted::Message(message) = self.reader.admitted(correlated(incoming, id)) {
+                messages.push(*message);
+            }
+        }
+        if let Some(false) = self.reader.lists_tools {
+            self.reader.seen.task_only.look_at(body);
+        }
+        if !is_message {
+            return Err(no_mcp(self.no_message(body)));
+        }
+        let answers = |message: &ServerJsonRpcMessage| match message {
+            JsonRpcMessage::Response(response) => response.id == *id,
+            JsonRpcMessage::Error(error) => error.id.as_ref() == Some(id),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => false,
+        };
+        if !messages.iter().any(answers) {
+            let why = format!("it does not answer the request: {}", transport::quoted(body));
+            messages.extend(self.reader.failure(why));
+        }
+        Ok(messages)
+    }
+
+    fn no_message(&self, body: &[u8]) -> NoMcp {
+        match serde_json::from_slice::<Value>(body) {
+            Ok(json) => NoMcp::Json(self.reader.confidential.redacted(json.to_string())),
+            Err(_) if body.trim_ascii().is_empty() => NoMcp::NotJson("it is empty".into()),
+            Err(why) => {
+                NoMcp::NotJson(self.reader.confidential.redacted(format!("{why}: {}", transport::quoted(body))))
+            }
+        }
+    }
+
+    /// A success in answer to a message that wants none. Many servers say something all the same.
+    async fn acknowledged(&self, response: Response) -> StreamableHttpPostResponse {
+        let session = session_of(&response);
+        match kind_of(response.headers()) {
+            Kind::Events => StreamableHttpPostResponse::Sse(self.reader.clone().events(response, self.max), session),
+            Kind::Json => {
+                let body = body(response, MAX_JSON).await.unwrap_or_default();
+                // An error here is about the message, which nothing waits for.
+                let messages = self.reader.read(&body).into_iter().filter_map(|admitted| match admitted {
+                    Admitted::Message(message) if !matches!(*message, JsonRpcMessage::Error(_)) => Some(*message),
+                    Admitted::Message(_) | Admitted::Ignored | Admitted::Noise => None,
+                });
+                match messages.collect::<Vec<_>>() {
+                    none if none.is_empty() => StreamableHttpPostResponse::Accepted,
+                    messages => one_or_many(messages, session),
+                }
+            }
+            Kind::Other => StreamableHttpPostResponse::Accepted,
+        }
+    }
+
+    /// Any other status.
+    async fn refused(&self, response: Response) -> Result<StreamableHttpPostResponse, Failure> {
+        let (status, session) = (response.status(), session_of(&response));
+        let retry_after = retry_after(response.headers()).map(str::to_owned);
+        let refused = |said: &str| no_mcp(NoMcp::status(status.as_u16(), said, retry_after.as_deref()));
+        let is_json = kind_of(response.headers()) == Kind::Json;
+        if status == StatusCode::TOO_MANY_REQUESTS || (status.is_server_error() && !is_json) {
+            return Err(refused(""));
+        }
+        let body = body(response, MAX_ERROR).await.unwrap_or_default();
+        let error = error_in(&body);
+        if status == StatusCode::BAD_REQUEST && self.has_session && session::is_lost(&body, self.id.as_ref()) {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        let said = self.reader.confidential.redacted(String::from_utf8_lossy(&body).into_owned());
+        if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+            let text = format!("HTTP {status}: {said}");
+            return Err(StreamableHttpError::UnexpectedServerResponse(text.into()));
+        }
+        let Some(id) = &self.id else {
+            // What it refuses is no request, and an error is an answer of MCP.
+            return if error.is_some() { Ok(StreamableHttpPostResponse::Accepted) } else { Err(refused(&said)) };
+        };
+        let error = error.or_else(|| self.is_discovery(status).then(|| refused_discovery(status, &said)));
+        match error {
+            Some(error) => {
+                self.reader.seen.requests.over(id);
+                let error = JsonRpcMessage::error(error, Some(id.clone()));
+                Ok(StreamableHttpPostResponse::Json(error, session))
+            }
+            None => Err(refused(&said)),
+        }
+    }
+
+    /// Whether a server that does not know `server/discover` may have answered so.
+    fn is_discovery(&self, status: StatusCode) -> bool {
+        let asked = if let JsonRpcMessage::Request(request) = self.message { Some(&request.request) } else { None };
+        matches!(asked, Some(ClientRequest::DiscoverRequest(_))) && !self.has_session && status.is_client_error()
+    }
+}
+
+/// In a body that answers one request, an error is that of the request, whatever its id.
+fn correlated(incoming: Incoming, id: &RequestId) -> Incoming {
+    match incoming {
+        Incoming::Message(message, flaws) => match *message {
+            JsonRpcMessage::Error(mut error) => {
+                error.id = Some(id.clone());
+                Incoming::Message(Box::new(JsonRpcMessage::Error(error)), flaws)
+            }
+            other @ (JsonRpcMessage::Request(_) | JsonRpcMessage::Response(_) | JsonRpcMessage::Notification(_)) => {
+                Incoming::Message(Box::new(other), flaws)
+            }
+        },
+        Incoming::Unreadable { why, .. } => Incoming::Unreadable { id: Some(id.clone()), why },
+        Incoming::Noise => Incoming::Noise,
+    }
+}
+
+/// The JSON-RPC error in a body, whatever its id.
+fn error_in(body: &[u8]) -> Option<ErrorData> {
+    transport::read(body, |_| true).into_iter().find_map(|incoming| match incoming {
+        Incoming::Message(message, _) => match *message {
+            JsonRpcMessage::Error(error) => Some(error.error),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Response(_) | JsonRpcMessage::Notification(_) => None,
+        },
+        Incoming::Unreadable { .. } | Incoming::Noise => None,
+    })
+}
+
+fn refused_discovery(status: StatusCode, said: &str) -> ErrorData {
+    ErrorData::invalid_request(format!("server/discover rejected with HTTP {status}: {said}"), None)
+}
+
+fn one_or_many(mut messages: Vec<ServerJsonRpcMessage>, session: Option<String>) -> StreamableHttpPostResponse {
+    match (messages.pop(), messages.is_empty()) {
+        (Some(only), true) => StreamableHttpPostResponse::Json(only, session),
+        (last, _) => {
+            messages.extend(last);
+            StreamableHttpPostResponse::Sse(events_of(messages), session)
+        }
+    }
+}
+
+fn no_mcp(answer: NoMcp) -> Failure {
+    StreamableHttpError::Io(std::io::Error::other(answer))
+}
+
+fn with_headers(mut request: RequestBuilder, target: &Target) -> Result<RequestBuilder, Failure> {
+    request = request.header(ACCEPT, BOTH_KINDS);
+    if let Some(token) = &target.token {
+        request = request.bearer_auth(token);
+    }
+    for (name, value) in &target.headers {
+        if OWN_HEADERS.contains(&name.as_str()) {
+            return Err(StreamableHttpError::ReservedHeaderConflict(name.to_string()));
+        }
+        request = request.header(name, value);
+    }
+    Ok(match &target.session {
+        Some(session) => request.header(SESSION, &**session),
+        None => request,
+    })
+}
+
+/// What a server wants before it answers, with its challenge.
+fn access(response: &Response) -> Result<(), Failure> {
+    let Some(challenge) = response.headers().get(WWW_AUTHENTICATE) else { return Ok(()) };
+    let challenge = String::from_utf8_lossy(challenge.as_bytes()).into_owned();
+    match response.status() {
+        StatusCode::UNAUTHORIZED => Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge))),
+        StatusCode::FORBIDDEN => {
+            // Which scopes it names is read from the challenge where they are asked for.
+            Err(StreamableHttpError::InsufficientScope(InsufficientScopeError::new(challenge, None)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A body up to a bound, in UTF-8 if its content type names another charset.
+async fn body(mut response: Response, max: usize) -> Result<Vec<u8>, Failure> {
+    let too_large = || StreamableHttpError::ResponseBodyTooLarge { max_size: max };
+    if response.content_length().is_some_and(|length| length > max as u64) {
+        return Err(too_large());
+    }
+    let kind = response.headers().get(CONTENT_TYPE).cloned();
+    let mut body = Vec::new();
+    while let Some(piece) = response.chunk().await? {
+        if body.len() + piece.len() > max {
+            return Err(too_large());
+        }
+        body.extend_from_slice(&piece);
+    }
+    let charset = kind.filter(|kind| kind.to_str().is_ok_and(|kind| kind.to_ascii_lowercase().contains("charset=")));
+    let Some(charset) = charset.filter(|_| std::str::from_utf8(&body).is_err()) else { return Ok(body) };
+    let mut named = http::Response::new(body.clone());
+    named.headers_mut().insert(CONTENT_TYPE, charset);
+    Ok(Response::from(named).text().await.map_or(body, String::into_bytes))
+}
+
+fn session_of(response: &Response) -> Option<String> {
+    response.headers().get(SESSION).and_then(|session| session.to_str().ok()).map(str::to_owned)
+}
+
+fn retry_after(headers: &HeaderMap) -> Option<&str> {
+    headers.get(RETRY_AFTER).and_then(|after| after.to_str().ok()).filter(|after| after.len() <= 128)
+}
+
+fn content_type(headers: &HeaderMap) -> Option<String> {
+    headers.get(CONTENT_TYPE).map(|kind| String::from_utf8_lossy(kind.as_bytes()).into_owned())
+}
+
+/// What a body is, by its content type without parameters and without case.
+fn kind_of(headers: &HeaderMap) -> Kind {
+    let kind = content_type(headers).unwrap_or_default();
+    let essence = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    match essence.as_str() {
+        "application/json" => Kind::Json,
+        "text/event-stream" => Kind::Events,
+        _ => Kind::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn a_content_type_is_read_without_case_and_parameters() {
+        for (written, kind) in [
+            ("application/json", Kind::Json),
+            ("Application/JSON ; charset=\"UTF-8\"", Kind::Json),
+            ("TEXT/EVENT-STREAM;charset=utf-8", Kind::Events),
+            ("application/jsonl", Kind::Other),
+            ("text/event-streams", Kind::Other),
+            ("text/plain", Kind::Other),
+        ] {
+            let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(written))]);
+            assert_eq!(kind_of(&headers), kind, "{written}");
+        }
+        assert_eq!(kind_of(&HeaderMap::new()), Kind::Other);
+    }
+}

@@ -1,0 +1,195 @@
+//! Reader of what comes in over HTTP: texts of JSON bodies and of event streams, as the messages that the SDK gets.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use futures::StreamExt as _;
+use futures::stream::{BoxStream, unfold};
+use rmcp::model::{JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::SseError;
+use sse_stream::Sse;
+
+use super::Seen;
+use super::confidential::Confidential;
+use super::sse::{Event, Found, Parser};
+use crate::mcp::transport::{self, Admitted, Incoming, Stream};
+
+pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
+
+/// How many events are handed on before those that handle them get a turn.
+const IN_A_ROW: usize = 32;
+
+/// What is known of a response before it is read.
+#[derive(Clone)]
+pub(super) struct Reader {
+    pub(super) seen: Seen,
+    /// Which request it answers.
+    pub(super) stream: Stream,
+    /// Whether it lists tools in the modern era; `None` if it lists none.
+    pub(super) lists_tools: Option<bool>,
+    /// What must not be quoted of it.
+    pub(super) confidential: Arc<Confidential>,
+}
+
+impl Reader {
+    /// The messages in a text.
+    pub(super) fn read(&self, text: &[u8]) -> Vec<Admitted> {
+        if self.lists_tools == Some(false) {
+            self.seen.task_only.look_at(text);
+        }
+        let requests = &self.seen.requests;
+        let incoming = transport::read(text, |id| requests.is_in_flight(id));
+        incoming.into_iter().map(|incoming| self.admitted(incoming)).collect()
+    }
+
+    /// What becomes of something that came in.
+    pub(super) fn admitted(&self, incoming: Incoming) -> Admitted {
+        let incoming = match incoming {
+            Incoming::Unreadable { id, why } => Incoming::Unreadable { id, why: self.confidential.redacted(why) },
+            other @ (Incoming::Message(..) | Incoming::Noise) => other,
+        };
+        let admitted = self.seen.requests.admit(incoming, &self.stream);
+        if let Admitted::Message(message) = &admitted {
+            self.seen.replies.heard(message);
+            if self.lists_tools == Some(true)
+                && let JsonRpcMessage::Response(response) = &**message
+                && let Ok(result) = serde_json::to_value(&response.result)
+            {
+                self.seen.tools.inspect(&result);
+            }
+        }
+        admitted
+    }
+
+    /// The failure of the request that the response belongs to, if there is one.
+    pub(super) fn failure(&self, why: String) -> Option<ServerJsonRpcMessage> {
+        match &self.stream {
+            Stream::Of(id) => Some(self.seen.requests.fail(id.clone(), self.confidential.redacted(why))),
+            Stream::Shared => None,
+        }
+    }
+
+    /// The events of a stream, as far as the SDK needs them.
+    pub(super) fn events(self, response: reqwest::Response, max: usize) -> Events {
+        let over = match &self.stream {
+            Stream::Of(id) => Some(Over { seen: self.seen.clone(), id: id.clone() }),
+            Stream::Shared => None,
+        };
+        let reading = Reading {
+            response,
+            parser: Parser::up_to(max),
+            reader: self,
+            ready: VecDeque::new(),
+            in_a_row: 0,
+            is_over: false,
+            _over: over,
+        };
+        unfold(reading, |mut reading| async move { reading.next().await.map(|event| (event, reading)) }).boxed()
+    }
+}
+
+/// Messages as the events that the SDK reads.
+pub(super) fn events_of(messages: Vec<ServerJsonRpcMessage>) -> Events {
+    futures::stream::iter(messages.into_iter().map(|message| Ok(event(&message)))).boxed()
+}
+
+fn event(message: &ServerJsonRpcMessage) -> Sse {
+    Sse::default().data(serde_json::to_string(message).unwrap_or_default())
+}
+
+/// A request whose response is being read. Dropping it means that nothing more is read of it.
+struct Over {
+    seen: Seen,
+    id: RequestId,
+}
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.seen.requests.over(&self.id);
+    }
+}
+
+struct Reading {
+    response: reqwest::Response,
+    parser: Parser,
+    reader: Reader,
+    ready: VecDeque<Result<Sse, SseError>>,
+    in_a_row: usize,
+    is_over: bool,
+    _over: Option<Over>,
+}
+
+impl Reading {
+    async fn next(&mut self) -> Option<Result<Sse, SseError>> {
+        if self.in_a_row >= IN_A_ROW {
+            self.in_a_row = 0;
+            tokio::task::yield_now().await;
+        }
+        self.in_a_row += 1;
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(event);
+            }
+            if self.is_over {
+                return None;
+            }
+            if let Err(why) = self.reader.seen.replies.has_room().await {
+                self.fail(why);
+                continue;
+            }
+            match self.response.chunk().await {
+                Ok(Some(bytes)) => {
+                    for found in self.parser.push(&bytes) {
+                        self.take(found);
+                    }
+                }
+                Err(error) => {
+                    self.is_over = true;
+                    self.ready.push_back(Err(SseError::Body(Box::new(error))));
+                }
+                Ok(None) => {
+                    self.is_over = true;
+                    if let Some(event) = self.parser.finish() {
+                        self.take(Found::Event(event));
+                    }
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, found: Found) {
+        let Event { kind, data, id, retry } = match found {
+            Found::Event(event) => event,
+            Found::TooLong => {
+                let longest = transport::MAX_TEXT / 1024 / 1024;
+                return self.fail(format!(
+                    "it sent an event longer than {longest} MiB; let the tool return less, or in pieces"
+                ));
+            }
+        };
+        // Where the stream is taken up again, it goes on behind the last id, so that goes along.
+        let mut place = Sse { id, retry, ..Sse::default() };
+        let is_message = kind.as_deref().is_none_or(|kind| kind == "message");
+        for admitted in data.filter(|_| is_message).map(|data| self.reader.read(&data)).unwrap_or_default() {
+            match admitted {
+                Admitted::Message(message) => {
+                    let place = std::mem::take(&mut place);
+                    self.ready.push_back(Ok(Sse { id: place.id, retry: place.retry, ..event(&message) }));
+                }
+                Admitted::Ignored => {}
+                Admitted::Noise => tracing::debug!("an MCP server sent an event that is no message"),
+            }
+        }
+        if place != Sse::default() {
+            self.ready.push_back(Ok(place));
+        }
+    }
+
+    fn fail(&mut self, why: String) {
+        tracing::warn!(why, "the event stream of an MCP server was ended");
+        self.is_over = true;
+        if let Some(failure) = self.reader.failure(why) {
+            self.ready.push_back(Ok(event(&failure)));
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Parser of event streams by their standard (WHATWG HTML, 9.2): what it does not know it passes over.
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// An event, or fields that stood without one.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Event {
+    /// Its type; `None` for a message.
+    pub(super) kind: Option<String>,
+    /// Its data. Bytes that are no UTF-8 stay as they are.
+    pub(super) data: Option<Vec<u8>>,
+    /// Its id, if it gives one that is not empty.
+    pub(super) id: Option<String>,
+    /// How long to wait before the stream is asked for again, in milliseconds.
+    pub(super) retry: Option<u64>,
+}
+
+/// What is known of a stream in the middle of it.
+#[derive(Debug)]
+pub(super) struct Parser {
+    line: Vec<u8>,
+    event: Event,
+    /// How many bytes the event has so far.
+    length: usize,
+    max: usize,
+    is_first_line: bool,
+    /// The last byte was a carriage return, so that a line feed is a part of the same line end.
+    after_return: bool,
+    /// The event is too long, and the rest of it is passed over.
+    skips: bool,
+}
+
+/// What a parser finds.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// An event.
+    Event(Event),
+    /// An event that is longer than the bound. It is passed over.
+    TooLong,
+}
+
+impl Parser {
+    /// Of events of up to `max` bytes.
+    pub(super) fn up_to(max: usize) -> Self {
+        Self {
+            line: Vec::new(),
+            event: Event::default(),
+            length: 0,
+            max,
+            is_first_line: true,
+            after_return: false,
+            skips: false,
+        }
+    }
+
+    /// The events that end with these bytes.
+    pub(super) fn push(&mut self, mut bytes: &[u8]) -> Vec<Found> {
+        let mut found = Vec::new();
+        if self.after_return && !bytes.is_empty() {
+            self.after_return = false;
+            bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
+        }
+        while let Some(end) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+            let (line, rest) = bytes.split_at(end);
+            self.extend(line, &mut found);
+            self.end_line(&mut found);
+            bytes = match rest {
+                [b'\r', b'\n', rest @ ..] | [b'\n', rest @ ..] => rest,
+                [b'\r', rest @ ..] => {
+                    self.after_return = rest.is_empty();
+                    rest
+                }
+                other => other,
+            };
+        }
+        self.extend(bytes, &mut found);
+        found
+    }
+
+    /// The event at the end of a stream that lacks its last empty line. It has one meaning, if it is whole.
+    pub(super) fn finish(&mut self) -> Option<Event> {
+        let mut found = Vec::new();
+        self.end_line(&mut found);
+        self.dispatch(&mut found);
+        match found.pop() {
+            Some(Found::Event(event)) => Some(event),
+            Some(Found::TooLong) | None => None,
+        }
+    }
+
+    fn extend(&mut self, piece: &[u8], found: &mut Vec<Found>) {
+        let is_comment = self.line.first().or(piece.first()) == Some(&b':');
+        if self.skips || is_comment {
+            if self.line.is_empty() {
+                self.line.extend(piece.first());
+            }
+            return;
+        }
+        self.length += piece.len();
+        if self.length > self.max {
+            found.push(Found::TooLong);
+            self.skips = true;
+            self.line = Vec::from(*b"x");
+            self.event = Event::default();
+            return;
+        }
+        self.line.extend_from_slice(piece);
+    }
+
+    fn end_line(&mut self, found: &mut Vec<Found>) {
+        let line = std::mem::take(&mut self.line);
+        let mut line = line.as_slice();
+        if std::mem::take(&mut self.is_first_line) {
+            line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+        }
+        if line.is_empty() {
+            return self.dispatch(found);
+        }
+        if self.skips {
+            return;
+        }
+        let colon = line.iter().position(|byte| *byte == b':');
+        let (name, value) = line.split_at(colon.unwrap_or(line.len()));
+        let value = value.strip_prefix(b":").unwrap_or(value);
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match name {
+            b"data" => {
+                let data = self.event.data.get_or_insert_with(Vec::new);
+                if !data.is_empty() {
+                    data.push(b'\n');
+                }
+                data.extend_from_slice(value);
+            }
+            b"event" => self.event.kind = Some(text(value)).filter(|kind| !kind.is_empty()),
+            b"id" if !value.is_empty() && !value.contains(&0) => self.event.id = Some(text(value)),
+            b"retry" if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => {
+                self.event.retry = text(value).parse().ok();
+            }
+            // A comment, a field of another standard, or one without a value that can be used.
+            _ => {}
+        }
+    }
+
+    fn dispatch(&mut self, found: &mut Vec<Found>) {
+        let event = std::mem::take(&mut self.event);
+        self.length = 0;
+        self.skips = false;
+        if event.data.is_some() || event.id.is_some() || event.retry.is_some() {
+            found.push(Found::Event(event));
+        }
+    }
+}
+
+fn text(value: &[u8]) -> String {
+    String::from_utf8_lossy(value).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The events of a stream that arrives in pieces of this size.
+    fn parsed(stream: &[u8], piece: usize) -> Vec<Found> {
+        let mut parser = Parser::up_to(64);
+        let mut found: Vec<Found> = stream.chunks(piece).flat_map(|bytes| parser.push(bytes)).collect();
+        found.extend(parser.finish().map(Found::Event));
+        found
+    }
+
+    fn data(text: &str) -> Found {
+        Found::Event(Event { data: Some(text.into()), ..Event::default() })
+    }
+
+    #[test]
+    fn what_the_standard_does_not_know_is_passed_over() {
+        let stream = "\u{feff}: welcome\r\nfolder: inbox\r\nid\r\nretry: soon\r\n\r\nretry\nid:\n:\n\nwhatever\n\ndata: a\rdata:b\r\n\
+                      data:  c\n\nevent: beat\ndata: tick\n\nid: 7\nretry: 100\n\nid: 1\0\ndata\n\nretry: -5\ndata: d\n\n";
+        let event = |kind: Option<&str>, data: Option<&str>, id: Option<&str>, retry| {
+            let own = |text: Option<&str>| text.map(str::to_owned);
+            Found::Event(Event { kind: own(kind), data: data.map(Into::into), id: own(id), retry })
+        };
+        let expected = [
+            data("a\nb\n c"),
+            event(Some("beat"), Some("tick"), None, None),
+            event(None, None, Some("7"), Some(100)),
+            data(""),
+            data("d"),
+        ];
+        for piece in [1, 2, 3, 1000] {
+            assert_eq!(parsed(stream.as_bytes(), piece), expected, "{piece}");
+        }
+    }
+
+    #[test]
+    fn an_event_that_is_too_long_is_passed_over_alone() {
+        let comment = format!(": {}\n", "c".repeat(500));
+        let stream = format!("data: {}\ndata: y\n\n{comment}data: z\n\n", "x".repeat(100));
+        for piece in [1, 7, 1000] {
+            assert_eq!(parsed(stream.as_bytes(), piece), [Found::TooLong, data("z")], "{piece}");
+        }
+    }
+
+    #[test]
+    fn an_event_at_the_end_needs_no_empty_line() {
+        assert_eq!(parsed(b"data: a\n\ndata: b", 4), [data("a"), data("b")]);
+    }
+
+    proptest! {
+        /// However a stream is cut into pieces, the same comes out of it.
+        #[test]
+        fn cuts_do_not_matter(stream in "(data: [a-z]{0,3}|id: ?[0-9]?|: c|event|x|\r\n|\n|\r|\n\n){0,12}", cut in 1usize..9) {
+            prop_assert_eq!(parsed(stream.as_bytes(), cut), parsed(stream.as_bytes(), usize::MAX));
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Framing of a child's stdout: which bytes are one JSON text. That is a line, or several where the JSON is indented.
+
+use super::quote;
+
+/// How much of a line is looked at before it is known to be no JSON. What follows on the line is left out.
+const LOOKED_AT: usize = 64 * 1024;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// One text of a stream.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Frame {
+    /// A line, or several lines that belong together. May be anything.
+    Text(Vec<u8>),
+    /// A text grew beyond the bound. Nothing that follows can be read.
+    TooLong,
+}
+
+/// Lines, put together where one JSON text goes over several.
+#[derive(Debug)]
+pub(super) struct Frames {
+    /// The line that is being read.
+    line: Vec<u8>,
+    /// The rest of the line is left out.
+    skips: bool,
+    /// The lines of a text that is not at its end.
+    text: Vec<u8>,
+    balance: Balance,
+    max: usize,
+    frames: Vec<Frame>,
+}
+
+impl Frames {
+    /// Of texts up to `max` bytes.
+    pub(super) fn up_to(max: usize) -> Self {
+        let (line, text, balance) = (Vec::new(), Vec::new(), Balance::default());
+        Self { line, skips: false, text, balance, max, frames: Vec::new() }
+    }
+
+    /// The texts that come to their end with these bytes.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<Frame> {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let is_end = piece.ends_with(b"\n");
+            if !self.skips {
+                self.line.extend_from_slice(piece);
+            }
+            if self.line.len() + self.text.len() > self.max {
+                self.frames.push(Frame::TooLong);
+                break;
+            }
+            if is_end {
+                self.skips = false;
+                let line = std::mem::take(&mut self.line);
+                self.take(&line);
+            } else if self.line.len() > LOOKED_AT && self.text.is_empty() && !begins_like_json(trimmed(&self.line)) {
+                let line = std::mem::take(&mut self.line);
+                self.frames.push(Frame::Text(line));
+                self.skips = true;
+            }
+        }
+        std::mem::take(&mut self.frames)
+    }
+
+    /// Whether a text goes on, so that what was read of it waits for the rest.
+    pub(super) fn is_unfinished(&self) -> bool {
+        !self.text.is_empty()
+    }
+
+    /// The text that goes on, as far as it was read. The rest is not waited for.
+    pub(super) fn give_up(&mut self) -> Option<Frame> {
+        self.balance = Balance::default();
+        (!self.text.is_empty()).then(|| Frame::Text(std::mem::take(&mut self.text)))
+    }
+
+    /// What is left when the stream is over.
+    pub(super) fn finish(&mut self) -> Vec<Frame> {
+        let text = self.give_up();
+        let line = std::mem::take(&mut self.line);
+        text.into_iter().chain((!trimmed(&line).is_empty()).then_some(Frame::Text(line))).collect()
+    }
+
+    fn take(&mut self, line: &[u8]) {
+        let line = trimmed(line);
+        if line.is_empty() {
+            return;
+        }
+        if self.text.is_empty() {
+            let balance = Balance::of(line);
+            if balance.goes_on() && begins_like_json(line) {
+                self.balance = balance;
+                self.keep(line);
+            } else {
+                self.frames.push(Frame::Text(line.to_vec()));
+            }
+            return;
+        }
+        if self.text.starts_with(b"{") && is_whole_message(line) {
+            // What began before was no JSON text, or was never finished.
+            let text = self.give_up();
+            self.frames.extend(text);
+            self.frames.push(Frame::Text(line.to_vec()));
+            return;
+        }
+        line.iter().for_each(|byte| self.balance.weigh(*byte));
+        self.keep(line);
+        if !self.balance.goes_on() {
+            let text = self.give_up();
+            self.frames.extend(text);
+        }
+    }
+
+    fn keep(&mut self, line: &[u8]) {
+        self.text.extend_from_slice(line);
+        self.text.push(b'\n');
+    }
+}
+
+/// The bytes without white space around them, and without a byte order mark.
+pub(super) fn trimmed(bytes: &[u8]) -> &[u8] {
+    let bytes = bytes.trim_ascii();
+    bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes).trim_ascii()
+}
+
+/// Whether the bytes may be the beginning of an object or of a list of objects.
+pub(super) fn begins_like_json(bytes: &[u8]) -> bool {
+    let Some((first, rest)) = bytes.split_first() else { return false };
+    match (first, rest.trim_ascii_start().first()) {
+        (b'{', next) => matches!(next, None | Some(b'"' | b'}')),
+        (b'[', next) => matches!(next, None | Some(b'{')),
+        (_, _) => false,
+    }
+}
+
+fn is_whole_message(line: &[u8]) -> bool {
+    line.starts_with(b"{") && Balance::of(line).is_even() && quote::contains(line, b"\"jsonrpc\"")
+}
+
+/// The open brackets of a JSON text.
+#[derive(Debug, Default)]
+pub(super) struct Balance {
+    depth: usize,
+    in_string: bool,
+    is_escaped: bool,
+}
+
+impl Balance {
+    fn of(bytes: &[u8]) -> Self {
+        let mut balance = Self::default();
+        bytes.iter().for_each(|byte| balance.weigh(*byte));
+        balance
+    }
+
+    /// Takes the next byte into account.
+    pub(super) fn weigh(&mut self, byte: u8) {
+        if self.in_string {
+            self.in_string = self.is_escaped || byte != b'"';
+            self.is_escaped = !self.is_escaped && byte == b'\\';
+            return;
+        }
+        match byte {
+            b'"' => self.in_string = true,
+            b'{' | b'[' => self.depth += 1,
+            b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+
+    /// Whether every bracket is closed.
+    pub(super) fn is_even(&self) -> bool {
+        self.depth == 0 && !self.in_string
+    }
+
+    /// How many brackets are open.
+    pub(super) fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// Whether this is the inside of a string.
+    pub(super) fn is_in_string(&self) -> bool {
+        self.in_string
+    }
+
+    /// Whether a text goes on behind the end of a line. A string never does.
+    fn goes_on(&self) -> bool {
+        self.depth > 0 && !self.in_string
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+
+    /// The texts of a stream that arrives in pieces of this size.
+    fn framed(stream: &str, piece: usize) -> Vec<String> {
+        let mut frames = Frames::up_to(1 << 20);
+        let mut texts: Vec<Frame> = stream.as_bytes().chunks(piece).flat_map(|bytes| frames.push(bytes)).collect();
+        texts.extend(frames.finish());
+        let text = |frame| match frame {
+            Frame::Text(text) => String::from_utf8_lossy(trimmed(&text)).into_owned(),
+            Frame::TooLong => "too long".into(),
+        };
+        texts.into_iter().map(text).collect()
+    }
+
+    #[test]
+    fn a_text_is_a_line_or_the_lines_of_indented_json() {
+        let indented = "{\n  \"jsonrpc\": \"2.0\",\n  \"result\": {\n    \"a\": \"}\"\n  }\n}";
+        let stream = format!("Listening on 3000\r\n\u{feff}{PING}\n  \n{indented}\n[INFO] ready\n[]\n{PING}\n");
+        for piece in [1, 7, 4096] {
+            let flat: Vec<String> = framed(&stream, piece).iter().map(|text| text.replace("\n", "")).collect();
+            let joined: String = indented.lines().map(str::trim).collect();
+            assert_eq!(flat, ["Listening on 3000", PING, &joined, "[INFO] ready", "[]", PING]);
+        }
+    }
+
+    #[test]
+    fn a_message_is_not_lost_behind_an_object_that_never_ends() {
+        let cut = r#"{"jsonrpc":"2.0","id":2,"#;
+        assert_eq!(framed(&format!("{{\n{PING}\n{cut}\n{PING}\n{cut}"), 5), ["{", PING, cut, PING, cut]);
+        let mut frames = Frames::up_to(100);
+        assert_eq!(frames.push(b"{\n"), []);
+        assert!(frames.is_unfinished());
+        assert_eq!((frames.give_up(), frames.is_unfinished()), (Some(Frame::Text(b"{\n".to_vec())), false));
+    }
+
+    #[test]
+    fn a_cut_in_a_string_is_not_waited_for() {
+        let mut frames = Frames::up_to(100);
+        assert_eq!(frames.push(b"{\"jsonrpc\":\"2.0\",\"res\n").len(), 1);
+    }
+
+    #[test]
+    fn noise_without_end_is_kept_at_its_beginning_and_json_up_to_the_bound() {
+        let noise = "y".repeat(3 * LOOKED_AT);
+        let texts = framed(&format!("{noise}\n{PING}\n"), 10_000);
+        assert!(texts.len() == 2 && texts[0].len() <= LOOKED_AT + 10_000 && texts[1] == PING);
+        let long = format!("{{\"a\":\"{}", "x".repeat(2 << 20));
+        assert_eq!(framed(&long, 10_000).first().map(String::as_str), Some("too long"));
+    }
+
+    proptest! {
+        /// However a stream is cut into pieces, the same comes out of it.
+        #[test]
+        fn cuts_do_not_matter(
+            lines in proptest::collection::vec("(\\{\"jsonrpc\":1\\}|[a-z\\{\\}\\[\" é]{0,9})", 0..8), cut in 1usize..40,
+        ) {
+            let stream = lines.join("\n");
+            prop_assert_eq!(framed(&stream, cut), framed(&stream, usize::MAX));
+        }
+    }
+}

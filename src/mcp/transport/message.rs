@@ -1,0 +1,301 @@
+//! JSON-RPC messages in bytes that may not be quite that.
+//!
+//! Most bytes are a message as the SDK reads it, and that is tried first. The rest is read by hand: batches are taken apart,
+//! a `null` beside a result or an error is left out, an error that lacks its message gets one, and an answer to a request in
+//! flight needs no `jsonrpc`.
+
+use rmcp::model::{RequestId, ServerJsonRpcMessage};
+use serde_json::{Map, Value, json};
+
+use super::frames::{Balance, trimmed};
+use super::json::{self, Flaw};
+use super::quote::{contains, quoted, quoted_at};
+
+/// The code of an error that has none.
+const INTERNAL_ERROR: i32 = -32603;
+
+/// What some bytes are.
+#[derive(Debug)]
+pub(in crate::mcp) enum Incoming {
+    /// A message, with what in it is no JSON value and was read as `null`.
+    Message(Box<ServerJsonRpcMessage>, Vec<Flaw>),
+    /// An answer that has no one meaning.
+    Unreadable {
+        /// The request that it names, if it names one.
+        id: Option<RequestId>,
+        /// Why, for a sentence "it answered with something that cannot be read: ...".
+        why: String,
+    },
+    /// No message of the protocol.
+    Noise,
+}
+
+/// Reads a text: no message, one, or several where it is a batch. An answer to a request for which `is_in_flight` holds is
+/// recognised by its id.
+pub(in crate::mcp) fn read(bytes: &[u8], is_in_flight: impl Fn(&RequestId) -> bool) -> Vec<Incoming> {
+    let text = trimmed(bytes);
+    if text.is_empty() {
+        return Vec::new();
+    }
+    if let Ok(message) = serde_json::from_slice(text) {
+        return vec![Incoming::Message(Box::new(message), Vec::new())];
+    }
+    let (value, flaws) = match json::read(text) {
+        Ok(read) => read,
+        Err(broken) if is_like_an_answer(text) => {
+            let shown = quoted_at(text, broken.place);
+            let why = format!("it is no JSON ({} at byte {}): {shown}", broken.why, broken.place);
+            return vec![Incoming::Unreadable { id: salvaged_id(text), why }];
+        }
+        Err(_) => return vec![Incoming::Noise],
+    };
+    let known = Known { text, is_in_flight: &is_in_flight };
+    match value {
+        Value::Object(message) => vec![known.message(message, flaws)],
+        Value::Array(batch) if !batch.is_empty() && batch.iter().all(Value::is_object) => {
+            let messages = batch.into_iter().enumerate().map(|(position, message)| {
+                let position = position.to_string();
+                let own = flaws.iter().filter_map(|flaw| flaw.within(&position)).collect();
+                match message {
+                    Value::Object(message) => known.message(message, own),
+                    _ => Incoming::Noise,
+                }
+            });
+            messages.collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => vec![Incoming::Noise],
+    }
+}
+
+/// The code and the message of an error that is none to the letter.
+fn loosely(error: &Value) -> (i32, String) {
+    let code = error.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
+    let message = match error.as_str().or_else(|| error.get("message")?.as_str()) {
+        Some(message) => message.to_owned(),
+        None => format!("no message, only {error}"),
+    };
+    (code.unwrap_or(INTERNAL_ERROR), message)
+}
+
+/// What is known when a message is read.
+struct Known<'a> {
+    text: &'a [u8],
+    is_in_flight: &'a dyn Fn(&RequestId) -> bool,
+}
+
+impl Known<'_> {
+    fn message(&self, mut message: Map<String, Value>, flaws: Vec<Flaw>) -> Incoming {
+        let has_version = message.get("jsonrpc").and_then(Value::as_str) == Some("2.0");
+        if message.contains_key("method") {
+            // A request or notification with `null` in the place of a number is judged by what receives it.
+            return typed(message, Vec::new()).filter(|_| has_version).unwrap_or(Incoming::Noise);
+        }
+        let id = message.get("id").and_then(request_id);
+        if !has_version && !id.as_ref().is_some_and(self.is_in_flight) {
+            return Incoming::Noise;
+        }
+        message.insert("jsonrpc".into(), "2.0".into());
+        match (message.get("result"), message.get("error")) {
+            (None, None | Some(Value::Null)) => Incoming::Noise,
+            (Some(_), None | Some(Value::Null)) => {
+                message.remove("error");
+                let Some(id) = id else {
+                    return Incoming::Unreadable {
+                        id,
+                        why: format!("it has no id that can be one: {}", self.quoted()),
+                    };
+                };
+                message.insert("id".into(), json!(id));
+                let why = || format!("it is no result: {}", self.quoted());
+                typed(message, flaws).unwrap_or_else(|| Incoming::Unreadable { id: Some(id), why: why() })
+            }
+            (None | Some(Value::Null), Some(error)) => {
+                let error = proper(error);
+                let id = id.map_or(Value::Null, |id| json!(id));
+                let whole = json!({"jsonrpc": "2.0", "id": id, "error": error});
+                serde_json::from_value(whole).map_or(Incoming::Noise, |error| Incoming::Message(error, Vec::new()))
+            }
+            (Some(_), Some(error)) => {
+                let (code, words) = loosely(error);
+                let why = format!("it has both a `result` and an `error` ({words}, {code}): {}", self.quoted());
+                Incoming::Unreadable { id, why }
+            }
+        }
+    }
+
+    fn quoted(&self) -> String {
+        quoted(self.text)
+    }
+}
+
+fn typed(message: Map<String, Value>, flaws: Vec<Flaw>) -> Option<Incoming> {
+    let message = serde_json::from_value(Value::Object(message)).ok()?;
+    let within = flaws.iter().filter_map(|flaw| flaw.within("result")).collect();
+    Some(Incoming::Message(message, within))
+}
+
+/// An error with the code and the message that it has to have.
+fn proper(error: &Value) -> Value {
+    let (code, message) = loosely(error);
+    let mut proper = json!({"code": code, "message": message});
+    if let (Some(data), Some(proper)) = (error.get("data"), proper.as_object_mut()) {
+        proper.insert("data".into(), data.clone());
+    }
+    proper
+}
+
+/// The id, if it can be one: a number or a text. `7.0` is 7.
+fn request_id(id: &Value) -> Option<RequestId> {
+    match id {
+        Value::Number(number) => {
+            let whole = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 9e15);
+            // Exact, because it is whole and small enough.
+            #[expect(clippy::cast_possible_truncation, reason = "bounded in the line above")]
+            number.as_i64().or(whole.map(|number| number as i64)).map(RequestId::Number)
+        }
+        Value::String(text) => Some(RequestId::String(text.as_str().into())),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Whether a text that is no JSON was meant as an answer, and not as a log line.
+fn is_like_an_answer(text: &[u8]) -> bool {
+    let has = |key: &[u8]| contains(text, key);
+    matches!(text.first(), Some(b'{' | b'[')) && has(b"\"jsonrpc\"") && (has(b"\"result\"") || has(b"\"error\""))
+}
+
+/// The id of a message in a text that is no JSON. Only the member of the message itself counts: content has ids too.
+fn salvaged_id(text: &[u8]) -> Option<RequestId> {
+    const KEY: &[u8] = b"\"id\"";
+    let level = if text.starts_with(b"[") { 2 } else { 1 };
+    let mut balance = Balance::default();
+    for (place, byte) in text.iter().enumerate() {
+        let rest = text.get(place..).unwrap_or_default();
+        if balance.depth() == level && !balance.is_in_string() && rest.starts_with(KEY) {
+            let value = rest.strip_prefix(KEY).unwrap_or_default().trim_ascii_start();
+            if let Some(value) = value.strip_prefix(b":") {
+                let mut values = serde_json::Deserializer::from_slice(value).into_iter::<Value>();
+                return request_id(&values.next()?.ok()?);
+            }
+        }
+        balance.weigh(*byte);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a text is while the requests 1 and 7 are in flight: the messages in their proper form, and how the others are
+    /// called.
+    fn told(text: &str) -> Vec<String> {
+        told_bytes(text.as_bytes())
+    }
+
+    fn told_bytes(text: &[u8]) -> Vec<String> {
+        let in_flight = |id: &RequestId| [RequestId::Number(1), RequestId::Number(7)].contains(id);
+        let told = |incoming| match incoming {
+            Incoming::Message(message, flaws) => {
+                let flaws: String = flaws.iter().map(|flaw| format!(" {flaw}")).collect();
+                format!("{}{flaws}", serde_json::to_string(&message).expect("JSON"))
+            }
+            Incoming::Unreadable { id, why } => format!("unreadable {id:?}: {why}"),
+            Incoming::Noise => "noise".into(),
+        };
+        read(text, in_flight).into_iter().map(told).collect()
+    }
+
+    #[test]
+    fn a_message_as_it_should_be_passes_as_it_is() {
+        for message in [
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"content":[],"x":1}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"no","data":[1]}}"#,
+            r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"what?"}}"#,
+        ] {
+            let [told] = &told(message)[..] else { panic!("{message}") };
+            let value = |text: &str| serde_json::from_str::<Value>(text).expect(text);
+            assert_eq!(value(told), value(message));
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_is_noise() {
+        for noise in [
+            "ready",
+            "[]",
+            "[1]",
+            "42",
+            "{",
+            "{}",
+            r#"{"jsonrpc":"2.0"}"#,
+            r#"{"jsonrpc":"2.0","id":1}"#,
+            r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
+            r#"{"jsonrpc":2.0,"id":5,"result":{}}"#,
+            r#"{"level":"info","method":"GET"}"#,
+            r#"{"level":"info","id":5,"result":"ok"}"#,
+            r#"{"level":"info","result":"#,
+        ] {
+            assert_eq!(told(noise), ["noise"], "{noise}");
+        }
+        assert_eq!(told(" \r\n"), [""; 0]);
+    }
+
+    #[test]
+    fn an_answer_with_one_meaning_is_put_into_its_proper_form() {
+        let answer = |text: &str| told(text).join(" ");
+        let empty = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+        assert_eq!(answer(r#"{"id":1,"result":{}}"#), empty, "a request in flight is answered without `jsonrpc`");
+        assert_eq!(answer(r#"{"jsonrpc":"2.0","id":1,"result":{},"error":null}"#), empty);
+        assert_eq!(answer(r#"{"jsonrpc":"2.0","id":1.0,"result":{}}"#), empty);
+        assert_eq!(answer(r#"{"id":"x","jsonrpc":"2.0","id":1,"result":{}}"#), empty);
+        assert_eq!(answer(&format!("[{empty},{empty}]")), format!("{empty} {empty}"));
+        let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"boom"}}"#;
+        assert_eq!(answer(r#"{"jsonrpc":"2.0","id":1,"result":null,"error":"boom"}"#), error);
+        let flawed = told(r#"[{"jsonrpc":"2.0","id":1,"result":{"a":NaN}}]"#);
+        assert_eq!(flawed, [r#"{"jsonrpc":"2.0","id":1,"result":{"a":null}} `/a` is `NaN`, which is no JSON value"#]);
+    }
+
+    #[test]
+    fn an_error_that_is_none_to_the_letter_is_an_error() {
+        for (error, code, message) in [
+            (r#"{"code":-32000}"#, -32000, r#"no message, only {"code":-32000}"#),
+            (r#"{"message":"the till is closed"}"#, INTERNAL_ERROR, "the till is closed"),
+            (r#"{"code":"E_TILL","message":"closed"}"#, INTERNAL_ERROR, "closed"),
+            (r#""boom""#, INTERNAL_ERROR, "boom"),
+            ("[1]", INTERNAL_ERROR, "no message, only [1]"),
+        ] {
+            let told = told(&format!(r#"{{"jsonrpc":"2.0","id":"é 7","error":{error}}}"#));
+            let expected = json!({"jsonrpc": "2.0", "id": "é 7", "error": {"code": code, "message": message}});
+            assert_eq!(serde_json::from_str::<Value>(&told[0]).expect("JSON"), expected);
+        }
+    }
+
+    #[test]
+    fn an_answer_without_a_meaning_is_told_with_its_id_and_its_bytes() {
+        for (text, id, why) in [
+            (
+                r#"{"jsonrpc":"2.0","id":7,"result":{},"error":{"code":1,"message":"no"}}"#,
+                "Some(Number(7))",
+                "both a `result`",
+            ),
+            (r#"{"jsonrpc":"2.0","result":{}}"#, "None", "no id that can be one"),
+            (r#"{"jsonrpc":"2.0","id":[7],"result":{}}"#, "None", "no id that can be one"),
+            (r#"{"jsonrpc":"2.0","id":7,"result":{"id":9"#, "Some(Number(7))", "it ends in the middle at byte 39"),
+            (r#"{"jsonrpc":"2.0","result":{"id":9"#, "None", "it ends in the middle"),
+            (
+                r#"{"result":{"id":9,"text":'x'},"id":"7","jsonrpc":"2.0"}"#,
+                r#"Some(String("7"))"#,
+                "a value is expected",
+            ),
+            (r#"[{"jsonrpc":"2.0","id":7,"result":"#, "Some(Number(7))", "it ends in the middle"),
+        ] {
+            let told = told(text).join(" ");
+            assert!(told.starts_with(&format!("unreadable {id}: ")) && told.contains(why), "{text}: {told}");
+        }
+        let latin = told_bytes(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"a\":'\xe9'}}").join(" ");
+        assert!(latin.contains(r"'\xe9'"), "{latin}");
+    }
+}

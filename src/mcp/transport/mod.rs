@@ -1,0 +1,24 @@
+//! Tolerant transport layer: bytes of a server in, messages of the SDK out.
+//!
+//! The SDK drops an answer that it cannot read, and the request waits until its time limit. Servers send such answers: half
+//! of a surrogate pair in a truncated text, `NaN`, a batch, indented JSON. So the bytes are read here first ([`json`],
+//! [`message`]). An answer that has one meaning reaches the SDK in its proper form. An answer that has none becomes an error
+//! of the request that it answers ([`requests`]), with the bytes quoted.
+//!
+//! Both directions are bounded ([`outbox`]): a server that asks without reading the replies is cut with a reason.
+//! Decision 0018 has the choices.
+
+mod frames;
+mod json;
+mod lines;
+mod message;
+mod outbox;
+mod quote;
+mod requests;
+
+pub(super) use json::Flaw;
+pub(super) use lines::{LineTransport, MAX_TEXT, Taps};
+pub(super) use message::{Incoming, read};
+pub(super) use outbox::Cut;
+pub(super) use quote::{contains, quoted};
+pub(super) use requests::{Admitted, Remark, Requests, Stream};

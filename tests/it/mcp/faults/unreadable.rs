@@ -1,0 +1,172 @@
+//! Answers that JSON-RPC does not allow, over every transport and in both eras. An answer that has one meaning is read; one
+//! that has none fails its request at once, and in a list it costs one tool.
+
+use toolgate::core::tool::{FailureKind, Outcome};
+
+use super::*;
+
+/// How a server is reached.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Stdio,
+    HttpJson,
+    HttpEvents,
+}
+
+const WAYS: [Way; 3] = [Way::Stdio, Way::HttpJson, Way::HttpEvents];
+const ERAS: [&str; 2] = ["legacy", "modern"];
+
+/// A server with these faults, and what keeps it.
+async fn reached(way: Way, era: &str, faults: &[&str]) -> (Servers, Kept) {
+    let over_http = async |faults: &[&str]| {
+        let endpoint = Endpoint::of_era(era, faults).await;
+        (endpoint.settings(), Kept::Endpoint { _endpoint: endpoint })
+    };
+    let (settings, kept) = match way {
+        Way::Stdio => {
+            let (settings, wire) = of_era(era, faults);
+            (settings, Kept::Wire { _wire: wire })
+        }
+        Way::HttpJson => over_http(faults).await,
+        Way::HttpEvents => over_http(&[faults, &["answers-as-events"]].concat()).await,
+    };
+    (servers([("bad", bounded(settings))]), kept)
+}
+
+/// What has to live as long as the server.
+enum Kept {
+    Endpoint { _endpoint: Endpoint },
+    Wire { _wire: Wire },
+}
+
+/// A wait that ends by a limit is told from one that ends by an answer, and does not take a minute.
+fn bounded(settings: ServerSettings) -> ServerSettings {
+    let limit = Duration::from_secs(8);
+    ServerSettings { call_timeout: limit, start_timeout: limit, ..settings }
+}
+
+/// What becomes of a call whose answer has this fault.
+async fn called(way: Way, era: &str, fault: &str) -> Outcome {
+    let (servers, _endpoint) = reached(way, era, &[fault]).await;
+    assert_lists_its_tools(&servers, "bad").await;
+    let outcome = call(&servers, "bad", "echo", json!({"text": "hello"})).await;
+    assert_eq!(executed(&servers, "bad").await, 1, "{fault} {way:?} {era}: made once, and the server is still there");
+    servers.close().await;
+    outcome
+}
+
+#[tokio::test]
+async fn an_answer_with_one_meaning_is_read() {
+    for (fault, expected) in [
+        ("lone-surrogate", "cut \u{fffd}"),
+        ("latin-1", "caf\u{fffd}"),
+        ("byte-order-mark", "hello"),
+        ("indented", "hello"),
+        ("batch", "hello"),
+        ("text-id", "hello"),
+        ("no-jsonrpc", "hello"),
+        ("duplicate-keys", "hello"),
+    ] {
+        for way in WAYS {
+            for era in ERAS {
+                let outcome = called(way, era, fault).await;
+                assert!(matches!(outcome, Outcome::Returned(_)), "{fault} {way:?} {era}: {outcome:?}");
+                assert_eq!(text(outcome), expected, "{fault} {way:?} {era}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_without_a_meaning_fails_its_call_with_what_was_sent() {
+    for (fault, complaint) in [
+        ("nan", "`/structuredContent/value` is `NaN`"),
+        ("large-number", "`/structuredContent/value` is `1e400`"),
+        ("deep-nesting", "nested more than 100 levels deep"),
+        ("result-and-error", "\"error\":{\"code\":-32000"),
+        ("truncated", "{\"jsonrpc\":\"2.0\""),
+    ] {
+        for way in WAYS {
+            for era in ERAS {
+                let (kind, message) = failed(called(way, era, fault).await);
+                assert_eq!(kind, FailureKind::Unreadable, "{fault} {way:?} {era}: {message}");
+                assert!(message.contains(complaint), "{fault} {way:?} {era}: {message}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_value_that_cannot_be_read_in_a_list_costs_its_tool() {
+    for (fault, complaint) in [
+        ("nan=list", "`/inputSchema/default` is `NaN`"),
+        ("large-number=list", "`/inputSchema/default` is `1e400`"),
+        ("deep-nesting=list", "nested more than 100 levels deep"),
+    ] {
+        for way in WAYS {
+            let (servers, _endpoint) = reached(way, "legacy", &[fault]).await;
+            let listed = list(&servers, &["bad"]).await.remove(0);
+            assert_eq!(sorted(&listed.tools), ["add", "count", "echo", "fail", "slow"], "{fault} {way:?}");
+            let [left] = &listed.left_out[..] else { panic!("{fault} {way:?}: {:?}", listed.left_out) };
+            assert_eq!(left.tool.as_deref(), Some("mutant"), "{fault} {way:?}");
+            assert!(left.reason.contains(complaint), "{fault} {way:?}: {}", left.reason);
+            servers.close().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_list_that_cannot_be_read_is_a_reason_at_once() {
+    for fault in ["result-and-error=list", "truncated=list"] {
+        for way in WAYS {
+            let (servers, _endpoint) = reached(way, "legacy", &[fault]).await;
+            let reason = missing(&servers, "bad").await;
+            assert!(reason.contains("answered `tools/list` with"), "{fault} {way:?}: {reason}");
+            assert!(!reason.contains("did not"), "{fault} {way:?}: {reason}");
+            servers.close().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_handshake_with_one_meaning_is_read() {
+    for fault in
+        ["lone-surrogate=start", "latin-1=start", "nan=start", "indented=start", "batch=start", "text-id=start"]
+    {
+        for way in WAYS {
+            for era in ERAS {
+                let (servers, _endpoint) = reached(way, era, &[fault]).await;
+                let listed = list(&servers, &["bad"]).await.remove(0);
+                assert_eq!((sorted(&listed.tools), listed.left_out), (TOOLS.to_vec(), vec![]), "{fault} {way:?} {era}");
+                servers.close().await;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_handshake_that_cannot_be_read_is_a_reason_before_the_start_budget_is_over() {
+    for fault in ["result-and-error=start", "truncated=start"] {
+        for way in WAYS {
+            for era in ERAS {
+                let (servers, _endpoint) = reached(way, era, &[fault]).await;
+                let reason = missing(&servers, "bad").await;
+                assert!(!reason.contains("did not answer"), "{fault} {way:?} {era}: {reason}");
+                servers.close().await;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_unreadable_answer_fails_the_call_of_its_id_and_no_other() {
+    let (servers, _endpoint) = reached(Way::Stdio, "legacy", &["nan", "slow-call=0.3"]).await;
+    let (one, two) = tokio::join!(
+        call(&servers, "bad", "echo", json!({"text": "one"})),
+        call(&servers, "bad", "echo", json!({"text": "two"})),
+    );
+    for outcome in [one, two] {
+        assert_eq!(failed(outcome).0, FailureKind::Unreadable);
+    }
+    servers.close().await;
+}
