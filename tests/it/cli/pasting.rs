@@ -290,7 +290,7 @@ fn a_program_ends_when_its_terminal_is_closed_at_a_prompt() {
     let mut shell = Shell::at(&desk);
     shell.runs("toolgate run Go").sees(RESULT);
     let program = program_of(&desk).expect("the program runs");
-    shell.is_closed();
+    shell.close();
     while std::path::Path::new(&format!("/proc/{program}")).exists() {
         std::thread::yield_now();
     }

@@ -95,7 +95,7 @@ impl Shell {
     }
 
     /// Closes the terminal, as a window that is closed.
-    pub(super) fn is_closed(self) {}
+    pub(super) fn close(self) {}
 }
 
 impl Drop for Shell {
