@@ -2,6 +2,7 @@
 
 mod access;
 mod envelopes;
+mod exposure;
 mod gateway;
 mod keys;
 mod kinds;
@@ -40,6 +41,7 @@ use crate::telemetry::LogSink;
 use crate::validation::SchemaValidator;
 pub use access::{AccessError, Login, login, logout};
 pub use envelopes::check_envelope_keys;
+pub use exposure::exposed_files;
 pub use gateway::{GatewayError, check_gateway};
 pub use keys::{NewKey, Scope as KeyScope, check_name};
 pub use kinds::{kind_of, model_of_kind};
@@ -198,6 +200,7 @@ impl App {
             .lease(settings.lease);
         let wake = Wake::default();
         if stay == Stay::AsServer {
+            exposed_files(&settings).iter().for_each(|warning| tracing::warn!("{warning}"));
             builder = builder.capacity(capacity(&settings)).sink(Arc::new(wake.clone()));
         }
         builder = builder.sink(Arc::new(LogSink::new()));

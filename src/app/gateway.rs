@@ -10,8 +10,8 @@ use super::surroundings::Adapters;
 use super::{App, AppError};
 use crate::config::{self, GatewayLimits, Settings, WebhookEgressSettings, WebhookSettings};
 use crate::gateway::{
-    Caller, Claims, ConfiguredWebhook, Gateway, GatewaySettings, Limits, OidcDoor, OidcError, OidcSettings, Origins,
-    Outbound, Rate, Scope, Scopes, WebhookEgress,
+    Caller, Claims, ConfiguredWebhook, Gateway, GatewaySettings, Limits, MediaHosts, OidcDoor, OidcError, OidcSettings,
+    Origins, Outbound, Rate, Scope, Scopes, WebhookEgress,
 };
 use crate::ports::WebhookKind;
 
@@ -70,6 +70,7 @@ impl App {
             body_bytes: usize::try_from(written.limits.body_bytes).unwrap_or(usize::MAX),
             body_timeout: written.limits.body_timeout,
             limits: limits(&written.limits),
+            media_hosts: MediaHosts { loopback: written.media_hosts.loopback, private: written.media_hosts.private },
             four_eyes: written.four_eyes,
             ..GatewaySettings::default()
         };

@@ -78,6 +78,7 @@ fn not_taken(old: &Settings, new: &Settings) -> Vec<&'static str> {
         ("gateway.cors", before.origins != now.origins),
         ("gateway.oidc", before.oidc != now.oidc),
         ("gateway.webhook_egress", before.webhook_egress != now.webhook_egress),
+        ("gateway.media_hosts", before.media_hosts != now.media_hosts),
         ("gateway.limits", before.limits != now.limits),
         ("gateway.four_eyes", before.four_eyes != now.four_eyes),
         ("telemetry", differ(&old.telemetry, &new.telemetry)),

@@ -43,6 +43,9 @@ impl Config {
                 app::check_telemetry(&settings)?;
                 found(&settings).iter().for_each(|line| out.line(line));
                 let paint = out.note_paint();
+                for warning in app::exposed_files(&settings) {
+                    out.note(format!("{} {warning}", paint.yellow("warning:")));
+                }
                 for limit in app::idle_cost_limits(&settings, &models) {
                     out.note(format!("{} {}", paint.yellow("warning:"), cannot_act(&limit)));
                 }

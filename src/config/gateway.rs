@@ -30,6 +30,8 @@ pub struct GatewaySettings {
     pub webhooks: Vec<WebhookSettings>,
     /// Where webhooks of tenants may go.
     pub webhook_egress: WebhookEgressSettings,
+    /// Hosts of media URLs in requests besides those of the public internet.
+    pub media_hosts: MediaHostSettings,
     /// How much one caller may ask for.
     pub limits: GatewayLimits,
     /// Whether whoever started a run must not be the one who approves its calls.
@@ -47,6 +49,15 @@ pub struct WebhookSettings {
     pub events: Vec<String>,
     /// Whose runs it is told of.
     pub tenant: String,
+}
+
+/// Hosts of image and audio URLs in requests besides those of the public internet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MediaHostSettings {
+    /// This machine.
+    pub loopback: bool,
+    /// Private networks.
+    pub private: bool,
 }
 
 /// Where webhooks of tenants may go besides `https://` addresses of the public internet.

@@ -29,7 +29,10 @@ use std::path::{Path, PathBuf};
 pub use access::{AuthSettings, ClientProof, ClientSettings, SigningAlgorithm};
 pub use error::{ConfigError, Fault};
 pub use external::external_tools_file;
-pub use gateway::{GatewayLimits, GatewaySettings, OidcSettings, RunsSettings, WebhookEgressSettings, WebhookSettings};
+pub use gateway::{
+    GatewayLimits, GatewaySettings, MediaHostSettings, OidcSettings, RunsSettings, WebhookEgressSettings,
+    WebhookSettings,
+};
 pub use mcp_file::mcp_servers_file;
 pub use policy::{policy_file, policy_text};
 pub use schema::json_schema;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::access::{Caller, Door, KeyDoor, Limits, Origins};
+use super::runs::MediaHosts;
 use super::serve::Accounts;
 use super::state::Gateway;
 use super::surroundings::{Alone, Surroundings};
@@ -34,6 +35,8 @@ pub struct GatewaySettings {
     pub recheck: Duration,
     /// How often a stream looks at the journal of a run that this process does not drive.
     pub poll: Duration,
+    /// Hosts of media URLs that are taken besides those of the public internet. Default: none.
+    pub media_hosts: MediaHosts,
     /// Whether whoever started a run must not be the one who approves its calls.
     pub four_eyes: bool,
 }
@@ -50,6 +53,7 @@ impl Default for GatewaySettings {
             heartbeat: Duration::from_secs(15),
             recheck: Duration::from_secs(5),
             poll: Duration::from_secs(1),
+            media_hosts: MediaHosts::default(),
             four_eyes: false,
         }
     }

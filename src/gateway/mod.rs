@@ -46,6 +46,7 @@ pub use contract::description;
 pub use named::check as check_name;
 pub use problem::{FieldProblem, Problem};
 pub use rest::Rest;
+pub use runs::MediaHosts;
 pub use serve::{ServeSettings, serve};
 pub use state::Gateway;
 pub use surroundings::{Alone, ModelCard, ServerFailure, ServerHealth, ServerLatency, ServerState, Surroundings};

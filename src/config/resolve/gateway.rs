@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::config::error::Fault;
-use crate::config::gateway::{GatewayLimits, GatewaySettings, OidcSettings, WebhookEgressSettings, WebhookSettings};
+use crate::config::gateway::{
+    GatewayLimits, GatewaySettings, MediaHostSettings, OidcSettings, WebhookEgressSettings, WebhookSettings,
+};
 use crate::config::placed::{Placed, Text};
 use crate::config::scope::Scope;
 use crate::config::written::{self, Gateway, Oidc, Webhook};
@@ -42,6 +44,7 @@ pub(super) fn resolve(written: Option<&Placed<Gateway>>, scope: &mut Scope<'_>) 
             loopback: written.webhook_egress.loopback,
             private: written.webhook_egress.private,
         },
+        media_hosts: MediaHostSettings { loopback: written.media_hosts.loopback, private: written.media_hosts.private },
         limits: limits(&written.limits, scope),
         four_eyes: written.four_eyes.unwrap_or(false),
     }

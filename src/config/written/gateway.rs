@@ -37,6 +37,8 @@ pub(in crate::config) struct Gateway {
     pub(in crate::config) webhooks: Vec<Placed<Webhook>>,
     /// Where webhooks of tenants may go besides `https://` addresses of the public internet. Default: nowhere.
     pub(in crate::config) webhook_egress: WebhookEgress,
+    /// Hosts of image and audio URLs in requests besides those of the public internet. Default: none.
+    pub(in crate::config) media_hosts: MediaHosts,
     /// How much one caller may ask for.
     pub(in crate::config) limits: GatewayLimits,
     /// Whether whoever started a run must not be the one who approves its calls. Default: false.
@@ -64,6 +66,16 @@ pub(in crate::config) struct Webhook {
 pub(in crate::config) struct WebhookEgress {
     /// `http://` addresses. Default: false.
     pub(in crate::config) http: bool,
+    /// This machine. Default: false.
+    pub(in crate::config) loopback: bool,
+    /// Private networks. Default: false.
+    pub(in crate::config) private: bool,
+}
+
+/// Hosts of image and audio URLs in requests besides those of the public internet.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(in crate::config) struct MediaHosts {
     /// This machine. Default: false.
     pub(in crate::config) loopback: bool,
     /// Private networks. Default: false.

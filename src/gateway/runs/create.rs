@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 use super::asked::{Asked, Quoting};
 use super::events::FrameDescription;
 use super::input::NewInput;
+use super::media_url::MediaHosts;
 use super::view::RunView;
 use crate::core::id::{AgentName, Principal, RunId, ServerId, SessionId};
 use crate::core::pattern::NamePattern;
@@ -117,20 +118,21 @@ pub(in crate::gateway) async fn create_with_id(
 ) -> Result<Response, Problem> {
     let runner = gateway.runner_of(caller);
     let agent = new.agent.clone().map_or_else(|| runner.usual_agent(), Ok)?;
-    let request = Request { trace: asked.trace.clone(), id: Some(id), ..new.request(agent)? };
+    let request =
+        Request { trace: asked.trace.clone(), id: Some(id), ..new.request(agent, gateway.settings().media_hosts)? };
     let execution = runner.start(request).await?;
     let run = runner.run(execution.run.as_str()).await?;
     asked.answer(gateway, run, execution, StatusCode::CREATED).await
 }
 
 impl NewRun {
-    fn request(self, agent: AgentName) -> Result<Request, Problem> {
+    fn request(self, agent: AgentName, hosts: MediaHosts) -> Result<Request, Problem> {
         named::fit("/session_id", self.session_id.as_ref().map(SessionId::as_str))?;
         named::fit("/principal", self.principal.as_ref().map(Principal::as_str))?;
         if self.external_tools.len() > MOST_TOOLS {
             return Err(Problem::invalid("/external_tools", format!("at most {MOST_TOOLS} tools")));
         }
-        let (history, input) = self.input.messages()?;
+        let (history, input) = self.input.messages(hosts)?;
         Ok(Request {
             input,
             history,

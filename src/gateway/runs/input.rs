@@ -7,6 +7,7 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use utoipa::ToSchema;
 
+use super::media_url::{self, MediaHosts};
 use crate::core::chat::{Media, Message, Part, Role};
 use crate::gateway::problem::Problem;
 
@@ -84,13 +85,13 @@ enum NewPart {
 
 impl NewInput {
     /// The conversation before the run, and the message that begins it.
-    pub(super) fn messages(self) -> Result<(Vec<Message>, Message), Problem> {
+    pub(super) fn messages(self, hosts: MediaHosts) -> Result<(Vec<Message>, Message), Problem> {
         let messages = match self {
             Self::Text(text) => return Ok((Vec::new(), Message::user(text))),
             Self::Messages(messages) => messages,
         };
         let last = messages.len().saturating_sub(1);
-        let read = |(index, message): (usize, NewMessage)| message.read(&format!("/input/{index}"));
+        let read = |(index, message): (usize, NewMessage)| message.read(&format!("/input/{index}"), hosts);
         let mut history: Vec<Message> = messages.into_iter().enumerate().map(read).collect::<Result<_, _>>()?;
         match history.pop() {
             None => Err(Problem::invalid("/input", "say something: the list of messages is empty")),
@@ -101,7 +102,7 @@ impl NewInput {
 }
 
 impl NewMessage {
-    fn read(self, pointer: &str) -> Result<Message, Problem> {
+    fn read(self, pointer: &str, hosts: MediaHosts) -> Result<Message, Problem> {
         let role = match self.role {
             NewRole::User => Role::User,
             NewRole::Assistant => Role::Assistant,
@@ -109,7 +110,8 @@ impl NewMessage {
         let content = match self.content {
             NewContent::Text(text) => vec![Part::text(text)],
             NewContent::Parts(parts) => {
-                let read = |(index, part): (usize, NewPart)| part.read(role, format!("{pointer}/content/{index}"));
+                let read =
+                    |(index, part): (usize, NewPart)| part.read(role, format!("{pointer}/content/{index}"), hosts);
                 parts.into_iter().enumerate().map(read).collect::<Result<_, _>>()?
             }
         };
@@ -118,7 +120,7 @@ impl NewMessage {
 }
 
 impl NewPart {
-    fn read(self, role: Role, pointer: String) -> Result<Part, Problem> {
+    fn read(self, role: Role, pointer: String, hosts: MediaHosts) -> Result<Part, Problem> {
         let (media, is_image) = match self {
             Self::Text { text } => return Ok(Part::text(text)),
             Self::Image { media_type, data, url } => (Media { media_type, data, url }, true),
@@ -130,7 +132,9 @@ impl NewPart {
         match (&media.data, &media.url) {
             (Some(data), None) if Media::decode(data).is_some() => {}
             (Some(_), None) => return Err(Problem::invalid(format!("{pointer}/data"), "this is no base64")),
-            (None, Some(_)) => {}
+            (None, Some(url)) => {
+                media_url::check(url, hosts).map_err(|why| Problem::invalid(format!("{pointer}/url"), why))?;
+            }
             (Some(_), Some(_)) | (None, None) => return Err(Problem::invalid(pointer, "give either `data` or `url`")),
         }
         let mut part = if is_image { Part::Image(media) } else { Part::Audio(media) };

@@ -13,6 +13,7 @@ mod given;
 mod input;
 mod limits;
 mod list;
+mod media_url;
 mod messages;
 mod pending;
 mod places;
@@ -26,6 +27,7 @@ mod wait;
 
 pub(super) use form::Form;
 pub(super) use given::GivenVerdict;
+pub use media_url::MediaHosts;
 pub(super) use pending::{AnnotationsView, ApprovalView, OriginView, PendingView};
 pub(super) use view::StatusView;
 pub(super) use wait::Patience;

@@ -30,6 +30,8 @@ const AT_ONCE: usize = 8;
 const LANES: usize = 256;
 /// How many of one tenant.
 const LANES_OF_ONE: usize = 32;
+/// How many whose URLs name one host: what they receive at once is bounded for all tenants together.
+const LANES_TO_ONE_HOST: usize = 4;
 /// How long the log of deliveries goes back.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 const SWEEP: Duration = Duration::from_secs(60 * 60);
@@ -45,7 +47,13 @@ pub struct Dispatcher {
 #[derive(Default)]
 struct Lanes {
     tasks: JoinSet<()>,
-    open: HashMap<Id, DueEndpoint>,
+    open: HashMap<Id, Open>,
+}
+
+/// An endpoint that is sent to.
+struct Open {
+    due: DueEndpoint,
+    host: Option<String>,
 }
 
 impl Dispatcher {
@@ -141,12 +149,20 @@ impl Dispatcher {
     }
 
     async fn open_lanes(&self, lanes: &mut Lanes, stop: &CancellationToken) -> Result<(), StoreError> {
-        for due in self.outbound.store.due(self.outbound.clock.now()).await? {
-            if lanes.have_room_for(&due) {
+        let due = self.outbound.store.due(self.outbound.clock.now()).await?;
+        if due.is_empty() {
+            return Ok(());
+        }
+        let endpoints = self.outbound.store.endpoints(&EndpointFilter::default()).await?;
+        let hosts: HashMap<_, _> =
+            endpoints.into_iter().filter_map(|known| Some((known.id, host(&known.url)?))).collect();
+        for due in due {
+            let host = hosts.get(&due.id).cloned();
+            if lanes.have_room_for(&due, host.as_deref()) {
                 let (outbound, post, stop) = (self.outbound.clone(), self.post.clone(), stop.clone());
                 let lane = Lane { outbound, post, endpoint: due.id.clone(), stop };
                 let task = lanes.tasks.spawn(lane.run());
-                lanes.open.insert(task.id(), due);
+                lanes.open.insert(task.id(), Open { due, host });
             }
         }
         Ok(())
@@ -161,10 +177,14 @@ impl Dispatcher {
 }
 
 impl Lanes {
-    /// Each endpoint has one, and no tenant so many that others have none.
-    fn have_room_for(&self, due: &DueEndpoint) -> bool {
-        let of_tenant = self.open.values().filter(|open| open.tenant == due.tenant).count();
-        self.open.len() < LANES && of_tenant < LANES_OF_ONE && self.open.values().all(|open| open.id != due.id)
+    /// Each endpoint has one, no tenant has so many that others have none, and no host is sent to by many at once.
+    fn have_room_for(&self, due: &DueEndpoint, host: Option<&str>) -> bool {
+        let of_tenant = self.open.values().filter(|open| open.due.tenant == due.tenant).count();
+        let to_host = self.open.values().filter(|open| host.is_some() && open.host.as_deref() == host).count();
+        self.open.len() < LANES
+            && of_tenant < LANES_OF_ONE
+            && to_host < LANES_TO_ONE_HOST
+            && self.open.values().all(|open| open.due.id != due.id)
     }
 
     async fn close_one(&mut self) {
@@ -178,6 +198,11 @@ impl Lanes {
         };
         self.open.remove(&closed);
     }
+}
+
+/// The host that a URL names, for counting.
+fn host(url: &str) -> Option<String> {
+    Some(reqwest::Url::parse(url).ok()?.host_str()?.to_owned())
 }
 
 #[cfg(test)]
@@ -194,13 +219,29 @@ mod tests {
         let mut opened = 0;
         for number in (0..LANES).chain(0..LANES) {
             let due = due("acme", number);
-            if lanes.have_room_for(&due) {
+            if lanes.have_room_for(&due, None) {
                 opened += 1;
-                lanes.open.insert(lanes.tasks.spawn(std::future::pending()).id(), due);
+                lanes.open.insert(lanes.tasks.spawn(std::future::pending()).id(), Open { due, host: None });
             }
         }
         assert_eq!(opened, LANES_OF_ONE);
-        assert!(lanes.have_room_for(&due("brim", 1)));
-        assert!(!lanes.have_room_for(&due("acme", LANES)));
+        assert!(lanes.have_room_for(&due("brim", 1), None));
+        assert!(!lanes.have_room_for(&due("acme", LANES), None));
+    }
+
+    #[tokio::test]
+    async fn no_host_is_sent_to_over_more_than_a_few_lanes() {
+        let mut lanes = Lanes::default();
+        let due =
+            |number: usize| DueEndpoint { id: format!("we_{number}").into(), tenant: format!("t{number}").into() };
+        let example = host("https://EXAMPLE.com:8443/a");
+        assert_eq!(example, host("https://example.com/b"));
+        for number in 0..LANES_TO_ONE_HOST {
+            assert!(lanes.have_room_for(&due(number), example.as_deref()));
+            let open = Open { due: due(number), host: example.clone() };
+            lanes.open.insert(lanes.tasks.spawn(std::future::pending()).id(), open);
+        }
+        assert!(!lanes.have_room_for(&due(LANES), example.as_deref()));
+        assert!(lanes.have_room_for(&due(LANES), Some("other.example")));
     }
 }

@@ -74,3 +74,38 @@ async fn a_second_signal_ends_the_server_at_once() {
     server.send(Signal::TERM);
     assert_eq!(server.ended().await, Some(130));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_level_of_the_configuration_holds_for_a_server() {
+    let desk = desk(&format!("log: warn\n{}", with_agents("desk: {}")), "turns: [{ say: Hello. }]");
+    let mut server = Server::at(&desk).await;
+    let (status, _) = server.post("/v1/runs", "wait=20", json!({"input": "Hello"})).await;
+    assert_eq!(status, 201);
+    server.send(Signal::TERM);
+    let said = server.said.clone();
+    server.ended().await;
+    let said = said.lock().unwrap().join("\n");
+    assert!(!said.contains("\"INFO\""), "{said}");
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_other_users_can_read_is_warned_of_with_the_remedy() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let desk = desk(&with_agents("desk: {}"), "turns: [{ say: Hello. }]");
+    let mut server = Server::at(&desk).await;
+    let serving: Value = serde_json::from_str(&server.line("\"serving\"").await).unwrap();
+    let said = server.said.lock().unwrap().join("\n");
+    assert!(!said.contains("chmod"), "{said}");
+    server.send(Signal::TERM);
+    server.ended().await;
+    let named = serving["store"].as_str().unwrap();
+    std::fs::set_permissions(desk.path().join(named), std::fs::Permissions::from_mode(0o644)).unwrap();
+
+    let remedy = format!("can be read by other users (mode 0644); run `chmod 600 {named}`");
+    let mut server = Server::at(&desk).await;
+    server.line(&remedy).await;
+    let checked = desk.toolgate(&["config", "check"]).expect(0);
+    assert!(checked.err.contains(&remedy), "{}", checked.err);
+}

@@ -63,7 +63,11 @@ async fn a_run_that_only_speaks_of_a_blob_does_not_get_it() {
     };
     assert_eq!(refused(json!(format!("Show me {handle}"))).await, "not_found");
     let image = json!({"type": "image", "media_type": "image/png", "url": handle});
-    assert_eq!(refused(json!([{"type": "text", "text": "Look"}, image])).await, "not_found");
+    let shown = served.post("/v1/runs", json!({"input": [{"role": "user", "content": [image]}]})).await;
+    assert_eq!(
+        (shown.problem(), &shown.body["errors"][0]["pointer"]),
+        ("validation", &json!("/input/0/content/0/url"))
+    );
     let run = served.get("/v1/runs").await.body["data"][0]["id"].as_str().unwrap().to_owned();
     for nonsense in ["x", "..", &"g".repeat(64)] {
         let path = format!("/v1/runs/{run}/blobs/{nonsense}");

@@ -100,6 +100,16 @@ async fn a_conversation_that_cannot_be_meant_is_refused_with_its_place() {
         (image(json!({"type": "image", "media_type": "image/png"})), unmeant, "/input/0/content/0"),
         (image(json!({"type": "image", "media_type": "image/png", "data": "!"})), unmeant, "/input/0/content/0/data"),
         (
+            image(json!({"type": "image", "media_type": "image/png", "url": "file:///etc/passwd"})),
+            unmeant,
+            "/input/0/content/0/url",
+        ),
+        (
+            image(json!({"type": "audio", "media_type": "a/b", "url": "http://169.254.169.254/latest"})),
+            unmeant,
+            "/input/0/content/0/url",
+        ),
+        (
             image(json!({"type": "audio", "media_type": "a/b", "data": "AA==", "url": "u"})),
             unmeant,
             "/input/0/content/0",

@@ -9,7 +9,7 @@ mod telling;
 mod unwilling;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -59,6 +59,9 @@ struct Hooked {
 
 /// Webhooks may go to this machine, where the receivers are.
 const HERE: WebhookEgress = WebhookEgress { http: false, loopback: true, private: false };
+
+/// How many endpoints were added.
+static ADDED: AtomicUsize = AtomicUsize::new(0);
 
 impl Hooked {
     async fn with(world: World) -> Self {
@@ -110,7 +113,9 @@ impl Hooked {
 
     /// Adds the receiver as an endpoint and says its id.
     async fn add(&self, receiver: &Receiver, events: &[&str]) -> String {
-        let created = self.served.post("/v1/webhook-endpoints", json!({"url": receiver.url(), "events": events})).await;
+        // A URL has one endpoint.
+        let url = format!("{}?n={}", receiver.url(), ADDED.fetch_add(1, Ordering::Relaxed));
+        let created = self.served.post("/v1/webhook-endpoints", json!({"url": url, "events": events})).await;
         assert_eq!(created.status, 201, "{created:?}");
         receiver.learn(created.text("secret"));
         created.text("id").to_owned()

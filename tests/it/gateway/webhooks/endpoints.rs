@@ -252,3 +252,36 @@ async fn what_the_operator_configured_may_be_anywhere_and_is_changed_only_there(
     hooked.outbound.configure(&[]).await.unwrap();
     assert_eq!(hooked.served.get("/v1/webhook-endpoints").await.body["data"], json!([]));
 }
+
+#[tokio::test]
+async fn a_url_has_one_endpoint_however_often_it_is_created() {
+    let hooked = Hooked::quiet(a_world().await, HERE).await;
+    let new = json!({"url": "https://example.com/hooks", "events": ["run.failed"]});
+    let create = async |body: &serde_json::Value| hooked.served.post("/v1/webhook-endpoints", body.clone()).await;
+    let (first, second) = tokio::join!(create(&new), create(&new));
+    let (made, there) = if first.status == 201 { (first, second) } else { (second, first) };
+
+    assert_eq!((made.status.as_u16(), there.status.as_u16()), (201, 200), "{there:?}");
+    assert_eq!((there.text("id"), there.header("location")), (made.text("id"), made.header("location")));
+    assert!(there.body.get("secret").is_none(), "{there:?}");
+    for other in [json!({"url": new["url"]}), json!({"url": new["url"], "events": ["run.failed"], "description": "x"})]
+    {
+        let refused = create(&other).await;
+        assert_eq!((refused.problem(), &refused.body["retryable"]), ("conflict", &json!(false)), "{refused:?}");
+    }
+    let another = create(&json!({"url": "https://example.com/others"})).await;
+    let moved = hooked.patch(another.text("id"), json!({"url": new["url"]})).await;
+    assert_eq!(moved.problem(), "conflict", "{moved:?}");
+    assert_eq!(hooked.served.get("/v1/webhook-endpoints").await.body["data"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn the_limit_of_endpoints_is_not_to_be_tried_again() {
+    let hooked = Hooked::quiet(a_world().await, HERE).await;
+    for number in 0..100 {
+        let url = format!("https://example.com/{number}");
+        assert_eq!(hooked.served.post("/v1/webhook-endpoints", json!({"url": url})).await.status, 201);
+    }
+    let refused = hooked.served.post("/v1/webhook-endpoints", json!({"url": "https://example.com/more"})).await;
+    assert_eq!((refused.problem(), &refused.body["retryable"]), ("conflict", &json!(false)), "{refused:?}");
+}

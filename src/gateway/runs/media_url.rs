@@ -1,0 +1,104 @@
+//! URLs of media in a request: the model's server fetches them, and must not be sent into a private network by a caller.
+//!
+//! Only the URL itself is looked at. A name is resolved where it is fetched, by the model's server; a name that says by itself
+//! that it is local counts as the address it stands for.
+
+use std::net::IpAddr;
+
+use reqwest::Url;
+
+use crate::core::address::{Place, place};
+
+/// Hosts of media URLs that are taken besides those of the public internet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MediaHosts {
+    /// This machine.
+    pub loopback: bool,
+    /// Private networks.
+    pub private: bool,
+}
+
+/// Refuses a URL that a model's server must not be asked to fetch. The error is in words.
+pub(super) fn check(url: &str, hosts: MediaHosts) -> Result<(), String> {
+    let parsed = Url::parse(url).map_err(|error| format!("this is no URL: {error}"))?;
+    match parsed.scheme() {
+        "data" => return Ok(()),
+        "https" | "http" => {}
+        scheme => return Err(format!("media come from `https`, `http` or `data` URLs, and not from `{scheme}:`")),
+    }
+    let host = parsed.host_str().unwrap_or_default().trim_matches(['[', ']']).trim_end_matches('.').to_lowercase();
+    let is_taken = match kind(&host) {
+        Place::Public => true,
+        Place::Private => hosts.private,
+        Place::Loopback => hosts.loopback,
+        Place::Forbidden => false,
+    };
+    if is_taken {
+        return Ok(());
+    }
+    Err(format!("`{host}` is not on the public internet; send the bytes as `data` instead"))
+}
+
+fn kind(host: &str) -> Place {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return place(address);
+    }
+    let (_, top) = host.rsplit_once('.').unwrap_or(("", host));
+    match top {
+        "localhost" => Place::Loopback,
+        // Cloud metadata is asked for by this name.
+        "internal" if host == "metadata.google.internal" => Place::Forbidden,
+        "internal" | "local" | "lan" => Place::Private,
+        _ if !host.contains('.') => Place::Private,
+        _ => Place::Public,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: MediaHosts = MediaHosts { loopback: true, private: true };
+
+    #[test]
+    fn only_urls_of_the_public_internet_and_data_are_taken() {
+        let taken = |url| check(url, MediaHosts::default()).is_ok();
+        for fine in
+            ["https://example.com/cat.png", "http://example.com/a", "data:image/png;base64,AAAA", "https://8.8.8.8/"]
+        {
+            assert!(taken(fine), "{fine}");
+        }
+        for wrong in [
+            "file:///etc/passwd",
+            "javascript:alert(1)",
+            "ftp://example.com/a",
+            "blob:https://example.com/1",
+            "cat.png",
+            "",
+            "http://169.254.169.254/latest/meta-data",
+            "http://metadata.google.internal/",
+            "http://127.0.0.1/",
+            "http://2130706433/",
+            "http://0x7f.1/",
+            "http://[::1]:80/",
+            "http://[::ffff:10.0.0.1]/",
+            "http://localhost:9000/",
+            "http://a.localhost./",
+            "http://10.1.2.3/",
+            "http://intranet/",
+            "https://minio.local/",
+        ] {
+            assert!(!taken(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn private_hosts_are_taken_where_they_are_configured_and_metadata_never_is() {
+        for fine in ["http://127.0.0.1/", "http://localhost/", "http://10.1.2.3/", "http://minio:9000/a"] {
+            assert!(check(fine, ALL).is_ok(), "{fine}");
+        }
+        for wrong in ["http://169.254.169.254/", "http://metadata.google.internal/", "file:///etc/passwd"] {
+            assert!(check(wrong, ALL).is_err(), "{wrong}");
+        }
+    }
+}
