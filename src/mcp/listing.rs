@@ -20,8 +20,8 @@ use crate::core::tool::{Annotations, McpTool};
 /// No server has that many pages; one that says so repeats itself.
 const MAX_PAGES: usize = 100;
 
-/// More tools than this no model is offered; every one of them is journaled, named and compiled.
-const MAX_TOOLS: usize = 1000;
+/// How many tools of one server are listed; every one of them is journaled, named and compiled.
+const MAX_TOOLS: usize = 10_000;
 /// The longest name and the longest description that are passed on, in bytes.
 const MAX_NAME: usize = 256;
 const MAX_DESCRIPTION: usize = 64 * 1024;
@@ -265,7 +265,7 @@ mod tests {
         let many: Vec<Value> = (0..MAX_TOOLS + 5).map(|number| tool(&format!("t{number}"))).collect();
         assert_eq!(listing.add_page(json!({"tools": many, "nextCursor": "2"}), &[]), Ok(None));
         assert_eq!(listing.tools.len(), MAX_TOOLS);
-        let cut = "its list of tools does not end (it has more than 1000 tools); the 1000 tools up to there are used";
+        let cut = "its list of tools does not end (it has more than 10000 tools); the 10000 tools up to there are used";
         assert_eq!(listing.left_out, [(None, cut.to_owned())]);
     }
 

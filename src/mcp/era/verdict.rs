@@ -51,7 +51,14 @@ pub(super) fn initialized(said: Result<Value, ErrorData>) -> Result<Agreed, Stri
     let Some(version) = part::<ProtocolVersion>(&result, "protocolVersion") else {
         return Err(format!("it answered `initialize` without a `protocolVersion`: {}", excerpt(&result)));
     };
-    Ok(Agreed { era: Era::of(&version), peer: peer(version, &result) })
+    // `initialize` announces the revisions that have a handshake, and no other.
+    match ProtocolVersion::KNOWN_VERSIONS.contains(&version) && Era::of(&version) == Era::Legacy {
+        true => Ok(Agreed { era: Era::Legacy, peer: peer(version, &result) }),
+        false => Err(format!(
+            "it answered `initialize` with a revision that was not announced: {}",
+            nothing_common(&[version.to_string()])
+        )),
+    }
 }
 
 /// How `initialize` was refused, if it was in a way that only servers of the modern era know.
@@ -172,6 +179,10 @@ mod tests {
         assert_eq!((agreed.era, agreed.peer.protocol_version.as_str()), (Era::Legacy, "2025-03-26"));
         let wrong = initialized(Ok(json!({"hello": 1}))).expect_err("refused");
         assert_eq!(wrong, r#"it answered `initialize` without a `protocolVersion`: {"hello":1}"#);
+        for unannounced in ["2099-01-01", "2026-07-28", ""] {
+            let refused = initialized(Ok(json!({"protocolVersion": unannounced}))).expect_err("refused");
+            assert!(refused.contains("was not announced: it speaks"), "{refused}");
+        }
         assert_eq!(initialized(error(-32600, None)).expect_err("refused"), "no (JSON-RPC error -32600)");
         for (code, is_modern) in [(-32020, true), (-32021, true), (-32022, true), (-32600, false), (-32601, false)] {
             assert_eq!(refused_as_modern(&error(code, None)).is_some(), is_modern, "{code}");

@@ -11,6 +11,8 @@ use super::secrets::Secrets;
 
 const MAX_LINES: usize = 64;
 const MAX_BYTES: usize = 8 * 1024;
+/// How many frames of a stack are kept. The reason stands above the stack in some languages, and would be lost.
+const MAX_FRAMES: usize = 3;
 
 /// The last lines, shared between the task that reads and those who explain.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +28,8 @@ struct Tail {
     finished: u64,
     bytes: usize,
     unfinished: Vec<u8>,
+    /// How many lines in a row are frames of a stack.
+    frames: usize,
 }
 
 impl StderrTail {
@@ -87,7 +91,15 @@ impl Tail {
     }
 
     fn finish_line(&mut self) {
-        let line = text(&std::mem::take(&mut self.unfinished));
+        let mut line = text(&std::mem::take(&mut self.unfinished));
+        self.frames = if is_frame(&line) { self.frames + 1 } else { 0 };
+        if self.frames > MAX_FRAMES {
+            line = format!("    ... {} more frames", self.frames - MAX_FRAMES);
+            if self.frames > MAX_FRAMES + 1 {
+                self.bytes -= self.lines.pop_back().map_or(0, |line| line.len());
+                self.finished -= 1;
+            }
+        }
         self.bytes += line.len();
         self.finished += 1;
         self.lines.push_back(line);
@@ -95,6 +107,11 @@ impl Tail {
             self.bytes -= self.lines.pop_front().map_or(0, |line| line.len());
         }
     }
+}
+
+/// Whether a line is a frame of a stack as Node and the JVM write it.
+fn is_frame(line: &str) -> bool {
+    line.starts_with([' ', '\t']) && line.trim_start().starts_with("at ")
 }
 
 fn text(line: &[u8]) -> String {
@@ -148,6 +165,17 @@ mod tests {
         assert_eq!(tail.since(mark), ["oops", "again"]);
         tail.clone().fill_from("x\n".repeat(2 * MAX_LINES).as_bytes()).await;
         assert_eq!(tail.since(mark).len(), MAX_LINES, "no more than is kept");
+    }
+
+    #[tokio::test]
+    async fn the_reason_above_a_long_stack_is_kept() {
+        let frames: String = (0..500).map(|line| format!("    at step (index.js:{line})\n")).collect();
+        let lines = tail_of(format!("Error: no token\n{frames}\nNode.js v22\n").as_bytes()).await;
+        assert_eq!(lines.first().map(String::as_str), Some("Error: no token"));
+        assert_eq!(
+            lines.iter().skip(4).map(String::as_str).collect::<Vec<_>>(),
+            ["    ... 497 more frames", "", "Node.js v22"]
+        );
     }
 
     #[tokio::test]

@@ -56,10 +56,7 @@ pub(in crate::mcp) fn read(bytes: &[u8], is_in_flight: impl Fn(&RequestId) -> bo
             let messages = batch.into_iter().enumerate().map(|(position, message)| {
                 let position = position.to_string();
                 let own = flaws.iter().filter_map(|flaw| flaw.within(&position)).collect();
-                match message {
-                    Value::Object(message) => known.message(message, own),
-                    _ => Incoming::Noise,
-                }
+                if let Value::Object(message) = message { known.message(message, own) } else { Incoming::Noise }
             });
             messages.collect()
         }

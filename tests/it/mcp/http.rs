@@ -171,7 +171,7 @@ async fn an_http_server_that_is_not_there_or_refuses_is_a_reason() {
         ("page", "answered the handshake with a web page (text/html); is the server's `url` right?"),
         (
             "rest",
-            "answered the handshake with what it calls JSON and is none: expected value at line 1 column 1: sorry; is \
+            "answered the handshake with what it calls JSON and is none: expected value at line 1 column 1: `sorry`; is \
              the server's `url` right?",
         ),
         ("mute", "answered the handshake with no message at all; is it an MCP server, and is its `url` right?"),

@@ -28,6 +28,14 @@ async fn a_list_that_never_comes_is_a_reason_after_the_start_budget() {
 }
 
 #[tokio::test]
+async fn five_thousand_tools_are_listed() {
+    let servers = servers([("good", fault(&["many-tools=5000"]))]);
+    let listed = list(&servers, &["good"]).await.remove(0);
+    assert_eq!((listed.tools.len(), listed.left_out), (5006, vec![]));
+    servers.close().await;
+}
+
+#[tokio::test]
 async fn a_list_that_comes_late_is_waited_for() {
     let servers = servers([("bad", fault(&["slow-list=0.5"]))]);
     assert_lists_its_tools(&servers, "bad").await;

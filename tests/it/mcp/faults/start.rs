@@ -45,6 +45,22 @@ async fn a_server_that_dies_at_start_is_missing_with_its_exit_status_and_its_las
 }
 
 #[tokio::test]
+async fn the_reason_above_a_long_stack_is_quoted() {
+    let servers = servers([("bad", fault(&["node-stack"]))]);
+    let reason = missing(&servers, "bad").await;
+    assert!(reason.contains("Error: SHOP_TOKEN is not set"), "{reason}");
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_revision_that_was_not_announced_is_refused() {
+    let servers = servers([("bad", fault(&["unknown-version"]))]);
+    let reason = missing(&servers, "bad").await;
+    assert!(reason.contains("2099-01-01") && reason.contains("was not announced"), "{reason}");
+    servers.close().await;
+}
+
+#[tokio::test]
 async fn servers_that_cannot_bear_the_probe_for_the_newer_era_are_spoken_to_in_the_older_one() {
     let budget = Duration::from_secs(3);
     let servers = servers([

@@ -83,7 +83,7 @@ async fn an_answer_without_a_meaning_fails_its_call_with_what_was_sent() {
         ("nan", "`/structuredContent/value` is `NaN`"),
         ("large-number", "`/structuredContent/value` is `1e400`"),
         ("deep-nesting", "nested more than 100 levels deep"),
-        ("result-and-error", "\"error\":{\"code\":-32000"),
+        ("result-and-error", "(and yet it failed, -32000): `{"),
         ("truncated", "{\"jsonrpc\":\"2.0\""),
     ] {
         for way in WAYS {
