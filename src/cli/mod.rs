@@ -48,6 +48,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::app::App;
+use crate::telemetry::logging;
 use error::CliError;
 use exit::Exit;
 use output::Output;
@@ -115,6 +116,7 @@ pub fn main() -> ExitCode {
     let exit = runtime.block_on(cli.command.execute(&mut out));
     // A question that nobody answered may still be read for; nothing else is left by now.
     runtime.shutdown_background();
+    logging::flush();
     exit.into()
 }
 
