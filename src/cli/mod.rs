@@ -48,6 +48,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::app::App;
+use crate::telemetry::logging;
 use error::CliError;
 use exit::Exit;
 use output::Output;
@@ -117,6 +118,7 @@ pub fn main() -> ExitCode {
     let exit = runtime.block_on(cli.command.execute(&mut out));
     // A prompt that was withdrawn may not have heard of it yet; nothing else is left here.
     runtime.shutdown_background();
+    logging::flush();
     exit.into()
 }
 

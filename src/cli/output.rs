@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::guard;
 use super::paint::Paint;
+use crate::telemetry::logging::Stderr;
 
 /// Columns when the terminal does not tell.
 const USUAL_WIDTH: usize = 100;
@@ -46,7 +47,7 @@ impl Output {
         let asked = || comfy_table::Table::new().width().filter(|width| *width > 0).map(usize::from);
         Self {
             stdout: Stream::new(Box::new(out), out_terminal, Paint::choose(out_terminal, env)),
-            stderr: Stream::new(Box::new(err), err_terminal, Paint::choose(err_terminal, env)),
+            stderr: Stream::new(Box::new(Stderr), err_terminal, Paint::choose(err_terminal, env)),
             width: columns.or_else(asked).unwrap_or(USUAL_WIDTH).max(40),
         }
     }

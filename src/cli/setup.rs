@@ -73,19 +73,20 @@ const USUAL_SERVER_LOG: &str = "warn,toolgate=info,rmcp=off,opentelemetry=off";
 
 /// Begins the log of a server, on standard error. Without `log` in the configuration it says more than a command does.
 pub(super) fn log_of_server(settings: &Settings, format: logging::Format) -> Result<(), CliError> {
-    log_as(settings.log.as_deref().unwrap_or(USUAL_SERVER_LOG), format)
+    let level = settings.log.as_deref().unwrap_or(USUAL_SERVER_LOG);
+    log_as(level, format, logging::Output::Queued)
 }
 
 /// Begins the log, on standard error.
 pub(super) fn log(level: &str) -> Result<(), CliError> {
-    log_as(level, logging::Format::Text)
+    log_as(level, logging::Format::Text, logging::Output::Direct)
 }
 
-fn log_as(level: &str, format: logging::Format) -> Result<(), CliError> {
-    match logging::init(level, format, environment) {
+fn log_as(level: &str, format: logging::Format, output: logging::Output) -> Result<(), CliError> {
+    match logging::init(level, format, output, environment) {
         // A command that opens the program a second time has its log already.
         Ok(()) | Err(logging::LoggingError::Taken(_)) => Ok(()),
-        Err(error @ logging::LoggingError::Filter { .. }) => {
+        Err(error @ (logging::LoggingError::Filter { .. } | logging::LoggingError::Thread(_))) => {
             Err(CliError::told(ErrorCode::Configuration, error.to_string()))
         }
     }

@@ -25,7 +25,7 @@ pub use mcp_servers::{McpCall, McpServers, McpTask, Progress, TaskWish};
 pub use model::{Conversation, DeltaSink, Fit, Model, ModelFailure, ModelIdentity, ModelRequest};
 pub use path_resolver::PathResolver;
 pub use replies::{Asked, Begun, Fate, MAX_REPLY_BYTES, Replies, Reply};
-pub use run_store::{Append, AppendError, Claim, Owing, Purged, RunFilter, RunRow, RunStore, StoreError};
+pub use run_store::{Append, AppendError, Claim, Owing, Purged, RunFilter, RunPosition, RunRow, RunStore, StoreError};
 pub use validators::{InputFindings, OutputValidator, ToolInputValidator};
 pub use webhooks::{
     Attempt, DeliveryFilter, DeliveryState, Disabled, DueEndpoint, EndpointFilter, EndpointSecrets, Settled, Standing,

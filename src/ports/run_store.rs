@@ -117,6 +117,17 @@ impl Owing {
     }
 }
 
+/// How far a run is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunPosition {
+    /// The run.
+    pub run: RunId,
+    /// The length of its journal.
+    pub version: u64,
+    /// Whether its content was deleted.
+    pub is_purged: bool,
+}
+
 /// What became of a wish to delete what a run holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purged {
@@ -190,6 +201,20 @@ pub trait RunStore: Send + Sync {
     /// Deletes the journal of a run that is over and exactly `at` long, for good; its index row stays, without the title
     /// and with the time. What is deleted already stays as it is. Nothing is ever appended to it again.
     async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError>;
+
+    /// How far these runs are, in any order; those that do not exist are left out.
+    async fn positions(&self, runs: &[RunId]) -> Result<Vec<RunPosition>, StoreError> {
+        let mut positions = Vec::with_capacity(runs.len());
+        for run in runs {
+            let filter = RunFilter { run: Some(run.clone()), purged: true, limit: 1, ..RunFilter::default() };
+            positions.extend(self.list(&filter).await?.into_iter().map(|row| RunPosition {
+                run: row.id,
+                version: row.version,
+                is_purged: row.purged_at.is_some(),
+            }));
+        }
+        Ok(positions)
+    }
 
     /// Whether it can be read at this moment. Lists that others read do not delay the answer.
     async fn check_read(&self) -> Result<(), StoreError> {

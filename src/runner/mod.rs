@@ -54,7 +54,7 @@ pub use system::{SystemClock, UuidIds};
 pub use tasks::{Polled, TaskSaid};
 pub use turnstile::{Activity, Capacity};
 pub(crate) use turnstile::{Turn, Turnstile};
-pub use watch::{Lookout, Watch};
+pub use watch::{Lookout, News, Watch};
 
 pub use crate::core::run::Resume;
 pub use crate::core::tool::result::ResultCheck;

@@ -1,11 +1,16 @@
-//! Watching runs of this process: every fact in order, and the fragments in between.
+//! Watching runs: every fact in order, and the fragments in between, of runs that this process drives; and a notice that there is
+//! more to read of runs that other processes write to.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+mod poller;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
+use std::time::Duration;
 
-use tokio::sync::broadcast;
+use tokio::sync::Notify;
 
+use self::poller::Poller;
 use super::driving::Driving;
 use super::{AgentRunner, Inner, RunnerError};
 use crate::core::id::RunId;
@@ -13,20 +18,49 @@ use crate::core::run::Recorded;
 use crate::driver::DriveError;
 use crate::ports::{EventSink, RunFilter, RunRow, RunStore, Update};
 
-/// How far a watcher may fall behind before it misses something. Every execution makes room for so many, whether it is
-/// watched or not, so the room is one of pointers.
+/// How far a watcher may fall behind before it misses something. A watcher that keeps up has none of it allocated.
 const CAPACITY: usize = 1024;
 
-/// Hands updates to whoever watches.
+/// Hands updates to those who watch.
 #[derive(Debug, Default)]
 pub(super) struct Hub {
-    watched: Mutex<BTreeMap<RunId, broadcast::Sender<Arc<Update>>>>,
+    watched: Mutex<BTreeMap<RunId, Vec<Arc<Subscription>>>>,
+    poller: Poller,
 }
 
 /// A running view of one run.
 #[derive(Debug)]
 pub struct Watch {
-    updates: broadcast::Receiver<Arc<Update>>,
+    run: RunId,
+    subscription: Arc<Subscription>,
+    /// Where it is to be removed when it is dropped.
+    hub: Option<Arc<Hub>>,
+}
+
+/// What a watcher has not taken yet.
+#[derive(Debug, Default)]
+struct Subscription {
+    unread: Mutex<Unread>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Unread {
+    updates: VecDeque<Arc<Update>>,
+    /// Another process wrote to the run.
+    is_behind: bool,
+    is_over: bool,
+}
+
+/// What a watcher learns.
+#[derive(Debug)]
+pub enum News {
+    /// Something happened in this process.
+    Update(Update),
+    /// The journal may have facts that this process has not written.
+    Behind,
+    /// This process drives the run no longer.
+    Over,
 }
 
 impl Watch {
@@ -34,24 +68,73 @@ impl Watch {
     /// missed are in the journal.
     pub async fn next(&mut self) -> Option<Update> {
         loop {
-            match self.updates.recv().await {
-                Ok(update) => return Some(Arc::unwrap_or_clone(update)),
-                Err(broadcast::error::RecvError::Lagged(_)) => {}
-                Err(broadcast::error::RecvError::Closed) => return None,
+            match self.news().await {
+                News::Update(update) => return Some(update),
+                News::Behind => {}
+                News::Over => return None,
             }
         }
     }
 
     /// The next update if it is there already; `Ready(None)` when the run rests.
     pub fn try_next(&mut self) -> Poll<Option<Update>> {
+        let mut unread = self.subscription.unread();
+        match unread.updates.pop_front() {
+            Some(update) => Poll::Ready(Some(Arc::unwrap_or_clone(update))),
+            None if unread.is_over => Poll::Ready(None),
+            None => Poll::Pending,
+        }
+    }
+
+    /// What there is to learn next, of other processes too if the run is [followed](Lookout::follow). May be dropped and
+    /// asked for again.
+    pub async fn news(&mut self) -> News {
         loop {
-            match self.updates.try_recv() {
-                Ok(update) => return Poll::Ready(Some(Arc::unwrap_or_clone(update))),
-                Err(broadcast::error::TryRecvError::Lagged(_)) => {}
-                Err(broadcast::error::TryRecvError::Empty) => return Poll::Pending,
-                Err(broadcast::error::TryRecvError::Closed) => return Poll::Ready(None),
+            match self.try_next() {
+                Poll::Ready(Some(update)) => return News::Update(update),
+                Poll::Ready(None) => return News::Over,
+                Poll::Pending => {}
+            }
+            if std::mem::take(&mut self.subscription.unread().is_behind) {
+                return News::Behind;
+            }
+            // A change since the look above has left its permit.
+            self.subscription.changed.notified().await;
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let Some(hub) = &self.hub else { return };
+        let mut watched = hub.watched();
+        if let Some(subscriptions) = watched.get_mut(&self.run) {
+            subscriptions.retain(|other| !Arc::ptr_eq(other, &self.subscription));
+            if subscriptions.is_empty() {
+                watched.remove(&self.run);
             }
         }
+    }
+}
+
+impl Subscription {
+    fn push(&self, update: &Arc<Update>) {
+        let mut unread = self.unread();
+        if unread.updates.len() >= CAPACITY {
+            unread.updates.pop_front();
+        }
+        unread.updates.push_back(update.clone());
+        drop(unread);
+        self.changed.notify_one();
+    }
+
+    fn set(&self, change: impl FnOnce(&mut Unread)) {
+        change(&mut self.unread());
+        self.changed.notify_one();
+    }
+
+    fn unread(&self) -> MutexGuard<'_, Unread> {
+        self.unread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -79,6 +162,12 @@ impl Lookout {
         self.hub.watch(&self.run)
     }
 
+    /// Has watches of this run learn of what other processes write: one look at the store every `interval` for all runs that
+    /// are watched. To be called after [`watch`](Self::watch), within an async runtime.
+    pub fn follow(&self, interval: Duration) {
+        poller::start(&self.hub, &self.runs, &self.driving, interval);
+    }
+
     /// The facts from a position on; none when there are none yet.
     pub async fn facts(&self, from: u64) -> Result<Vec<Recorded>, RunnerError> {
         Ok(self.runs.load(&self.run, from).await.map_err(DriveError::from)?)
@@ -90,38 +179,45 @@ impl Lookout {
         let row = self.runs.list(&filter).await.map_err(DriveError::from)?.into_iter().next();
         row.ok_or_else(|| RunnerError::NoSuchRun(self.run.clone()))
     }
-
-    /// Whether this process drives the run at this moment. A run that is driven elsewhere shows only in its journal.
-    pub fn is_driven_here(&self) -> bool {
-        self.driving.driven(&self.run).is_some()
-    }
 }
 
 impl Hub {
-    pub(super) fn watch(&self, run: &RunId) -> Watch {
-        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        // Runs that are never driven here are never laid down here either.
-        watched.retain(|_, sender| sender.receiver_count() > 0);
-        let sender = watched.entry(run.clone()).or_insert_with(|| broadcast::channel(CAPACITY).0);
-        Watch { updates: sender.subscribe() }
+    pub(super) fn watch(self: &Arc<Self>, run: &RunId) -> Watch {
+        let subscription = Arc::<Subscription>::default();
+        self.watched().entry(run.clone()).or_default().push(subscription.clone());
+        Watch { run: run.clone(), subscription, hub: Some(self.clone()) }
     }
 
     /// A watch of something that is over.
     pub(super) fn closed() -> Watch {
-        Watch { updates: broadcast::channel(1).1 }
+        let subscription = Arc::<Subscription>::default();
+        subscription.unread().is_over = true;
+        Watch { run: "".into(), subscription, hub: None }
+    }
+
+    /// Tells the watchers of a run that there is more to read.
+    fn set_behind(&self, run: &RunId) {
+        for subscription in self.watched().get(run).into_iter().flatten() {
+            subscription.set(|unread| unread.is_behind = true);
+        }
+    }
+
+    fn watched(&self) -> MutexGuard<'_, BTreeMap<RunId, Vec<Arc<Subscription>>>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl EventSink for Hub {
     fn observe(&self, run: &RunId, update: &Update) {
-        let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(sender) = watched.get(run) {
-            // Nobody listening any more is no error.
-            let _ = sender.send(Arc::new(update.clone()));
-        }
+        let watched = self.watched();
+        let Some(subscriptions) = watched.get(run) else { return };
+        let update = Arc::new(update.clone());
+        subscriptions.iter().for_each(|subscription| subscription.push(&update));
     }
 
     fn laid_down(&self, run: &RunId, _at: jiff::Timestamp) {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner).remove(run);
+        for subscription in self.watched().remove(run).unwrap_or_default() {
+            subscription.set(|unread| unread.is_over = true);
+        }
     }
 }

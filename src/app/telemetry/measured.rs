@@ -11,12 +11,12 @@ use crate::config::Settings;
 use crate::gateway::Gateway;
 use crate::mcp::{Exchange, ExchangeKind, Watcher};
 use crate::ports::{EventSink, RunStore};
-use crate::telemetry::Tally;
 use crate::telemetry::export::{ExportRuntime, Signal};
 use crate::telemetry::metrics::{
     HttpMeter, Listen, McpOperation, Metric, Metrics, MetricsBuilder, MetricsEndpoint, MetricsPlan, MetricsSettings,
 };
 use crate::telemetry::spans::IdentityOf;
+use crate::telemetry::{Tally, logging};
 
 /// How often the store is asked what waits in it.
 const REFRESH: Duration = Duration::from_secs(15);
@@ -108,6 +108,7 @@ impl Measured {
             self.metrics.observe(metric, move || Some(of(&gateway)));
         };
         look_up(Metric::HttpStreams, Gateway::open_streams);
+        self.metrics.observe(Metric::LogLinesDropped, || Some(logging::dropped()));
         look_up(Metric::RunsDriven, |gateway| gateway.activity().driven as u64);
         look_up(Metric::RunsQueued, |gateway| gateway.activity().waiting as u64);
     }

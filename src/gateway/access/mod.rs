@@ -28,7 +28,7 @@ use axum::response::Response;
 
 pub use caller::{Caller, Scope, Scopes};
 pub use keys::{KeyDoor, NewKey, mint};
-pub(super) use limits::{Limiter, ReadPermit};
+pub(super) use limits::{Limiter, ReadPermit, StreamPermit};
 pub use limits::{Limits, Rate};
 pub use oidc::{Claims, OidcDoor, OidcError, OidcSettings};
 pub use origins::Origins;

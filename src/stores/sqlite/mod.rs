@@ -44,7 +44,7 @@ use crate::core::id::{GrantId, NodeId, RunId};
 use crate::core::run::{Granted, Recorded};
 use crate::ports::{
     Append, AppendError, ApprovalCache, Asker, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant, GrantFilter,
-    Guarded, Purged, Revoked, RunFilter, RunRow, RunStore, StoreError,
+    Guarded, Purged, Revoked, RunFilter, RunPosition, RunRow, RunStore, StoreError,
 };
 
 /// What an acknowledged append survives. Either way nothing is ever half-written, and a killed process loses nothing.
@@ -139,6 +139,10 @@ impl RunStore for SqliteStore {
             Some(since) => Ok(Purged::Since(read::time(run, &since)?)),
             None => Ok(Purged::No),
         }
+    }
+
+    async fn positions(&self, runs: &[RunId]) -> Result<Vec<RunPosition>, StoreError> {
+        read::positions(&self.lookups, runs).await.map_err(|error| self.fault(error))
     }
 
     async fn check_read(&self) -> Result<(), StoreError> {

@@ -9,7 +9,7 @@ use sqlx::{FromRow, QueryBuilder, Row};
 use super::append::{integer, nanos};
 use crate::core::id::RunId;
 use crate::core::run::{Event, Owes, Recorded, Status};
-use crate::ports::{Owing, RunFilter, RunRow, StoreError};
+use crate::ports::{Owing, RunFilter, RunPosition, RunRow, StoreError};
 
 /// The rows of one journal from a position on.
 pub(super) const JOURNAL: &str = "SELECT seq, at, event FROM journal WHERE run = ?1 AND seq >= ?2 ORDER BY seq";
@@ -63,6 +63,22 @@ impl<'r> FromRow<'r, SqliteRow> for IndexRow {
             purged_at: row.try_get("purged_at")?,
         })
     }
+}
+
+/// How far the runs of a JSON array of ids are.
+pub(super) const POSITIONS: &str = "SELECT run.id, run.version, run.purged_at IS NOT NULL
+    FROM json_each(?1) AS asked CROSS JOIN run ON run.id = asked.value";
+
+/// How far these runs are.
+pub(super) async fn positions(db: &SqlitePool, runs: &[RunId]) -> Result<Vec<RunPosition>, sqlx::Error> {
+    let query = sqlx::query_as(POSITIONS).bind(serde_json::json!(runs).to_string());
+    let rows: Vec<(String, i64, bool)> = query.fetch_all(db).await?;
+    let position = |(run, version, is_purged): (String, i64, bool)| RunPosition {
+        run: run.into(),
+        version: u64::try_from(version).unwrap_or_default(),
+        is_purged,
+    };
+    Ok(rows.into_iter().map(position).collect())
 }
 
 /// The rows of a journal from a position on, in order.

@@ -214,6 +214,7 @@ async fn whatever_is_looked_up_has_an_index() {
         (run("true AND id < ?1 ORDER BY id DESC"), "SEARCH run USING PRIMARY KEY (id<?)"),
         (run("owner = ?1"), "SEARCH run USING INDEX run_by_owner (owner=?)"),
         (run("status = ?1 AND owner IS NULL ORDER BY id LIMIT 1"), "SEARCH run USING INDEX run_by_status (status=?)"),
+        (read::POSITIONS.to_owned(), "SEARCH run USING PRIMARY KEY (id=?)"),
         (read::JOURNAL.to_owned(), "SEARCH journal USING INDEX sqlite_autoindex_journal_1 (run=? AND seq>?)"),
         (blob::GET.to_owned(), "SEARCH blob USING INDEX sqlite_autoindex_blob_1 (sha256=?)"),
         (blob::DESCRIBE.to_owned(), "SEARCH blob USING INDEX sqlite_autoindex_blob_1 (sha256=?)"),

@@ -1,14 +1,15 @@
 //! Spans as lines of JSON on standard error, for a look at them without any receiver.
 
-use std::io::{Write as _, stderr};
+use std::io::Write as _;
 
 use serde_json::{Map, Value as Json, json};
 
+use crate::telemetry::logging::Stderr;
 use crate::telemetry::spans::{Attribute, Span, Status};
 
 /// Writes a span. A terminal that is gone is nobody's failure.
 pub(super) fn write(span: &Span) {
-    let _ = writeln!(stderr().lock(), "{}", line(span));
+    let _ = Stderr.write_all(format!("{}\n", line(span)).as_bytes());
 }
 
 fn line(span: &Span) -> Json {

@@ -2,7 +2,9 @@
 
 mod place;
 mod sink;
+mod stderr;
 mod subscriber;
 
 pub use sink::LogSink;
-pub use subscriber::{Format, LoggingError, init};
+pub use stderr::{Stderr, dropped, flush};
+pub use subscriber::{Format, LoggingError, Output, init};

@@ -6,6 +6,8 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
 use tracing_subscriber::util::TryInitError;
 
+use super::stderr::{self, Stderr};
+
 /// How records look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
@@ -14,6 +16,15 @@ pub enum Format {
     Text,
     /// A JSON object per line.
     Json,
+}
+
+/// How records reach standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// At once: whatever logs waits for the reader.
+    Direct,
+    /// Through a bounded queue: nothing waits, and lines that do not fit are dropped and counted ([`dropped`](super::dropped)).
+    Queued,
 }
 
 /// Why there are no log records.
@@ -29,6 +40,9 @@ pub enum LoggingError {
         /// What is wrong with it.
         source: ParseError,
     },
+    /// No thread can be started to write them.
+    #[error("no thread can be started to write the log: {0}")]
+    Thread(#[from] std::io::Error),
     /// The process has a subscriber already.
     #[error("logging is set up already: {0}")]
     Taken(#[from] TryInitError),
@@ -36,13 +50,24 @@ pub enum LoggingError {
 
 /// Sets up logging to stderr, once per process. `RUST_LOG` wins over `level` (a filter such as `warn`), and
 /// `TOOLGATE_LOG_FORMAT` (`json` or `text`) over `format`; `env` looks a variable up.
-pub fn init(level: &str, format: Format, env: impl Fn(&str) -> Option<String>) -> Result<(), LoggingError> {
+///
+/// # Errors
+/// The filter cannot be read, or the process logs already.
+pub fn init(
+    level: &str,
+    format: Format,
+    output: Output,
+    env: impl Fn(&str) -> Option<String>,
+) -> Result<(), LoggingError> {
     use tracing_subscriber::util::SubscriberInitExt as _;
 
     let filter = filter(env("RUST_LOG").as_deref(), level)?;
+    if output == Output::Queued {
+        stderr::detach()?;
+    }
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(|| Stderr)
         // A record that cannot be written is lost. Saying so where it could not be written would be a panic.
         .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal());

@@ -152,6 +152,8 @@ metrics! {
         "Spans that no receiver took, however often they were sent.";
     FactsDropped: "toolgate.telemetry.facts.dropped", ObservedCount, "{fact}", NONE,
         "Facts that came faster than spans could be made of them.";
+    LogLinesDropped: "toolgate.log.lines.dropped", ObservedCount, "{line}", NONE,
+        "Log lines that were dropped because standard error was not read in time.";
 }
 
 pub(super) const AGENT: &str = span::GEN_AI_AGENT;

@@ -20,6 +20,7 @@ use super::pushed::Exports;
 use super::settings::MetricsPlan;
 use super::sink::MetricSink;
 use crate::telemetry::export::resource::resource;
+use crate::telemetry::logging::Stderr;
 use crate::telemetry::spans::IdentityOf;
 
 /// What `GET /metrics` is answered with.
@@ -172,7 +173,7 @@ impl Metrics {
     /// Writes all of them to standard error, as Prometheus reads them.
     pub fn write_to_console(&self) {
         // Whoever closed standard error does not want them.
-        let _ = std::io::stderr().lock().write_all(self.prometheus().as_bytes());
+        let _ = Stderr.write_all(self.prometheus().as_bytes());
     }
 
     /// Sends them a last time and stops. Blocks: call it where blocking is allowed.

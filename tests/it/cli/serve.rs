@@ -109,3 +109,55 @@ async fn a_store_that_other_users_can_read_is_warned_of_with_the_remedy() {
     let checked = desk.toolgate(&["config", "check"]).expect(0);
     assert!(checked.err.contains(&remedy), "{}", checked.err);
 }
+
+/// Answers of so many requests whose log lines are long.
+async fn ask_often(server: &Server, requests: usize) {
+    let mut clients = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        let (client, url) = (server.client.clone(), format!("{}/v1/runs/run_unknown", server.url));
+        clients.spawn(async move {
+            for _ in 0..requests / 8 {
+                let request = client.get(&url).header("x-request-id", "x".repeat(128)).timeout(Duration::from_secs(30));
+                assert_eq!(request.send().await.expect("it is answered").status(), 404);
+            }
+        });
+    }
+    clients.join_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[allow(clippy::await_holding_lock)] // so that the log is not read meanwhile
+async fn a_log_that_is_not_read_delays_no_request_and_says_later_what_it_lost() {
+    let desk = desk(&with_agents("desk: {}"), "turns: [{ say: Hello. }]");
+    let mut server = Server::at(&desk).await;
+    let unread = server.said.clone();
+    let unread = unread.lock().unwrap();
+
+    // A pipe holds 64 KiB, and the queue before it 1 MiB.
+    ask_often(&server, 4_000).await;
+
+    drop(unread);
+    let warning: Value = serde_json::from_str(&server.line("log lines dropped").await).unwrap();
+    assert!(warning["dropped"].as_u64().unwrap() > 0, "{warning}");
+    server.send(Signal::TERM);
+    assert_eq!(server.ended().await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[allow(clippy::await_holding_lock)] // so that the log is not read meanwhile
+async fn a_server_whose_log_is_never_read_can_be_stopped() {
+    let desk = desk(&with_agents("desk: {}"), "turns: [{ say: Hello. }]");
+    let server = Server::at(&desk).await;
+    let said = server.said.clone();
+    let unread = said.lock().unwrap();
+    ask_often(&server, 4_000).await;
+    server.send(Signal::TERM);
+    let mut server = server;
+    let began = Instant::now();
+    while server.child.try_wait().unwrap().is_none() {
+        assert!(began.elapsed() < Duration::from_secs(30), "it waits for its log to be read");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+    drop(unread);
+}

@@ -1,6 +1,7 @@
 """2,000 streams at once, clients that send or read too slowly, and a server that goes on serving the others."""
 
 import json
+import os
 import resource
 import socket
 import threading
@@ -31,7 +32,7 @@ def run(binary, folder):
     if files < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, most), most))
     with Served(binary, folder, CONFIG, CONVERSATION) as server:
-        told = [many(server), slow_heads(server), slow_body(server), deaf(server)]
+        told = [many(server), of_many_runs(server), slow_heads(server), slow_body(server), deaf(server)]
         return "; ".join(told)
 
 
@@ -66,6 +67,28 @@ def many(server):
     took = time.monotonic() - began
     [stream.close() for stream in streams]
     return f"{STREAMS} streams: all told of the ending {took:.1f} s after the resume, {(held - before) * 1024 / STREAMS:.0f} KiB each"
+
+
+def of_many_runs(server):
+    """A stream of each of many runs: what it holds, and what all of them cost while nothing happens."""
+    runs = [waiting(server)["id"] for _ in range(STREAMS)]
+    before = server.memory_mib()
+    streams = [opened(server, f"/v1/runs/{run}/events") for run in runs]
+    for stream in streams:
+        read_until(stream, b"execution.pending")
+    # The first look at the store wakes each of them.
+    time.sleep(5)
+    held, worked = server.memory_mib(), cpu_seconds(server)
+    time.sleep(20)
+    share = (cpu_seconds(server) - worked) / 20 * 100
+    [stream.close() for stream in streams]
+    return f"{STREAMS} streams of as many runs: {(held - before) * 1024 / STREAMS:.0f} KiB each, {share:.1f} % of a core"
+
+
+def cpu_seconds(server):
+    with open(f"/proc/{server.process.pid}/stat") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def read_until(stream, word):

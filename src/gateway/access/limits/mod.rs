@@ -16,8 +16,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
 use self::rates::{Left, Rates};
-pub(in crate::gateway) use self::reads::ReadPermit;
 use self::reads::Reads;
+pub(in crate::gateway) use self::reads::{ReadPermit, StreamPermit};
 use self::seats::{Kind, Seats};
 use super::Caller;
 use crate::core::error::ErrorCode;

@@ -31,11 +31,17 @@ pub(in crate::gateway) struct ReadPermit {
     _seat: Seat,
 }
 
+/// The same for the beginning of a stream, which reads a journal once. How many streams a caller has is bounded elsewhere, and
+/// after a restart all of them come at once: they take turns, and none is refused.
+pub(in crate::gateway) struct StreamPermit {
+    _turn: Turn,
+}
+
 impl Reads {
-    /// A queue for this machine: one tenant may keep every core busy, and there is room for others beside it.
+    /// A queue for this machine.
     pub(super) fn new() -> Self {
-        let of_tenant = available_parallelism().map_or(2, NonZero::get).max(2);
-        let capacity = Capacity { driven: 2 * of_tenant, driven_per_tenant: of_tenant, waiting: usize::MAX };
+        let cores = cores();
+        let capacity = Capacity { driven: cores, driven_per_tenant: cores / 2, waiting: usize::MAX };
         Self(Arc::new(Turnstile::new(capacity)))
     }
 
@@ -52,6 +58,11 @@ impl Reads {
     }
 }
 
+/// The cores to share. One tenant may keep half of them busy: what its requests cost besides, and others, need the rest.
+fn cores() -> usize {
+    available_parallelism().map_or(2, NonZero::get).max(2)
+}
+
 impl FromRequestParts<Gateway> for ReadPermit {
     type Rejection = Problem;
 
@@ -59,6 +70,17 @@ impl FromRequestParts<Gateway> for ReadPermit {
         let Caller { tenant, name, .. } = Caller::from_request_parts(parts, gateway).await?;
         let limiter = &gateway.access().limiter;
         limiter.reads.permit(&limiter.seats, &(tenant, name)).await
+    }
+}
+
+impl FromRequestParts<Gateway> for StreamPermit {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
+        let caller = Caller::from_request_parts(parts, gateway).await?;
+        let mut turn = gateway.access().limiter.reads.0.enter(caller.tenant);
+        turn.come().await;
+        Ok(Self { _turn: turn })
     }
 }
 
@@ -75,7 +97,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_tenant_with_many_readers_leaves_room_for_another_and_is_refused_after_a_while() {
         let (reads, seats) = (Reads::new(), Seats::new(None, None, None));
-        let of_tenant = available_parallelism().map_or(2, NonZero::get).max(2);
+        let of_tenant = cores() / 2;
         let mut held = Vec::new();
         for number in 0..of_tenant {
             held.push(reads.permit(&seats, &who("acme", &format!("key:{number}"))).now_or_never().unwrap().unwrap());
@@ -97,7 +119,7 @@ mod tests {
         let ann = who("acme", "ann");
         let first = reads.permit(&seats, &ann).await.ok().unwrap();
         assert!(reads.permit(&seats, &ann).await.is_err());
-        assert!(reads.permit(&seats, &who("acme", "bob")).await.is_ok());
+        assert!(reads.permit(&seats, &who("brim", "ann")).await.is_ok());
         drop(first);
         assert!(reads.permit(&seats, &ann).await.is_ok());
     }

@@ -24,7 +24,7 @@ pub(super) use self::view::FrameDescription;
 use self::view::{EventDescription, EventView};
 use super::form::Form;
 use crate::core::error::ErrorCode;
-use crate::gateway::access::{Caller, ReadPermit, Scope};
+use crate::gateway::access::{Caller, Scope, StreamPermit};
 use crate::gateway::body::{Path, Query};
 use crate::gateway::page::{Page, limit};
 use crate::gateway::problem::{Problem, ProblemView};
@@ -94,7 +94,7 @@ pub(super) async fn events(
     headers: HeaderMap,
     Path(run): Path<String>,
     Query(which): Query<Which>,
-    _permit: ReadPermit,
+    _permit: StreamPermit,
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsRead)?;
     let form = Form::wanted(&headers, &[Form::Stream, Form::Json])?;

@@ -15,10 +15,7 @@ use super::view::EventView;
 use crate::core::run::{Recorded, Status};
 use crate::gateway::problem::Problem;
 use crate::ports::Update;
-use crate::runner::{Lookout, Watch};
-
-/// How much rarer the store is looked at for a run that need not be looked for there: it is driven here and seen, or it rests.
-const UNHURRIED: u32 = 10;
+use crate::runner::{Lookout, News, Watch};
 
 /// When a stream is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, utoipa::ToSchema)]
@@ -42,6 +39,7 @@ pub(super) struct Tail {
     lookout: Lookout,
     teller: Teller,
     until: Until,
+    /// How often the store is looked at for what other processes write.
     poll: Duration,
     stopping: CancellationToken,
     watch: Watch,
@@ -75,6 +73,7 @@ impl Tail {
         stopping: CancellationToken,
         watch: Watch,
     ) -> Self {
+        lookout.follow(poll);
         let (facts, events) = (VecDeque::new(), VecDeque::new());
         Self {
             lookout,
@@ -172,6 +171,7 @@ impl Tail {
     /// Whoever takes the run up again is watched anew, before it is looked at where it stands.
     fn was_laid_down(&mut self) {
         self.watch = self.lookout.watch();
+        self.lookout.follow(self.poll);
         self.state = State::Behind;
     }
 
@@ -215,15 +215,12 @@ impl Tail {
 
     /// Waits for news of any kind.
     async fn listen(&mut self) {
-        let rests = self.rested_at == Some(self.teller.next());
-        let patience =
-            if rests || self.lookout.is_driven_here() { self.poll.saturating_mul(UNHURRIED) } else { self.poll };
         tokio::select! {
-            update = self.watch.next() => match update {
-                Some(update) => self.take(update),
-                None => self.was_laid_down(),
+            news = self.watch.news() => match news {
+                News::Update(update) => self.take(update),
+                News::Behind => self.state = State::Behind,
+                News::Over => self.was_laid_down(),
             },
-            () = tokio::time::sleep(patience) => self.state = State::Behind,
             () = self.stopping.cancelled() => {}
         }
     }

@@ -1,0 +1,204 @@
+//! Standard error behind a bounded queue, so that a server never waits for the process that reads its log. A thread of its own
+//! writes the lines; those that do not fit are dropped and counted, and the log says so when there is room again.
+//!
+//! Commands write directly: their lines keep their order among what the command itself writes, and a slow reader slows one
+//! command down.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// How much may wait to be written. A reader that pauses for a few thousand lines misses none.
+const QUEUE_BYTES: usize = 1024 * 1024;
+/// How long the end of the process waits for what is queued.
+const FLUSH: Duration = Duration::from_secs(1);
+
+static QUEUE: OnceLock<LineQueue> = OnceLock::new();
+
+/// Standard error, through the queue if the process has one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stderr;
+
+impl Write for Stderr {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match QUEUE.get() {
+            Some(queue) => queue.push(bytes),
+            None => io::stderr().lock().write_all(bytes)?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match QUEUE.get() {
+            Some(_) => Ok(()),
+            None => io::stderr().lock().flush(),
+        }
+    }
+}
+
+/// Puts the queue between this process and its standard error, for whatever is written through [`Stderr`] from now on, the
+/// messages of panics included. Does nothing the second time.
+pub(super) fn detach() -> io::Result<()> {
+    if QUEUE.get().is_some() {
+        return Ok(());
+    }
+    let queue = LineQueue::new(QUEUE_BYTES);
+    queue.spawn(io::stderr(), |dropped| {
+        tracing::warn!(dropped, "log lines dropped: standard error was not read in time");
+    })?;
+    if QUEUE.set(queue).is_ok() {
+        // The hook of the standard library waits for standard error.
+        std::panic::set_hook(Box::new(|panic| drop(writeln!(Stderr, "{panic}"))));
+    }
+    Ok(())
+}
+
+/// Lines that were dropped so far.
+pub fn dropped() -> u64 {
+    QUEUE.get().map_or(0, |queue| queue.state().dropped)
+}
+
+/// Waits for what is queued to be written, for as long as a reader may be expected to take.
+pub fn flush() {
+    if let Some(queue) = QUEUE.get() {
+        queue.flush(FLUSH);
+    }
+}
+
+/// The queue. Clones share it.
+#[derive(Clone, Debug)]
+struct LineQueue(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    filled: Condvar,
+    written: Condvar,
+    capacity: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    lines: VecDeque<Box<[u8]>>,
+    bytes: usize,
+    /// Whether a line was taken out and is not written yet.
+    is_writing: bool,
+    dropped: u64,
+    /// Those among them that the log has not mentioned yet.
+    unreported: u64,
+}
+
+impl LineQueue {
+    fn new(capacity: usize) -> Self {
+        Self(Arc::new(Shared { state: Mutex::default(), filled: Condvar::new(), written: Condvar::new(), capacity }))
+    }
+
+    /// Starts the thread that writes. `report` is given the number of lines dropped since it was last called.
+    fn spawn(&self, to: impl Write + Send + 'static, report: impl Fn(u64) + Send + 'static) -> io::Result<()> {
+        let queue = self.clone();
+        let thread = std::thread::Builder::new().name("toolgate-log".into());
+        // It ends with the process: it may be waiting for a reader that never comes.
+        thread.spawn(move || queue.write_to(to, &report)).map(drop)
+    }
+
+    fn push(&self, line: &[u8]) {
+        let mut state = self.state();
+        if !state.lines.is_empty() && state.bytes + line.len() > self.0.capacity {
+            state.dropped += 1;
+            state.unreported += 1;
+            return;
+        }
+        state.bytes += line.len();
+        state.lines.push_back(line.into());
+        self.0.filled.notify_one();
+    }
+
+    fn write_to(&self, mut to: impl Write, report: &impl Fn(u64)) {
+        loop {
+            let line = self.next();
+            let is_written = to.write_all(&line).and_then(|()| to.flush()).is_ok();
+            let mut state = self.state();
+            state.is_writing = false;
+            // There is no reader, or no room on its disk.
+            state.dropped += u64::from(!is_written);
+            // With room to spare, so that the report is not dropped itself.
+            let unreported = if state.bytes <= self.0.capacity / 2 { std::mem::take(&mut state.unreported) } else { 0 };
+            drop(state);
+            self.0.written.notify_all();
+            if unreported > 0 {
+                report(unreported);
+            }
+        }
+    }
+
+    fn next(&self) -> Box<[u8]> {
+        let mut state = self.state();
+        loop {
+            if let Some(line) = state.lines.pop_front() {
+                state.bytes -= line.len();
+                state.is_writing = true;
+                return line;
+            }
+            state = self.0.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn flush(&self, longest: Duration) {
+        let has_more = |state: &mut State| state.is_writing || !state.lines.is_empty();
+        drop(self.0.written.wait_timeout_while(self.state(), longest, has_more));
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader};
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn lines_that_no_reader_takes_are_dropped_counted_and_reported() {
+        const LINES: u64 = 5_000;
+        let (reader, writer) = io::pipe().unwrap();
+        let queue = LineQueue::new(4096);
+        let (reports, reported) = channel();
+        queue
+            .spawn(writer, move |dropped| {
+                let _ = reports.send(dropped);
+            })
+            .unwrap();
+
+        // Far more than a pipe and the queue hold.
+        let line = format!("{}\n", "x".repeat(99));
+        (0..LINES).for_each(|_| queue.push(line.as_bytes()));
+        let dropped = queue.state().dropped;
+        assert!(dropped > 0, "a pipe that is not read holds no half megabyte");
+
+        let read = BufReader::new(reader).lines().take(usize::try_from(LINES - dropped).unwrap());
+        assert!(read.map(Result::unwrap).all(|line| line.len() == 99), "no line is cut");
+        let mut counted = 0;
+        while counted < dropped {
+            counted += reported.recv_timeout(Duration::from_secs(20)).expect("the log says what it lost");
+        }
+        queue.flush(Duration::from_secs(20));
+        let state = queue.state();
+        assert_eq!((counted, state.dropped, state.bytes), (dropped, dropped, 0));
+    }
+
+    #[test]
+    fn a_reader_that_went_away_stops_nothing() {
+        let (reader, writer) = io::pipe().unwrap();
+        let queue = LineQueue::new(4096);
+        queue.spawn(writer, |_| {}).unwrap();
+        drop(reader);
+        queue.push(b"to nobody\n");
+        queue.flush(Duration::from_secs(20));
+        let state = queue.state();
+        assert_eq!((state.dropped, state.bytes), (1, 0));
+    }
+}
