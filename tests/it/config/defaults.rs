@@ -96,8 +96,8 @@ fn toolgate_config_names_the_file_unless_the_command_line_does() {
     let named = folder.path().join("b.yaml").display().to_string();
     let env = |name: &str| (name == "TOOLGATE_CONFIG").then(|| named.clone());
     let a: PathBuf = folder.path().join("a.yaml");
-    assert_eq!(config::load(None, &env).expect("good").log, "b");
-    assert_eq!(config::load(Some(&a), &env).expect("good").log, "a");
+    assert_eq!(config::load(None, &env).expect("good").log.as_deref(), Some("b"));
+    assert_eq!(config::load(Some(&a), &env).expect("good").log.as_deref(), Some("a"));
 }
 
 #[test]
