@@ -78,7 +78,7 @@ async fn a_second_signal_ends_the_server_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_level_of_the_configuration_holds_for_a_server() {
     let desk = desk(&format!("log: warn\n{}", with_agents("desk: {}")), "turns: [{ say: Hello. }]");
-    let mut server = Server::at(&desk).await;
+    let server = Server::at(&desk).await;
     let (status, _) = server.post("/v1/runs", "wait=20", json!({"input": "Hello"})).await;
     assert_eq!(status, 201);
     server.send(Signal::TERM);
