@@ -68,7 +68,8 @@ async fn an_answer_is_not_given_again_to_credentials_that_may_do_something_else(
         secret.expose_secret().to_owned()
     };
     let (strong, same) = (key(Scopes::all()).await, key(Scopes::all()).await);
-    let weak = key([Scope::ToolsRead].into_iter().collect()).await;
+    let weak = key([Scope::RunsWrite].into_iter().collect()).await;
+    let none = key([Scope::ToolsRead].into_iter().collect()).await;
     let new = json!({"input": "Hello"});
     let first = keyed(&served, "/v1/runs", Some(&strong), "k", &new).await;
     assert_eq!(first.status, 201, "{first:?}");
@@ -77,6 +78,7 @@ async fn an_answer_is_not_given_again_to_credentials_that_may_do_something_else(
 
     assert_eq!(again.problem(), "validation");
     assert!(!again.body.to_string().contains("secret"), "{again:?}");
+    assert_eq!(keyed(&served, "/v1/runs", Some(&none), "k", &new).await.problem(), "forbidden");
     assert_eq!(keyed(&served, "/v1/runs", Some(&same), "k", &new).await.body, first.body, "a key that was renewed");
 }
 
