@@ -208,7 +208,7 @@ mod tests {
         for message in [
             r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
             r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#,
-            r#"{"jsonrpc":"2.0","id":1,"result":{"content":[],"x":1}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#,
             r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"no","data":[1]}}"#,
             r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"what?"}}"#,
         ] {
@@ -280,7 +280,7 @@ mod tests {
             ),
             (r#"{"jsonrpc":"2.0","result":{}}"#, "None", "no id that can be one"),
             (r#"{"jsonrpc":"2.0","id":[7],"result":{}}"#, "None", "no id that can be one"),
-            (r#"{"jsonrpc":"2.0","id":7,"result":{"id":9"#, "Some(Number(7))", "it ends in the middle at byte 39"),
+            (r#"{"jsonrpc":"2.0","id":7,"result":{"id":9"#, "Some(Number(7))", "it ends in the middle at byte 40"),
             (r#"{"jsonrpc":"2.0","result":{"id":9"#, "None", "it ends in the middle"),
             (
                 r#"{"result":{"id":9,"text":'x'},"id":"7","jsonrpc":"2.0"}"#,
