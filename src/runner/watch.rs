@@ -56,7 +56,7 @@ struct Unread {
 #[derive(Debug)]
 pub enum News {
     /// Something happened in this process.
-    Update(Update),
+    Update(Box<Update>),
     /// The journal may have facts that this process has not written.
     Behind,
     /// This process drives the run no longer.
@@ -69,7 +69,7 @@ impl Watch {
     pub async fn next(&mut self) -> Option<Update> {
         loop {
             match self.news().await {
-                News::Update(update) => return Some(update),
+                News::Update(update) => return Some(*update),
                 News::Behind => {}
                 News::Over => return None,
             }
@@ -91,7 +91,7 @@ impl Watch {
     pub async fn news(&mut self) -> News {
         loop {
             match self.try_next() {
-                Poll::Ready(Some(update)) => return News::Update(update),
+                Poll::Ready(Some(update)) => return News::Update(update.into()),
                 Poll::Ready(None) => return News::Over,
                 Poll::Pending => {}
             }

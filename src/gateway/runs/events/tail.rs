@@ -217,7 +217,7 @@ impl Tail {
     async fn listen(&mut self) {
         tokio::select! {
             news = self.watch.news() => match news {
-                News::Update(update) => self.take(update),
+                News::Update(update) => self.take(*update),
                 News::Behind => self.state = State::Behind,
                 News::Over => self.was_laid_down(),
             },
