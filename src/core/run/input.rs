@@ -265,8 +265,7 @@ impl Run {
         if refusals.is_empty() && (is_new || answered.is_empty()) {
             refusals.extend(self.late(resume.expected_version));
         }
-        refusals.truncate(MOST_TOLD);
-        refusals
+        distinct(refusals)
     }
 
     fn accept_resume(&self, resume: &Resume) -> Result<Vec<Event>, Vec<Refusal>> {

@@ -174,7 +174,11 @@ async fn an_http_server_that_is_not_there_or_refuses_is_a_reason() {
             "answered the handshake with what it calls JSON and is none: expected value at line 1 column 1: `sorry`; is \
              the server's `url` right?",
         ),
-        ("mute", "answered the handshake with no message at all; is it an MCP server, and is its `url` right?"),
+        (
+            "mute",
+            "answered the handshake with HTTP 202 Accepted without an answer; a request is answered with JSON or an \
+             event stream",
+        ),
         (
             "moved",
             "answered the handshake with HTTP 302 Found (sorry); it wants to be asked elsewhere: give the address where \
