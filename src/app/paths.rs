@@ -106,9 +106,9 @@ fn resolved(path: &str) -> Result<String, String> {
             Err(error) => return Err(error.kind().to_string()),
         }
     }
-    let mut found = existing.canonicalize().map_err(|error| match error.kind() {
-        ErrorKind::NotFound => "a link on it leads nowhere".to_owned(),
-        kind => kind.to_string(),
+    let mut found = existing.canonicalize().map_err(|error| {
+        let kind = error.kind();
+        if kind == ErrorKind::NotFound { "a link on it leads nowhere".to_owned() } else { kind.to_string() }
     })?;
     found.extend(missing.iter().rev());
     text(&found)

@@ -31,14 +31,19 @@ const MAX_ASKED: usize = 64;
 /// How many messages are handed on before those that handle them get a turn.
 const IN_A_ROW: usize = 32;
 
+/// An observer of texts, as bytes.
+type OnText = Box<dyn Fn(&[u8]) + Send + Sync>;
+/// A function that takes secrets out of a text.
+type Redact = Box<dyn Fn(&str) -> String + Send + Sync>;
+
 /// What else is done with the texts of a stream.
 pub(in crate::mcp) struct Taps {
     /// Sees each text that is a message.
-    pub(in crate::mcp) on_message: Box<dyn Fn(&[u8]) + Send + Sync>,
-    /// Sees each text that is none.
-    pub(in crate::mcp) on_noise: Box<dyn Fn(&[u8]) + Send + Sync>,
-    /// Takes secrets out of what is quoted.
-    pub(in crate::mcp) redact: Box<dyn Fn(&str) -> String + Send + Sync>,
+    pub(in crate::mcp) on_message: OnText,
+    /// Sees each text that is not a message.
+    pub(in crate::mcp) on_noise: OnText,
+    /// Takes secrets out of quotes.
+    pub(in crate::mcp) redact: Redact,
 }
 
 impl Default for Taps {

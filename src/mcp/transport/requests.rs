@@ -242,16 +242,15 @@ fn canonical(id: &RequestId) -> RequestId {
 }
 
 /// Whether anything is done about a notification. Servers write their logs as notifications, without measure.
-#[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK")]
 fn is_of_use(notification: &ServerNotification) -> bool {
-    match notification {
+    !matches!(
+        notification,
         ServerNotification::LoggingMessageNotification(_)
-        | ServerNotification::ResourceUpdatedNotification(_)
-        | ServerNotification::ResourceListChangedNotification(_)
-        | ServerNotification::PromptListChangedNotification(_)
-        | ServerNotification::CustomNotification(_) => false,
-        _ => true,
-    }
+            | ServerNotification::ResourceUpdatedNotification(_)
+            | ServerNotification::ResourceListChangedNotification(_)
+            | ServerNotification::PromptListChangedNotification(_)
+            | ServerNotification::CustomNotification(_)
+    )
 }
 
 #[cfg(test)]
