@@ -26,7 +26,7 @@ use crate::core::error::ErrorCode;
 use crate::core::id::{AgentName, ModelName, RunId, ServerId};
 use crate::core::run::{Candidate, Recorded};
 use crate::core::trace::Propagation;
-use crate::driver::{Agent, Fallback, ServerResults};
+use crate::driver::{Agent, ElicitationHold, Fallback, ServerResults};
 use crate::gateway::Wake;
 pub use crate::gateway::{Gateway, Rest, ServeSettings, serve};
 use crate::mcp::{self, Servers};
@@ -55,6 +55,9 @@ const GRANT_TTL: Duration = Duration::from_secs(30);
 
 /// How long a tool for which none was found is not asked about again.
 const NO_GRANT_TTL: Duration = Duration::from_secs(2);
+
+/// How long a call is held open for the answers to what its server asks, where a server serves many people.
+const ELICITATION_HOLD: Duration = Duration::from_secs(300);
 
 /// A runner with everything it needs, opened from settings.
 pub struct App {
@@ -192,7 +195,8 @@ impl App {
             .lease(settings.lease);
         let wake = Wake::default();
         if stay == Stay::AsServer {
-            builder = builder.capacity(capacity(&settings)).sink(Arc::new(wake.clone()));
+            let hold = elicitation_hold(&settings);
+            builder = builder.capacity(capacity(&settings)).elicitation_hold(hold).sink(Arc::new(wake.clone()));
         }
         builder = builder.sink(Arc::new(LogSink::new()));
         for sink in telemetry.sinks().into_iter().chain(sinks) {
@@ -328,6 +332,12 @@ fn configured(
         builder = builder.agent(made(agent, models, validator)?);
     }
     Ok(builder)
+}
+
+/// How long a server holds calls open for answers to what MCP servers ask.
+fn elicitation_hold(settings: &Settings) -> ElicitationHold {
+    let own = |(id, server): (&ServerId, &config::ServerSettings)| Some((id.clone(), server.elicitation_hold?));
+    ElicitationHold { usual: ELICITATION_HOLD, servers: settings.servers.iter().filter_map(own).collect() }
 }
 
 fn capacity(settings: &Settings) -> Capacity {

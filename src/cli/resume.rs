@@ -152,6 +152,10 @@ struct Answers {
     #[arg(long, value_name = "CALL_ID")]
     decline: Vec<String>,
 
+    /// A call that had begun when its server asked, and was cancelled, may be sent a second time with its answers
+    #[arg(long, value_name = "CALL_ID")]
+    repeat: Vec<String>,
+
     /// The digest of what was shown of a call, as what is pending is listed with it; if something else waits at the call
     /// by now, nothing is taken
     #[arg(long, value_name = "CALL_ID=DIGEST", value_parser = seen::at_call)]
@@ -239,7 +243,7 @@ impl ResumeRun {
         let (to_the_model, to_servers) = answers::questions(&self.answers.answer, known);
         answers.answers.extend(to_the_model);
         answers.inputs.extend(answers::inputs(&to_servers, &self.answers.decline, known)?);
-        Ok(())
+        answers::repeat(&mut answers.inputs, &self.answers.repeat)
     }
 
     /// Goes on with a run that its caller kept.

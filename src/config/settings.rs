@@ -244,6 +244,8 @@ pub struct ServerSettings {
     pub era: McpEra,
     /// Whether it may ask the run's user something in the middle of a call.
     pub elicitation: bool,
+    /// How long a call is held open for the answers to what it asks; `None` for the usual time of `toolgate serve`.
+    pub elicitation_hold: Option<Duration>,
     /// Bytes of text that one of its results brings into the conversation; `None` for the agent's limit.
     pub max_result_bytes: Option<u64>,
     /// What becomes of a structured result that does not fit the tool's output schema.

@@ -339,10 +339,18 @@ impl AgentRunner {
             }
             Ok(Course::Rests)
         };
+        let drain = &self.inner.drain;
+        tokio::pin!(driven);
+        tokio::select! {
+            biased;
+            driven = &mut driven => return driven,
+            // A process that stops waits for runs, and not for people.
+            () = drain.begun.cancelled() => hint.release_all(),
+        }
         tokio::select! {
             biased;
             driven = driven => driven,
-            () = self.inner.drain.cut.cancelled() => Ok(Course::LaidDown),
+            () = drain.cut.cancelled() => Ok(Course::LaidDown),
         }
     }
 

@@ -3,6 +3,7 @@
 //! An [`AgentRunner`] holds the ports and the agents. It owns every task it starts and waits for them in
 //! [`AgentRunner::close`]; a caller that goes away changes nothing for its run.
 
+mod attend;
 mod builder;
 mod calling;
 mod context;
@@ -34,6 +35,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tokio_util::task::TaskTracker;
 
+pub use attend::Attendance;
 pub use builder::{Builder, Sampler};
 pub use calling::{Called, called};
 pub use context::Transcript;
@@ -53,7 +55,7 @@ pub use watch::{Lookout, Watch};
 
 pub use crate::core::run::Resume;
 pub use crate::core::tool::result::ResultCheck;
-pub use crate::driver::{Agent, Fallback, ServerResults};
+pub use crate::driver::{Agent, ElicitationHold, Fallback, ServerResults};
 
 use crate::core::id::{AgentName, CallId, RunId};
 use crate::core::run::{Channel, Event, Input, Recorded, Run, Status};

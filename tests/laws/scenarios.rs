@@ -315,6 +315,7 @@ fn a_task_that_was_being_told_something_when_the_process_died_is_asked_about_aga
         state: None,
         task: Some(task.clone()),
         restarts: false,
+        interrupted: false,
     };
     // Both a call that may be repeated and one that may not.
     for tool in ["mcp_files_write", "mcp_files_read"] {

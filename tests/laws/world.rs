@@ -505,7 +505,7 @@ fn filled_in() -> Reaction {
 }
 
 pub(crate) fn reactions(each: impl Iterator<Item = (String, Reaction)>) -> InputGiven {
-    InputGiven { reactions: each.collect(), by: "ada".into(), via: Default::default() }
+    InputGiven { reactions: each.collect(), by: "ada".into(), via: Default::default(), repeat: false }
 }
 
 /// What a server makes of a call: mostly its end.
@@ -530,7 +530,7 @@ fn any_questions(tape: &mut Tape) -> InputNeeded {
         questions.insert("b".into(), url);
     }
     let state = tape.once_in(2).then(|| "opaque".to_owned());
-    InputNeeded { questions, state, task: None, restarts: tape.once_in(3) }
+    InputNeeded { questions, state, task: None, restarts: tape.once_in(3), interrupted: false }
 }
 
 /// Any event at all, about calls the run has, had, or never had.

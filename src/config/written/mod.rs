@@ -115,6 +115,9 @@ pub(super) struct Server {
     pub(super) era: Option<McpEra>,
     /// Whether it may ask the run's user something in the middle of a call. Default: true.
     pub(super) elicitation: Option<bool>,
+    /// How long `toolgate serve` holds a call open, in seconds, for the answers to what its server asks in the middle of it.
+    /// Then the call is cancelled, and sent again only with consent. 0 holds none. Default: 300.
+    pub(super) elicitation_hold_s: Option<u64>,
     /// Bytes of text that one of its results brings into the conversation. Default: the agent's `limits.max_result_bytes`.
     #[schemars(range(min = 2048))]
     pub(super) max_result_bytes: Option<Placed<u64>>,

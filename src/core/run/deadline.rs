@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::state::Phase;
 use super::turn::Call;
-use super::{Channel, Event, Owes, Refusal, Run, Step};
+use super::{Channel, Debt, Event, Owes, Refusal, Run, Step};
 use crate::core::id::CallId;
 
 /// What somebody outside has to answer, and by when.
@@ -96,7 +96,9 @@ impl Run {
     pub fn owes(&self, began: Timestamp) -> Owes {
         let pending = self.pending();
         if pending.is_empty() {
-            return Owes::default();
+            // A run at work waits for nothing, but for the answers to calls that are held open.
+            let held: Vec<Debt> = self.debts().into_iter().filter(Debt::is_held).collect();
+            return Owes::of(&held);
         }
         let owes = Owes::of(&pending);
         Owes { due_at: owes.due_at.into_iter().chain(self.ends_by(began)).min(), ..owes }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::state::{Correction, Phase, Run};
-use super::turn::{Answered, Call, CallState, Settlement, Turn};
+use super::turn::{Answered, Call, CallState, HeldElicitation, Settlement, Turn};
 use super::{
     Answer, Budget, CallVerdict, Clearance, Decision, Ending, Event, HumanAnswer, Impossible, InputGiven, Offer,
     Output, OutputVerdict, Recorded, Rejection, Right, Started, Term,
@@ -122,6 +122,11 @@ impl Run {
             Event::QuestionAnswered { call, answer } => self.question_answered(call, answer),
             Event::CallsStarted { calls } => self.sent(calls),
             Event::CallCompleted { call, outcome, .. } => self.completed(call, outcome),
+            Event::InputRequested { call, needed, until } => {
+                if let Some(call) = self.open_call(call) {
+                    call.held = Some(HeldElicitation { needed: needed.clone(), until: *until });
+                }
+            }
             Event::InputRequired { call, needed, .. } => {
                 self.settle_each(slice::from_ref(call), || CallState::NeedsInput(needed.clone()))
             }
@@ -176,6 +181,7 @@ impl Run {
             tool,
             edited: None,
             answered: None,
+            held: None,
             round: 0,
             sent: false,
             clearance: None,
@@ -316,6 +322,7 @@ impl Run {
             call.sent = true;
             // What was different was looked at, or it would not be sent.
             call.drift.clear();
+            call.held = None;
             call.state = CallState::Started;
         }
     }
@@ -333,11 +340,18 @@ impl Run {
     fn answered(&mut self, id: &CallId, given: &InputGiven) {
         self.inputs_given.insert(id.clone(), given.clone());
         let Some(call) = self.open_call(id) else { return };
-        if let CallState::NeedsInput(needed) = &call.state {
-            call.answered = Some(Answered { needed: needed.clone(), given: Arc::new(given.clone()) });
-            call.round += 1;
-            call.state = CallState::Cleared;
+        let Some(needed) = call.elicitation().cloned() else { return };
+        call.answered = Some(Answered { needed: needed.clone(), given: Arc::new(given.clone()) });
+        if call.held.take().is_some() && call.state == CallState::Started {
+            // The answers go to the open call.
+            return;
         }
+        call.round += 1;
+        call.state = match call.needs_consent_to_repeat(&needed) && !given.repeat {
+            // Nothing but refusals, and no yes to a second time: what the first one did stays unknown.
+            true => CallState::Settled(Settlement::Completed(Outcome::Unknown.into())),
+            false => CallState::Cleared,
+        };
     }
 
     fn heard(&mut self, message: &Message) {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::state::Phase;
 use super::unusable::unusable_result;
-use super::{Channel, Debt, Decision, Ending, Event, HumanAnswer, InputGiven, Run};
+use super::{Call, CallState, Channel, Debt, Decision, Ending, Event, HumanAnswer, InputGiven, Run};
 use crate::core::chat::Message;
 use crate::core::id::CallId;
 use crate::core::tool::Outcome;
@@ -110,6 +110,16 @@ pub enum Refusal {
          `toolgate approvals expire`) lets a run go on that still waits for it, and its model reads that nobody answered"
     )]
     TooLate {
+        /// The call.
+        call_id: CallId,
+    },
+    /// Answers that would send a call a second time, without a yes to that.
+    #[error(
+        "call `{call_id}` had begun when its server asked, and was cancelled: with answers it is sent a second time, and \
+         whatever it did may be done twice; confirm that with `--repeat {call_id}` (`\"repeat\": true` beside the answers), or \
+         decline, and the model reads that the outcome is unknown"
+    )]
+    RepeatUnconfirmed {
         /// The call.
         call_id: CallId,
     },
@@ -282,6 +292,9 @@ impl Run {
             match self.judge(&owed, call, "input", known) {
                 // The same answers once more are a client's retry, unless their sender saw the new questions.
                 Ok(Taken::New) if known == Some(true) && resume.expected_version.is_none() => {}
+                Ok(Taken::New) if self.is_unconfirmed_repeat(call, given) => {
+                    refusals.push(Refusal::RepeatUnconfirmed { call_id: call.clone() });
+                }
                 Ok(Taken::New) => match self.with_defaults(call, given) {
                     Ok(given) => events.push(Event::InputGiven { call: call.clone(), given }),
                     Err(refusal) => refusals.push(refusal),
@@ -318,6 +331,21 @@ impl Run {
         let repeats = self.decisions.get(id).is_some_and(|before| before.is_repeated_by(decision));
         let saw = resume.expected_version.is_some() || resume.seen.iter().any(|(call, _)| call == id);
         is_asked_again && repeats && !saw
+    }
+
+    /// Whether these answers would send a call a second time without an explicit yes to that (law 4).
+    fn is_unconfirmed_repeat(&self, id: &CallId, given: &InputGiven) -> bool {
+        let is_repeat = |call: &Call| match &call.state {
+            CallState::NeedsInput(needed) => call.needs_consent_to_repeat(needed),
+            CallState::New
+            | CallState::Selected
+            | CallState::Asked { .. }
+            | CallState::Cleared
+            | CallState::Started
+            | CallState::Task(_)
+            | CallState::Settled(_) => false,
+        };
+        given.accepts() && !given.repeat && self.call(id).is_some_and(is_repeat)
     }
 
     fn late(&self, expected_version: Option<u64>) -> Option<Refusal> {

@@ -19,7 +19,7 @@ pub(super) async fn send(servers: &Servers, id: &str, tool: &str, answered: Opti
     let (arguments, trace) = (json!({"text": "hello"}), trace());
     let arguments = arguments.as_object().expect("an object");
     let call =
-        McpCall { run: &run, call: &call, server: &server, tool, arguments, trace: &trace, deadline: None, answered };
+        McpCall { run: &run, call: &call, server: &server, tool, arguments, trace: &trace, deadline: None, answered, elicitation: None };
     servers.call(call, &|_| {}).await.reply
 }
 
@@ -44,7 +44,7 @@ pub(super) fn answered(needed: InputNeeded, reaction: &Reaction) -> Answered {
     let reactions = needed.questions.keys().map(|key| (key.clone(), reaction.clone())).collect();
     Answered {
         needed: needed.into(),
-        given: InputGiven { reactions, by: "test".into(), via: Default::default() }.into(),
+        given: InputGiven { reactions, by: "test".into(), via: Default::default(), repeat: false }.into(),
     }
 }
 
