@@ -99,7 +99,14 @@ impl<'a> Follow<'a> {
         for recorded in known {
             lifecycle.observe(recorded).iter().for_each(|event| display.note(event));
         }
-        Self { app, lifecycle, next: known.len() as u64, display, interrupts: Interrupts::listen(), person: Person::default() }
+        Self {
+            app,
+            lifecycle,
+            next: known.len() as u64,
+            display,
+            interrupts: Interrupts::listen(),
+            person: Person::default(),
+        }
     }
 
     /// Shows what happens until the run rests. The first Ctrl-C cancels the run, the second gives up watching it.

@@ -38,7 +38,8 @@ pub(super) async fn ask(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) 
         }
         let calls: Vec<CallId> = debts.iter().map(|debt| debt.call_id().clone()).collect();
         let given = asked(follow, run, state.length(), debts.clone()).await;
-        let answered: Vec<CallId> = given.iter().flat_map(|given| &given.inputs).map(|(call, _)| call.clone()).collect();
+        let answered: Vec<CallId> =
+            given.iter().flat_map(|given| &given.inputs).map(|(call, _)| call.clone()).collect();
         for call in calls.iter().filter(|call| !answered.contains(call)) {
             follow.app.runner.release_held(run, call);
         }

@@ -59,6 +59,9 @@ A file of answers:
 `scope` is once, session or always; `covers` is tool or arguments; `seen` is the digest that
 `toolgate approvals list --json` gives, and refuses the decision if something else waits by now.
 
+`repeat: true` beside the `answers` of an input is `--repeat`: a call that had begun when its server
+asked, and was cancelled, is sent a second time.
+
 Without answers a run that a dead process left behind is driven on; a pending one is asked about in
 a terminal, and listed elsewhere. Calls that go on at their servers as tasks are asked about once;
 in a terminal and with --wait they are waited for, and Ctrl-C leaves the run pending. Saying the

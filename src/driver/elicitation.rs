@@ -82,13 +82,12 @@ impl HeldCalls {
 
     /// Hands on the answers that the journal has. A call that came to its end meanwhile waits for none.
     pub(super) fn hand_on(&mut self, run: &Run) {
-        let is_answered = |id: &CallId| run.call(id).is_none_or(|call| call.held.is_none());
-        let answered: Vec<CallId> = self.calls.keys().filter(|id| is_answered(id)).cloned().collect();
+        let answered: Vec<CallId> = self.calls.keys().filter(|id| !is_asked(run, id)).cloned().collect();
         for id in answered {
             let (Some(held), Some(call)) = (self.calls.remove(&id), run.call(&id)) else { continue };
-            if let Some(answered) = &call.answered {
+            if let Some(answer) = call.held.as_ref().and_then(|held| held.answer.as_ref()) {
                 // The call may have come to its end just now.
-                let _ = held.answer.send(answered.given.reactions.clone());
+                let _ = held.answer.send(answer.reactions.clone());
             }
         }
     }
@@ -102,6 +101,11 @@ impl HeldCalls {
     fn due(&self) -> Option<Timestamp> {
         self.calls.values().filter_map(|held| held.until).min()
     }
+}
+
+/// Whether the server of a call waits for answers on the open call, as far as the journal knows.
+fn is_asked(run: &Run, call: &CallId) -> bool {
+    run.call(call).and_then(|call| call.held.as_ref()).is_some_and(|held| held.answer.is_none())
 }
 
 impl Driver<'_> {
@@ -131,6 +135,10 @@ impl Driver<'_> {
             if journal.run().ending().is_some() {
                 return Ok(());
             }
+        }
+        if !is_asked(journal.run(), &call) {
+            // What others wrote left no place for the question.
+            return Ok(());
         }
         held.calls.insert(call, HeldCall { answer, until });
         held.let_go(self.hint, self.ports.clock.now());

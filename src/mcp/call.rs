@@ -89,7 +89,13 @@ async fn send(
             }
             Answer::Again { .. } if !connection.may_ask() => return Err(Fault::Demands(UNASKED.into())),
             Answer::Again { questions, state } => {
-                return Ok(CallReply::NeedsInput(InputNeeded { questions, state, task: None, restarts: false, interrupted: false }));
+                return Ok(CallReply::NeedsInput(InputNeeded {
+                    questions,
+                    state,
+                    task: None,
+                    restarts: false,
+                    interrupted: false,
+                }));
             }
         }
     }

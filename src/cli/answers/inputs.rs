@@ -163,7 +163,13 @@ mod tests {
     #[test]
     fn a_call_is_answered_by_what_it_was_asked_last() {
         let event = |questions| {
-            let needed = InputNeeded { questions: asked(questions), state: None, task: None, restarts: false, interrupted: false };
+            let needed = InputNeeded {
+                questions: asked(questions),
+                state: None,
+                task: None,
+                restarts: false,
+                interrupted: false,
+            };
             Event::InputRequired { call: "c".into(), needed: needed.into(), wire: None }
         };
         let events = [event(&[("first", form())]), event(&[("second", form())])];

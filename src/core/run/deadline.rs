@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::state::Phase;
 use super::turn::Call;
-use super::{Channel, Debt, Event, Owes, Refusal, Run, Step};
+use super::{Channel, Event, Owes, Refusal, Run, Step};
 use crate::core::id::CallId;
 
 /// What somebody outside has to answer, and by when.
@@ -96,9 +96,8 @@ impl Run {
     pub fn owes(&self, began: Timestamp) -> Owes {
         let pending = self.pending();
         if pending.is_empty() {
-            // A run at work waits for nothing, but for the answers to calls that are held open.
-            let held: Vec<Debt> = self.debts().into_iter().filter(Debt::is_held).collect();
-            return Owes::of(&held);
+            // A run at work waits for nothing but the answers to calls that are held open.
+            return Owes::of(&self.open_items());
         }
         let owes = Owes::of(&pending);
         Owes { due_at: owes.due_at.into_iter().chain(self.ends_by(began)).min(), ..owes }

@@ -12,8 +12,8 @@ use crate::core::error::Failure;
 use crate::core::id::{CallId, GrantId, ModelName};
 use crate::core::json;
 use crate::core::tool::{
-    Action, CallReply, Choice, Difference, InputNeeded, Outcome, Problem, Reaction, Reactions, Replied, TaskHandle, Tool,
-    Toolset, Wire,
+    Action, CallReply, Choice, Difference, InputNeeded, Outcome, Problem, Reaction, Reactions, Replied, TaskHandle,
+    Tool, Toolset, Wire,
 };
 use crate::core::trace::Trace;
 

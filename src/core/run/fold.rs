@@ -124,7 +124,7 @@ impl Run {
             Event::CallCompleted { call, outcome, .. } => self.completed(call, outcome),
             Event::InputRequested { call, needed, until } => {
                 if let Some(call) = self.open_call(call) {
-                    call.held = Some(HeldElicitation { needed: needed.clone(), until: *until });
+                    call.held = Some(HeldElicitation { needed: needed.clone(), until: *until, answer: None });
                 }
             }
             Event::InputRequired { call, needed, .. } => {
@@ -185,6 +185,7 @@ impl Run {
             round: 0,
             sent: false,
             clearance: None,
+            approved_at: None,
             drift: Vec::new(),
             term: Term::default(),
             state: CallState::New,
@@ -255,12 +256,14 @@ impl Run {
 
     fn decided(&mut self, id: &CallId, decision: &Decision) {
         self.decisions.insert(id.clone(), decision.clone());
+        let now = self.clock;
         let Some(call) = self.open_call(id) else { return };
         let in_doubt = matches!(call.state, CallState::Asked { in_doubt: true, .. });
         let key = Self::denial_key(call);
         let mut denied = None;
         call.state = match decision.answer {
             Answer::Approve => {
+                call.approved_at = now;
                 if decision.edited_arguments.is_some() {
                     call.edited.clone_from(&decision.edited_arguments);
                 }
@@ -341,11 +344,11 @@ impl Run {
         self.inputs_given.insert(id.clone(), given.clone());
         let Some(call) = self.open_call(id) else { return };
         let Some(needed) = call.elicitation().cloned() else { return };
-        call.answered = Some(Answered { needed: needed.clone(), given: Arc::new(given.clone()) });
-        if call.held.take().is_some() && call.state == CallState::Started {
-            // The answers go to the open call.
+        if let (CallState::Started, Some(held)) = (&call.state, &mut call.held) {
+            held.answer = Some(Arc::new(given.clone()));
             return;
         }
+        call.answered = Some(Answered { needed: needed.clone(), given: Arc::new(given.clone()) });
         call.round += 1;
         call.state = match call.needs_consent_to_repeat(&needed) && !given.repeat {
             // Nothing but refusals, and no yes to a second time: what the first one did stays unknown.

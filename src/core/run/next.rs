@@ -314,7 +314,7 @@ impl Run {
                 held: false,
                 held_until: None,
             }),
-            CallState::Started => call.held.as_ref().map(|held| Debt::Input {
+            CallState::Started => call.held.as_ref().filter(|held| held.answer.is_none()).map(|held| Debt::Input {
                 call_id: call.asked.id.clone(),
                 origin: tool.origin.clone(),
                 name: tool.name.clone(),

@@ -40,6 +40,8 @@ pub struct Call {
     pub sent: bool,
     /// By what right it may run, once it may.
     pub clearance: Option<Clearance>,
+    /// When a person last approved it, if the time of the facts is known.
+    pub approved_at: Option<Timestamp>,
     /// What is different since it was cleared, for which it is checked once more.
     pub drift: Vec<Difference>,
     /// Since when something is owed for it, and by when; meaningful while it waits for somebody.
@@ -80,6 +82,8 @@ pub struct HeldElicitation {
     pub needed: Arc<InputNeeded>,
     /// Until when the call is held; `None` for as long as its driver waits.
     pub until: Option<Timestamp>,
+    /// The answers, once they are there. They are for the open call alone: one that is made again is asked again.
+    pub answer: Option<Arc<InputGiven>>,
 }
 
 /// What has become of a call.
@@ -152,7 +156,7 @@ impl Call {
     /// What its server asks now: on the open call, or before the call is sent on.
     pub fn elicitation(&self) -> Option<&Arc<InputNeeded>> {
         match &self.state {
-            CallState::Started => self.held.as_ref().map(|held| &held.needed),
+            CallState::Started => self.held.as_ref().filter(|held| held.answer.is_none()).map(|held| &held.needed),
             CallState::NeedsInput(needed) => Some(needed),
             CallState::New
             | CallState::Selected

@@ -9,7 +9,7 @@ use super::pending::PendingView;
 use crate::core::chat::{Media, Usage};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::RunId;
-use crate::core::run::{Budget, Debt, Output, Owes, Run, Status, Trigger};
+use crate::core::run::{Budget, Output, Owes, Run, Status, Trigger};
 use crate::ports::RunRow;
 
 /// A run.
@@ -225,10 +225,7 @@ impl RunView {
     pub(in crate::gateway) fn of(row: &RunRow, run: &Run) -> Self {
         let started = run.started();
         let ending = run.ending();
-        let mut pending = run.pending();
-        if pending.is_empty() {
-            pending = run.debts().into_iter().filter(Debt::is_held).collect();
-        }
+        let pending = run.open_items();
         let forked_from = match &started.trigger {
             Trigger::Manual => None,
             Trigger::Fork { run, .. } => Some(run.to_string()),

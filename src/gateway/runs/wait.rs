@@ -40,11 +40,12 @@ impl Patience {
     /// Waits for the run to rest. `false`: patience ran out before. The run goes on either way.
     pub(in crate::gateway) async fn wait(self, execution: Execution) -> Result<bool, Problem> {
         let Self::UpTo(longest) = self else { return Ok(false) };
-        match tokio::time::timeout(longest, execution.rest()).await {
+        match tokio::time::timeout(longest, execution.rest_or_elicitation()).await {
             // It was begun, and goes on elsewhere.
-            Ok(Err(RunnerError::LaidDown(_) | RunnerError::DrivenElsewhere { .. })) => Ok(false),
-            Ok(rested) => rested.map(|_| true).map_err(Problem::from),
-            Err(_) => Ok(false),
+            Ok(Some(Err(RunnerError::LaidDown(_) | RunnerError::DrivenElsewhere { .. }))) => Ok(false),
+            Ok(Some(rested)) => rested.map(|_| true).map_err(Problem::from),
+            // Patience ran out, or a call is held open for an answer that the client may have.
+            Ok(None) | Err(_) => Ok(false),
         }
     }
 }

@@ -4,6 +4,7 @@
 mod call;
 mod changes;
 mod eras;
+mod held;
 mod http;
 mod list;
 mod modern_http;

@@ -189,7 +189,8 @@ async fn an_approval_that_came_to_nothing_takes_nothing_from_a_fork() {
 async fn answers_that_a_server_was_not_sent_yet_are_asked_for_again_by_a_fork() {
     let form = Question::Form { message: "Which size?".into(), schema: json!({"type": "object"}) };
     let questions = [("size".to_owned(), form)].into();
-    let asks = CallReply::NeedsInput(InputNeeded { questions, state: None, task: None, restarts: false, interrupted: false });
+    let asks =
+        CallReply::NeedsInput(InputNeeded { questions, state: None, task: None, restarts: false, interrupted: false });
     let world = given_an_agent()
         .with_tools("shop", &["buy"])
         .where_servers(|servers| servers.reply("buy", [asks, Outcome::Returned(ToolOutput::text("bought")).into()]))

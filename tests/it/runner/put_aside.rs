@@ -20,7 +20,13 @@ fn a_question(state: &str) -> CallReply {
     }});
     let form = Question::Form { message: "Which size?".into(), schema };
     let questions = BTreeMap::from([("size".to_owned(), form)]);
-    CallReply::NeedsInput(InputNeeded { questions, state: Some(state.into()), task: None, restarts: false, interrupted: false })
+    CallReply::NeedsInput(InputNeeded {
+        questions,
+        state: Some(state.into()),
+        task: None,
+        restarts: false,
+        interrupted: false,
+    })
 }
 
 fn done(text: &str) -> CallReply {

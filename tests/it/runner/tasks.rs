@@ -28,7 +28,13 @@ fn done(text: &str) -> CallReply {
 
 fn asks(schema: Value) -> CallReply {
     let questions = BTreeMap::from([("size".to_owned(), Question::Form { message: "Which size?".into(), schema })]);
-    CallReply::NeedsInput(InputNeeded { questions, state: None, task: Some(handle()), restarts: false, interrupted: false })
+    CallReply::NeedsInput(InputNeeded {
+        questions,
+        state: None,
+        task: Some(handle()),
+        restarts: false,
+        interrupted: false,
+    })
 }
 
 fn a_form() -> CallReply {

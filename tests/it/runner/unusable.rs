@@ -124,7 +124,8 @@ async fn edited_arguments_are_no_deeper_than_a_journal_can_give_back() {
 async fn answers_to_a_server_are_bounded() {
     let form = Question::Form { message: "Which size?".into(), schema: json!({"type": "object"}) };
     let questions = [("size".to_owned(), form)].into();
-    let asks = CallReply::NeedsInput(InputNeeded { questions, state: None, task: None, restarts: false, interrupted: false });
+    let asks =
+        CallReply::NeedsInput(InputNeeded { questions, state: None, task: None, restarts: false, interrupted: false });
     let given = given_an_agent()
         .with_tools("shop", &["buy"])
         .where_servers(|servers| servers.reply("buy", [asks]))

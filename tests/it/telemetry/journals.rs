@@ -113,7 +113,8 @@ pub(crate) fn put_aside(start: Timestamp) -> Journal {
     journal.sends(&["call_i", "call_j"]);
     let question = Question::Url { message: "Agree to the terms.".into(), url: "https://weather.example/terms".into() };
     let questions = BTreeMap::from([("terms".to_owned(), question)]);
-    let needed = InputNeeded { questions, state: Some("opaque".into()), task: None, restarts: false, interrupted: false };
+    let needed =
+        InputNeeded { questions, state: Some("opaque".into()), task: None, restarts: false, interrupted: false };
     journal.then(Event::InputRequired { call: "call_i".into(), needed: Arc::new(needed), wire: None });
     let reactions = BTreeMap::from([("terms".to_owned(), Reaction::done())]);
     journal.then(Event::InputGiven {

@@ -45,9 +45,7 @@ impl Projector {
         let open = match calls.iter().position(|open| open.call.asked.id == *id) {
             Some(open) => calls.remove(open),
             // A task that was taken on in an execution before. Only its end was seen in this one.
-            None => {
-                OpenCall::sent(self.call(id).filter(|call| matches!(call.state, CallState::Task(_)))?, at)
-            }
+            None => OpenCall::sent(self.call(id).filter(|call| matches!(call.state, CallState::Task(_)))?, at),
         };
         let call = ToolCall { waited_ms: open.waited_ms(at), ..self.tool_call(&open.call, result, wire) };
         self.tool_span((open.start, at), call)

@@ -60,7 +60,7 @@ impl Projector {
             | Event::CallDrifted { .. }
             | Event::CallsStarted { .. }
             | Event::InputRequested { .. }
-        | Event::InputRequired { .. }
+            | Event::InputRequired { .. }
             | Event::TaskStarted { .. }
             | Event::Ended { .. } => return false,
         };

@@ -341,7 +341,7 @@ impl Projector {
             | Event::CallsStarted { .. }
             | Event::CallCompleted { .. }
             | Event::InputRequested { .. }
-        | Event::InputRequired { .. }
+            | Event::InputRequired { .. }
             | Event::InputGiven { .. }
             | Event::TaskStarted { .. }
             | Event::MessageAdded { .. }
