@@ -385,6 +385,11 @@ fn reached(
             config::McpEra::Modern => mcp::EraChoice::Modern,
         },
         elicitation: server.elicitation,
+        recheck: match server.recheck_tools {
+            config::RecheckTools::Approved => mcp::Recheck::Approved,
+            config::RecheckTools::Always => mcp::Recheck::Always,
+            config::RecheckTools::Never => mcp::Recheck::Never,
+        },
         propagation: propagation.and(propagation::allowed(server.trace_context)),
     }
 }

@@ -41,6 +41,9 @@ struct Outgoing {
 
 impl Driver<'_> {
     pub(super) async fn run_tier(&mut self, journal: &mut Journal, calls: Vec<CallId>) -> Result<(), DriveError> {
+        let Waited::Done(()) = self.unless_ended(journal, self.confirm_tools(journal, &calls)).await else {
+            return journal.catch_up().await;
+        };
         let Waited::Done(live) = self.live_tools(journal).await else { return journal.catch_up().await };
         match self.record_drift(journal, &live, &calls).await? {
             Compared::Same => {}
@@ -153,12 +156,7 @@ async fn caught(call: impl Future<Output = Replied>) -> Replied {
     })
 }
 
-async fn send(
-    ports: &Ports,
-    run: &RunId,
-    call: &Outgoing,
-    asker: mpsc::UnboundedSender<Elicitation>,
-) -> Replied {
+async fn send(ports: &Ports, run: &RunId, call: &Outgoing, asker: mpsc::UnboundedSender<Elicitation>) -> Replied {
     let Origin::Mcp { server, tool } = &call.tool.origin else {
         return Outcome::failed(FailureKind::Unavailable, "this tool is at no server").into();
     };

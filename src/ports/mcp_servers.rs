@@ -103,7 +103,12 @@ pub trait McpServers: Send + Sync {
         0
     }
 
-    /// Makes a call, or goes on with one that was put aside. Never fails: what goes wrong is an outcome. Dropping the
+    /// Makes sure, before calls leave, that what [`list`](Self::list) says of these servers is not older than the approval of
+    /// their calls, which was given so long ago; `None` for calls without one. Which servers are asked again is their
+    /// configuration. Takes no longer than a list may take, and changes nothing when a server does not answer.
+    async fn confirm(&self, _servers: &[(ServerId, Option<Duration>)], _trace: &SpanContext) {}
+
+    /// Makes a call, or goes on with one that was suspended. Never fails: what goes wrong is an outcome. Dropping the
     /// future cancels the call at the server.
     async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> Replied;
 
