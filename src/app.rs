@@ -28,7 +28,7 @@ use crate::core::error::ErrorCode;
 use crate::core::id::{AgentName, ModelName, RunId, ServerId};
 use crate::core::run::{Candidate, Recorded};
 use crate::core::trace::Propagation;
-use crate::driver::{Agent, Fallback, ServerResults};
+use crate::driver::{Agent, ElicitationHold, Fallback, ServerResults};
 use crate::gateway::Wake;
 pub use crate::gateway::{Gateway, Rest, ServeSettings, serve};
 use crate::mcp::{self, Servers};
@@ -63,6 +63,9 @@ const NO_GRANT_TTL: Duration = Duration::from_secs(2);
 /// How long a run has to end its step when the program is asked to go: a short call is not cut off, so that its outcome is
 /// known, and a long one does not keep the program.
 const RELEASE: DrainTimes = DrainTimes { rest: Duration::ZERO, step: Duration::from_millis(500) };
+
+/// How long a call is held open for the answers to what its server asks, where a server serves many people.
+const ELICITATION_HOLD: Duration = Duration::from_secs(300);
 
 /// A runner with everything it needs, opened from settings.
 pub struct App {
@@ -201,7 +204,9 @@ impl App {
         let wake = Wake::default();
         if stay == Stay::AsServer {
             exposed_files(&settings).iter().for_each(|warning| tracing::warn!("{warning}"));
-            builder = builder.capacity(capacity(&settings)).sink(Arc::new(wake.clone()));
+            let hold = elicitation_hold(&settings);
+            let wake = Arc::new(wake.clone());
+            builder = builder.capacity(capacity(&settings)).elicitation_hold(hold).sink(wake);
         }
         builder = builder.sink(Arc::new(LogSink::new()));
         for sink in telemetry.sinks().into_iter().chain(sinks) {
@@ -340,6 +345,12 @@ fn configured(
     Ok(builder)
 }
 
+/// How long a server holds calls open for answers to what MCP servers ask.
+fn elicitation_hold(settings: &Settings) -> ElicitationHold {
+    let own = |(id, server): (&ServerId, &config::ServerSettings)| Some((id.clone(), server.elicitation_hold?));
+    ElicitationHold { usual: ELICITATION_HOLD, servers: settings.servers.iter().filter_map(own).collect() }
+}
+
 fn capacity(settings: &Settings) -> Capacity {
     let runs = settings.gateway.runs;
     Capacity { driven: runs.max_active, driven_per_tenant: runs.max_active_per_tenant, waiting: runs.max_queued }
@@ -385,6 +396,11 @@ fn reached(
             config::McpEra::Modern => mcp::EraChoice::Modern,
         },
         elicitation: server.elicitation,
+        recheck: match server.recheck_tools {
+            config::RecheckTools::Approved => mcp::Recheck::Approved,
+            config::RecheckTools::Always => mcp::Recheck::Always,
+            config::RecheckTools::Never => mcp::Recheck::Never,
+        },
         propagation: propagation.and(propagation::allowed(server.trace_context)),
     }
 }

@@ -31,6 +31,7 @@ impl Server {
         let (method, params) = self.question(request.dialect)?;
         if request.dialect == Dialect::Legacy {
             let (exchange, call, result) = (request.exchange, request.id.clone(), result.clone());
+            self.executed += u64::from(self.faults.has(&Fault::ElicitsLate));
             return Some(self.ask_aside(Question { exchange, call, result, round: 1 }));
         }
         let Some(state) = request.params.get("requestState").and_then(Value::as_str) else {
@@ -71,7 +72,8 @@ impl Server {
     /// What a call comes to that was told something. It is executed only if it was told what it asked for.
     fn told(&mut self, answer: &Value, result: Value) -> Value {
         let result = told(answer, result);
-        self.executed += u64::from(result.get("isError").is_none());
+        let is_executed_now = result.get("isError").is_none() && !self.faults.has(&Fault::ElicitsLate);
+        self.executed += u64::from(is_executed_now);
         result
     }
 
@@ -87,7 +89,7 @@ impl Server {
     /// What it asks in a call of that era.
     fn question(&self, dialect: Dialect) -> Option<(&'static str, Value)> {
         let has = |fault: Fault| self.faults.has(&fault);
-        if has(Fault::Elicits) || has(Fault::ElicitsForever) {
+        if has(Fault::Elicits) || has(Fault::ElicitsForever) || has(Fault::ElicitsLate) {
             return Some(elicitation());
         }
         if has(Fault::AsksSampling) {

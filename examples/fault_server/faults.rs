@@ -26,6 +26,8 @@ pub(crate) enum Fault {
     TaskOnlyTool,
     ManyTools(u64),
     ToolsChange,
+    ToolsChangeSilently,
+    ListFailsOtherwise,
     HangAtListen,
     ListenEnds,
     ListenBreaks,
@@ -74,6 +76,7 @@ pub(crate) enum Fault {
     SecretsOnStderr,
     Elicits,
     ElicitsForever,
+    ElicitsLate,
     AsksSampling,
     AsksNothing,
     Task(u64),
@@ -263,6 +266,8 @@ pub(crate) const TABLE: &[Kind] = {
         kind("task-only-tool", Anywhere, Plain(Fault::TaskOnlyTool), "one more tool, whose execution.taskSupport is required"),
         kind("many-tools", Anywhere, Number("COUNT", Fault::ManyTools, 5000), "that many (5000) more tools, on one page"),
         kind("tools-change", Anywhere, Plain(Fault::ToolsChange), "after the first call mutant is another tool; 20 list_changed"),
+        kind("tools-change-silently", Anywhere, Plain(Fault::ToolsChangeSilently), "the same, and nothing is announced"),
+        kind("list-fails-otherwise", Anywhere, Plain(Fault::ListFailsOtherwise), "refuses tools/list, each time in other words"),
         kind("hang-at-listen", Modern, Plain(Fault::HangAtListen), "never acknowledges subscriptions/listen"),
         kind("listen-ends", Modern, Plain(Fault::ListenEnds), "ends each stream of changes as soon as it began"),
         kind("listen-breaks", ModernHttp, Plain(Fault::ListenBreaks), "breaks the connection of each stream of changes as soon"),
@@ -331,6 +336,7 @@ pub(crate) const TABLE: &[Kind] = {
 
         kind("elicits", Anywhere, Plain(Fault::Elicits), "asks for a name in each call, and answers once it was told"),
         kind("elicits-forever", Anywhere, Plain(Fault::ElicitsForever), "asks again whatever it was told"),
+        kind("elicits-late", Anywhere, Plain(Fault::ElicitsLate), "executes each call, then asks for a name before it answers"),
         kind("asks-sampling", Anywhere, Plain(Fault::AsksSampling), "asks for a completion in each call"),
         kind("asks-nothing", Modern, Plain(Fault::AsksNothing), "wants each call again and again, without a question"),
 

@@ -27,6 +27,8 @@ pub(crate) struct Server {
     has_heard: bool,
     /// Calls executed, those of the witness excepted.
     pub(crate) executed: u64,
+    /// How often its tools were asked for in vain.
+    listings: u64,
     pub(crate) has_lost_session: bool,
     /// The requests of ours that wait for an answer.
     pub(crate) questions: BTreeMap<String, Question>,
@@ -63,6 +65,7 @@ impl Server {
             faults,
             has_heard: false,
             executed: 0,
+            listings: 0,
             has_lost_session: false,
             questions: BTreeMap::new(),
             tasks: BTreeMap::new(),
@@ -167,7 +170,13 @@ impl Server {
             ("server/discover", _) if self.faults.has(&Fault::HangAtDiscover) => vec![Action::Hold],
             ("ping", Dialect::Legacy) => vec![Action::answer(message::response(request.id, json!({})))],
             ("tools/list", _) => {
-                let changed = self.faults.has(&Fault::ToolsChange) && self.executed > 0;
+                if self.faults.has(&Fault::ListFailsOtherwise) {
+                    self.listings += 1;
+                    let words = format!("the list is being made, attempt {}", self.listings);
+                    return vec![Action::answer(message::refusal(request.id, -32000, &words))];
+                }
+                let changes = self.faults.has(&Fault::ToolsChange) || self.faults.has(&Fault::ToolsChangeSilently);
+                let changed = changes && self.executed > 0;
                 let page = tools::page(&self.faults, changed, text(request.params, "cursor"));
                 self.at(Moment::List, request, with(page, cache_hint(request.dialect)))
             }

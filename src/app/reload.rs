@@ -8,7 +8,7 @@ use std::sync::Arc;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::surroundings::Adapters;
-use super::{App, AppError, capacity, configured, models};
+use super::{App, AppError, capacity, configured, elicitation_hold, models};
 use crate::config::{self, AuthSettings, ClientProof, Settings, TransportSettings};
 use crate::core::id::ServerId;
 use crate::gateway::Gateway;
@@ -23,7 +23,9 @@ impl App {
     pub async fn reload(&mut self, settings: Settings, gateway: &Gateway) -> Result<Vec<&'static str>, AppError> {
         let models = models::open(&settings)?;
         let servers = Arc::new(self.renewed_servers(&settings)?);
-        let builder = configured(&settings, &models, &servers, &self.validator)?.capacity(capacity(&settings));
+        let builder = configured(&settings, &models, &servers, &self.validator)?
+            .capacity(capacity(&settings))
+            .elicitation_hold(elicitation_hold(&settings));
         // The last that can fail and the first that others see.
         self.configure_webhooks(&settings).await?;
         let runner = self.runner.renewed(builder)?;

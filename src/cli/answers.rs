@@ -13,7 +13,7 @@ use crate::core::id::CallId;
 use crate::core::run::{Answer, Channel, Coverage, Decision, Resume, Scope};
 use crate::core::tool::Arguments;
 pub(super) use file::read;
-pub(super) use inputs::{inputs, reactions};
+pub(super) use inputs::{inputs, reactions, repeat};
 pub(super) use questions::{asked, choice, questions};
 
 /// `CALL_ID=VALUE`, or `CALL_ID` alone where a value may be left out.

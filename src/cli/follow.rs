@@ -1,13 +1,14 @@
 //! Showing an execution while it goes on, until it rests: as a story, as JSON lines, or not at all.
 
 use super::error::CliError;
+use super::held::{self, Person};
 use super::interrupt::{Interrupt, Interrupts};
 use super::output::Output;
 use super::prompt;
 use super::view::{Answer, Look, Shown, Story};
 use crate::app::App;
 use crate::core::id::RunId;
-use crate::core::run::{Recorded, Status};
+use crate::core::run::{Event, Recorded, Status};
 use crate::ports::Update;
 use crate::runner::{Execution, Report};
 use crate::telemetry::lifecycle::Content;
@@ -78,7 +79,8 @@ impl Display {
 
 /// One run as it is followed: what was shown of it, and what shows it.
 pub(super) struct Follow<'a> {
-    app: &'a App,
+    /// Where the run is.
+    pub(super) app: &'a App,
     lifecycle: Lifecycle,
     /// The position of the next fact to be shown.
     next: u64,
@@ -86,6 +88,8 @@ pub(super) struct Follow<'a> {
     pub(super) display: Display,
     /// Ctrl-C.
     pub(super) interrupts: Interrupts,
+    /// The person at the terminal, and what they left open.
+    pub(super) person: Person,
 }
 
 impl<'a> Follow<'a> {
@@ -98,17 +102,35 @@ impl<'a> Follow<'a> {
         if display.is_live() {
             prompt::claim_terminal();
         }
-        Self { app, lifecycle, next: known.len() as u64, display, interrupts: Interrupts::listen() }
+        Self {
+            app,
+            lifecycle,
+            next: known.len() as u64,
+            display,
+            interrupts: Interrupts::listen(),
+            person: Person::default(),
+        }
     }
 
     /// Shows what happens until the run rests. The first Ctrl-C cancels the run, the second gives up watching it.
     pub(super) async fn until_rest(&mut self, mut execution: Execution, out: &mut Output) -> Result<Report, CliError> {
         let run = execution.run.clone();
         let mut cancelled = false;
+        // Calls are held open for a person who is asked here, for as long as they take.
+        let attendance = match self.display.is_live() && prompt::is_person_at_terminal() {
+            true => self.app.runner.attend(&run),
+            false => None,
+        };
         loop {
             tokio::select! {
                 update = execution.updates.next() => match update {
-                    Some(update) => self.update(&run, update, out).await?,
+                    Some(update) => {
+                        let asks = asks_on_open_call(&update);
+                        self.update(&run, update, out).await?;
+                        if asks && attendance.is_some() {
+                            held::ask(self, &run, out).await?;
+                        }
+                    }
                     None => break,
                 },
                 interrupt = self.interrupts.next() => match interrupt {
@@ -189,4 +211,9 @@ fn given_up(interrupt: Interrupt, run: RunId) -> CliError {
         Interrupt::Stop => CliError::Interrupted,
         Interrupt::Leave => CliError::Terminated(run),
     }
+}
+
+/// Whether the server of a call asks something on the open call.
+fn asks_on_open_call(update: &Update) -> bool {
+    matches!(update, Update::Recorded(Recorded { event: Event::InputRequested { .. }, .. }))
 }

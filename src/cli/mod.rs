@@ -20,6 +20,7 @@ mod find;
 mod follow;
 mod form;
 mod guard;
+mod held;
 mod init;
 mod interrupt;
 mod keys;

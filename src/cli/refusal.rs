@@ -32,6 +32,7 @@ pub(super) fn drifted(error: &RunnerError) -> Vec<CallId> {
         | Refusal::WrongKind { .. }
         | Refusal::Twice { .. }
         | Refusal::TooLate { .. }
+        | Refusal::RepeatUnconfirmed { .. }
         | Refusal::NotLater { .. }
         | Refusal::NoDeadline { .. }
         | Refusal::Past { .. }
@@ -81,6 +82,7 @@ fn in_words(refusal: &Refusal, journal: &[Recorded]) -> String {
         | Refusal::Twice { .. }
         | Refusal::Drifted { .. }
         | Refusal::TooLate { .. }
+        | Refusal::RepeatUnconfirmed { .. }
         | Refusal::NoDeadline { .. }
         | Refusal::Incomplete { .. }
         | Refusal::Stale { .. }

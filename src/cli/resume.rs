@@ -59,6 +59,9 @@ A file of answers:
 `scope` is once, session or always; `covers` is tool or arguments; `seen` is the digest that
 `toolgate approvals list --json` gives, and refuses the decision if something else waits by now.
 
+`repeat: true` beside the `answers` of an input is `--repeat`: a call that had begun when its server
+asked, and was cancelled, is sent a second time.
+
 Without answers a run that a dead process left behind is driven on; a pending one is asked about in
 a terminal, and listed elsewhere. Calls that go on at their servers as tasks are asked about once;
 in a terminal and with --wait they are waited for, and Ctrl-C leaves the run pending. Saying the
@@ -152,6 +155,10 @@ struct Answers {
     #[arg(long, value_name = "CALL_ID")]
     decline: Vec<String>,
 
+    /// A call that had begun when its server asked, and was cancelled, may be sent a second time with its answers
+    #[arg(long, value_name = "CALL_ID")]
+    repeat: Vec<String>,
+
     /// The digest of what was shown of a call, as what is pending is listed with it; if something else waits at the call
     /// by now, nothing is taken
     #[arg(long, value_name = "CALL_ID=DIGEST", value_parser = seen::at_call)]
@@ -239,7 +246,7 @@ impl ResumeRun {
         let (to_the_model, to_servers) = answers::questions(&self.answers.answer, known);
         answers.answers.extend(to_the_model);
         answers.inputs.extend(answers::inputs(&to_servers, &self.answers.decline, known)?);
-        Ok(())
+        answers::repeat(&mut answers.inputs, &self.answers.repeat)
     }
 
     /// Goes on with a run that its caller kept.

@@ -2,8 +2,6 @@
 
 mod waiting;
 
-use std::collections::BTreeSet;
-
 use serde::Serialize;
 use serde_json::Value;
 
@@ -11,9 +9,8 @@ use super::blobs;
 use super::error::CliError;
 use super::exit::Exit;
 use super::follow::{Display, Follow};
-use super::interrupt::Interrupt;
+use super::held;
 use super::output::Output;
-use super::prompt;
 use super::refusal;
 use super::text::block;
 use super::view::{Again, Look, Spent, what_is_owed};
@@ -21,7 +18,7 @@ use crate::app::App;
 use crate::core::blob::BlobHandle;
 use crate::core::chat::Media;
 use crate::core::error::Failure;
-use crate::core::id::{CallId, RunId, SessionId};
+use crate::core::id::{RunId, SessionId};
 use crate::core::run::{Debt, Input, Output as Answer, Recorded, Refusal, Resume, Status};
 use crate::runner::{Execution, Report, RunnerError};
 
@@ -54,11 +51,10 @@ pub(super) async fn settle(
     let run = execution.run.clone();
     let mut follow = Follow::new(app, &run, known, display);
     let mut report = follow.until_rest(execution, out).await?;
-    let mut person = Person::default();
     let waits = tasks == Tasks::Everywhere || follow.display.is_live();
     while report.status == Status::Pending {
         if follow.display.is_live()
-            && let Some(resume) = person.ask(&mut follow, &report).await?
+            && let Some(resume) = held::answers(&mut follow, &report).await?
         {
             report = match app.runner.take_up(&run, Input::Resume(resume), None).await {
                 Ok(execution) => follow.until_rest(execution, out).await?,
@@ -96,61 +92,6 @@ fn is_too_late(error: &RunnerError) -> bool {
 /// Drives the run on without giving it anything.
 async fn go_on(app: &App, run: &RunId) -> Result<Execution, CliError> {
     Ok(app.runner.take_up(run, Input::Resume(Resume::default()), None).await?)
-}
-
-/// The person at the terminal, and what they left open: they are not asked about it again.
-#[derive(Default)]
-struct Person {
-    left_open: BTreeSet<(CallId, &'static str)>,
-}
-
-impl Person {
-    /// `None` when there is nobody, or nothing that they give.
-    async fn ask(&mut self, follow: &mut Follow<'_>, report: &Report) -> Result<Option<Resume>, CliError> {
-        let is_news = |debt: &&Debt| debt.wants_answer() && !self.left_open.contains(&named(debt));
-        let debts: Vec<Debt> = report.pending.iter().filter(is_news).cloned().collect();
-        if debts.is_empty() {
-            return Ok(None);
-        }
-        let Some(mut prompt) = prompt::at_terminal() else { return Ok(None) };
-        self.left_open.extend(debts.iter().map(named));
-        let shown = debts.clone();
-        let _open = prompt.withdrawal();
-        let asking = tokio::task::spawn_blocking(move || prompt.ask(&debts));
-        let answered = tokio::select! {
-            answered = asking => answered,
-            // The run keeps waiting; only the question is withdrawn.
-            interrupt = follow.interrupts.next() => return match interrupt {
-                Interrupt::Stop => Ok(None),
-                Interrupt::Leave => Err(CliError::Terminated(report.run_id.clone())),
-            },
-        };
-        // A terminal that cannot be read is nobody to ask.
-        let Some(mut resume) = answered.ok().and_then(Result::ok) else { return Ok(None) };
-        let calls = resume.results.iter().map(|(call, _)| call).chain(resume.decisions.iter().map(|(call, _)| call));
-        let calls = calls.chain(resume.answers.iter().map(|(call, _)| call));
-        let calls: Vec<&CallId> = calls.chain(resume.inputs.iter().map(|(call, _)| call)).collect();
-        if calls.is_empty() {
-            return Ok(None);
-        }
-        // What was answered may be asked again: because it was refused, or because its server has another question.
-        self.left_open.retain(|(call, _)| !calls.contains(&call));
-        // A yes is to what was shown, whatever has become of it since.
-        resume.seen = resume.decisions.iter().filter_map(|(call, _)| seen(&report.run_id, call, &shown)).collect();
-        // The same words to another question are another answer.
-        resume.expected_version = (!resume.inputs.is_empty()).then_some(report.version);
-        Ok(Some(resume))
-    }
-}
-
-/// What a decision about a call is about, as it was shown.
-fn seen(run: &RunId, call: &CallId, shown: &[Debt]) -> Option<(CallId, String)> {
-    let debt = shown.iter().find(|debt| debt.call_id() == call)?;
-    Some((call.clone(), debt.binding()?.digest(run, call)))
-}
-
-fn named(debt: &Debt) -> (CallId, &'static str) {
-    (debt.call_id().clone(), debt.kind())
 }
 
 /// Says how the run rests.

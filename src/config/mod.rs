@@ -38,8 +38,8 @@ pub use policy::{policy_file, policy_text};
 pub use schema::json_schema;
 pub use settings::{
     AgentSettings, Api, ContentMode, Durability, EnvelopeKeySettings, EnvelopeSettings, HttpModelSettings, KeyMaterial,
-    KeySettings, McpEra, McpStart, MediaKind, ModelSettings, OtlpProtocol, PromptCache, ProxySettings, RedactSettings,
-    ServerSettings, Settings, StoreSettings, TelemetrySettings, TraceContext, TransportSettings,
+    KeySettings, McpEra, McpStart, MediaKind, ModelSettings, OtlpProtocol, PromptCache, ProxySettings, RecheckTools,
+    RedactSettings, ServerSettings, Settings, StoreSettings, TelemetrySettings, TraceContext, TransportSettings,
 };
 pub use template::{TemplateFile, template};
 

@@ -244,6 +244,10 @@ pub struct ServerSettings {
     pub era: McpEra,
     /// Whether it may ask the run's user something in the middle of a call.
     pub elicitation: bool,
+    /// Before which calls its list of tools is asked for again.
+    pub recheck_tools: RecheckTools,
+    /// How long a call is held open for the answers to what it asks; `None` for the usual time of `toolgate serve`.
+    pub elicitation_hold: Option<Duration>,
     /// Bytes of text that one of its results brings into the conversation; `None` for the agent's limit.
     pub max_result_bytes: Option<u64>,
     /// What becomes of a structured result that does not fit the tool's output schema.
@@ -262,6 +266,19 @@ pub enum TraceContext {
     Traceparent,
     /// `baggage` as well, which may name users.
     All,
+}
+
+/// Before which calls a server is asked for its tools again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RecheckTools {
+    /// Before calls that a person approved, or a saved approval covers, since the list was asked for.
+    #[default]
+    Approved,
+    /// Before every call.
+    Always,
+    /// Before none.
+    Never,
 }
 
 /// When a server is started.

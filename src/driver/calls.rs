@@ -8,10 +8,12 @@ use std::time::Duration;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use serde_json::{Map, Value};
+use tokio::sync::mpsc;
 
 use super::builtin::Errand;
 use super::drift::Compared;
-use super::interrupt::Waited;
+use super::elicitation::{Elicitation, Elicitor, HeldCalls};
+use super::interrupt::{News, Waited};
 use super::{DriveError, Driver, Journal, Ports, Progress};
 use crate::core::id::{CallId, RunId};
 use crate::core::policy::Verdict;
@@ -39,6 +41,9 @@ struct Outgoing {
 
 impl Driver<'_> {
     pub(super) async fn run_tier(&mut self, journal: &mut Journal, calls: Vec<CallId>) -> Result<(), DriveError> {
+        let Waited::Done(()) = self.unless_ended(journal, self.confirm_tools(journal, &calls)).await else {
+            return journal.catch_up().await;
+        };
         let Waited::Done(live) = self.live_tools(journal).await else { return journal.catch_up().await };
         match self.record_drift(journal, &live, &calls).await? {
             Compared::Same => {}
@@ -56,31 +61,54 @@ impl Driver<'_> {
         let leaves = outgoing.iter().filter(|call| objection(&call.tool, &live).is_none());
         self.remember(&self.begun(journal, leaves.map(|call| &call.id))).await;
         let run = journal.id().clone();
-        let mut flight: FuturesUnordered<_> =
-            outgoing.into_iter().map(|call| make(self.ports, &run, &live, call)).collect();
+        let (asker, mut questions) = mpsc::unbounded_channel();
+        let make = |call| make(self.ports, &run, &live, call, asker.clone());
+        let mut flight: FuturesUnordered<_> = outgoing.into_iter().map(make).collect();
+        let mut held = HeldCalls::default();
         while !flight.is_empty() {
-            let landed = match self.unless_ended(journal, flight.next()).await {
-                Waited::Done(Some(landed)) => landed,
-                Waited::Done(None) => break,
-                Waited::Interrupted => {
-                    // What has landed by now may be a task, which would go on for nobody.
+            let happened = tokio::select! {
+                biased;
+                Some(landed) = flight.next() => Happened::Landed(landed),
+                Some(asked) = questions.recv() => Happened::Asked(asked),
+                news = self.news(journal, &held) => Happened::News(news),
+                () = self.out_of_time(journal) => Happened::News(News::RunLost),
+                () = self.hold_is_over(&held) => Happened::News(News::ForHeldCalls),
+            };
+            match happened {
+                Happened::Landed(landed) => record(journal, landed)?,
+                Happened::Asked(asked) => self.hold(journal, &mut held, asked).await?,
+                Happened::News(News::ForHeldCalls) => journal.catch_up().await?,
+                Happened::News(News::RunLost) => {
+                    // What has landed by now may be a task, which would go on for nothing.
                     while let Some(Some(landed)) = flight.next().now_or_never() {
                         record(journal, landed)?;
                     }
                     return journal.catch_up().await;
                 }
-            };
-            record(journal, landed)?;
+            }
             while let Some(Some(landed)) = flight.next().now_or_never() {
                 record(journal, landed)?;
             }
             // The last result is committed with the next intent, which follows at once.
-            if !flight.is_empty() && journal.commit().await? == Progress::CaughtUp && journal.run().ending().is_some() {
+            let caught_up = !flight.is_empty() && journal.commit().await? == Progress::CaughtUp;
+            if caught_up && journal.run().ending().is_some() {
                 return Ok(());
             }
+            held.hand_on(journal.run());
+            held.let_go(self.hint, self.ports.clock.now());
         }
         Ok(())
     }
+}
+
+/// What happened while calls were under way.
+enum Happened {
+    /// A call has its reply.
+    Landed((CallId, Replied)),
+    /// The server of a call asks.
+    Asked(Elicitation),
+    /// Others wrote to the run, or it is time.
+    News(News),
 }
 
 fn outgoing(run: &Run, id: &CallId, deadline: Option<Duration>, was_sent: bool) -> Option<Outgoing> {
@@ -99,13 +127,19 @@ fn record(journal: &mut Journal, (call, reply): (CallId, Replied)) -> Result<(),
     if journal.run().admit(&event).is_ok() { journal.stage(event) } else { Ok(()) }
 }
 
-async fn make(ports: &Ports, run: &RunId, live: &Toolset, call: Outgoing) -> (CallId, Replied) {
+async fn make(
+    ports: &Ports,
+    run: &RunId,
+    live: &Toolset,
+    call: Outgoing,
+    asker: mpsc::UnboundedSender<Elicitation>,
+) -> (CallId, Replied) {
     let reply = match (objection(&call.tool, live), &call.errand) {
         (Some((kind, why)), _) => not_sent(kind, &why, call.was_sent).into(),
         (None, Some(errand)) => caught(async { ports.run_errand(errand).await.into() }).await,
         (None, None) => {
             let sent = async {
-                let Replied { reply, wire } = send(ports, run, &call).await;
+                let Replied { reply, wire } = send(ports, run, &call, asker).await;
                 Replied { reply: ports.fit(run, &call.limits, &call.tool, reply).await, wire }
             };
             caught(sent).await
@@ -122,7 +156,7 @@ async fn caught(call: impl Future<Output = Replied>) -> Replied {
     })
 }
 
-async fn send(ports: &Ports, run: &RunId, call: &Outgoing) -> Replied {
+async fn send(ports: &Ports, run: &RunId, call: &Outgoing, asker: mpsc::UnboundedSender<Elicitation>) -> Replied {
     let Origin::Mcp { server, tool } = &call.tool.origin else {
         return Outcome::failed(FailureKind::Unavailable, "this tool is at no server").into();
     };
@@ -130,6 +164,7 @@ async fn send(ports: &Ports, run: &RunId, call: &Outgoing) -> Replied {
         let update = Update::Delta(Delta::Progress { call: call.id.clone(), progress });
         ports.sinks.iter().for_each(|sink| sink.observe(run, &update));
     };
+    let elicitor = Elicitor { call: call.id.clone(), driver: asker };
     let request = McpCall {
         run,
         call: &call.id,
@@ -139,6 +174,7 @@ async fn send(ports: &Ports, run: &RunId, call: &Outgoing) -> Replied {
         trace: &call.trace,
         deadline: call.deadline,
         answered: call.answered.as_ref(),
+        elicitation: Some(&elicitor),
     };
     ports.servers.call(request, &show).await
 }

@@ -1,13 +1,17 @@
 //! Right before a call leaves: is what would run what it was cleared for? Asked of calls that are sent, of calls that are
 //! sent again, and of approved calls that are handed to whoever answers them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{DriveError, Driver, Journal, Progress};
-use crate::core::id::{CallId, GrantId};
+use crate::core::id::{CallId, GrantId, ServerId};
 use crate::core::run::{Call, Clearance, Event, Run};
 use crate::core::tool::{Difference, Tool, Toolset};
+
+/// How old the list of a server may be when a call rests on a grant.
+const GRANT_CONFIRMED: Duration = Duration::from_secs(60);
 
 /// What came of the comparison.
 pub(super) enum Compared {
@@ -44,6 +48,31 @@ impl Driver<'_> {
         // Whether it was written or somebody else wrote first: the run says what is next.
         let (Progress::Committed | Progress::CaughtUp) = journal.commit().await?;
         Ok(Compared::MovedOn)
+    }
+
+    /// Asks the servers of calls that were approved for their tools again, if they were asked before the approval: a server
+    /// may change a definition without an announcement.
+    pub(super) async fn confirm_tools(&self, journal: &Journal, calls: &[CallId]) {
+        let (run, now) = (journal.run(), self.ports.clock.now());
+        let mut servers: BTreeMap<ServerId, Option<Duration>> = BTreeMap::new();
+        for call in calls.iter().filter_map(|id| run.call(id)) {
+            let Some(server) = call.tool.as_ref().and_then(|tool| tool.server()) else { continue };
+            let approved = match &call.clearance {
+                _ if call.task().is_some() => continue,
+                Some(Clearance::Person { .. }) => Some(
+                    call.approved_at
+                        .map_or(Duration::ZERO, |at| Duration::try_from(now.duration_since(at)).unwrap_or_default()),
+                ),
+                Some(Clearance::Grant(_)) => Some(GRANT_CONFIRMED),
+                Some(Clearance::Policy) | None => None,
+            };
+            let newest = servers.entry(server.clone()).or_default();
+            *newest = newest.take().into_iter().chain(approved).min();
+        }
+        if !servers.is_empty() {
+            let servers: Vec<_> = servers.into_iter().collect();
+            self.ports.servers.confirm(&servers, &run.listing_context()).await;
+        }
     }
 
     /// What is different about calls, given their tools as they are now, as facts.

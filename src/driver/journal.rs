@@ -359,6 +359,7 @@ fn source(event: &Event) -> Source {
     match event {
         Event::ModelReplied { .. } | Event::ModelFailed { .. } => Source::Answer,
         Event::CallCompleted { .. } | Event::InputRequired { .. } | Event::TaskStarted { .. } => Source::Answer,
+        Event::InputRequested { .. } => Source::World,
         Event::InputGiven { .. } | Event::ApprovalDecided { .. } | Event::QuestionAnswered { .. } => Source::World,
         Event::Extended { .. } | Event::MessageAdded { .. } | Event::Started(_) => Source::World,
         // That nobody answered in time is worked out anew: somebody may have answered, or given more time.

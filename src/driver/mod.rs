@@ -10,6 +10,7 @@ mod builtin;
 mod calls;
 mod check;
 mod drift;
+mod elicitation;
 mod interrupt;
 mod journal;
 mod listing;
@@ -28,6 +29,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 pub use agent::{Agent, Fallback};
+pub use elicitation::ElicitationHold;
 pub use interrupt::Hint;
 pub(crate) use journal::fold;
 pub use journal::{DriveError, Journal, Progress, Store};
@@ -71,6 +73,8 @@ pub struct Ports {
     pub clock: Arc<dyn Clock>,
     /// How often a running step looks whether somebody ended the run elsewhere.
     pub poll: Duration,
+    /// How long calls are held open for the answers to what their servers ask.
+    pub hold: Arc<ElicitationHold>,
     /// The turn to read what is kept: a read holds a whole result in memory, and models may ask for many.
     pub reads: Arc<Semaphore>,
 }

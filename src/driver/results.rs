@@ -138,7 +138,7 @@ impl Ports {
 
 /// Why what a server wants to know cannot be recorded, if it cannot: a fact that could be written and not read again would
 /// end its run.
-fn burden(needed: &InputNeeded) -> Option<String> {
+pub(super) fn burden(needed: &InputNeeded) -> Option<String> {
     let is_too_deep = |question: &Question| match question {
         Question::Form { schema, .. } => json::is_deeper_than(schema, json::MAX_DEPTH),
         Question::Url { .. } => false,

@@ -11,7 +11,7 @@ use super::answer::{self, Answer};
 use super::connection::Connection;
 use super::dialogue::Dialogue;
 use super::era::Era;
-use super::exchange::{Limits, Shown};
+use super::exchange::{Asking, Limits, Shown};
 use super::fault::Fault;
 use super::wire::Sent;
 use super::{elicitation, task};
@@ -68,7 +68,8 @@ async fn send(
     loop {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
         let dialogue = Dialogue::of(call.answered);
-        let said = connection.converse(request, meta.clone(), limits, (progress, sent), &dialogue).await;
+        let asking = Asking { dialogue: &dialogue, elicitation: call.elicitation };
+        let said = connection.converse(request, meta.clone(), limits, (progress, sent), asking).await;
         let said = match said {
             Err(Fault::TakenBack) => {
                 return dialogue.taken_back().map(CallReply::NeedsInput).ok_or(Fault::TakenBack);
@@ -88,7 +89,13 @@ async fn send(
             }
             Answer::Again { .. } if !connection.may_ask() => return Err(Fault::Demands(UNASKED.into())),
             Answer::Again { questions, state } => {
-                return Ok(CallReply::NeedsInput(InputNeeded { questions, state, task: None, restarts: false }));
+                return Ok(CallReply::NeedsInput(InputNeeded {
+                    questions,
+                    state,
+                    task: None,
+                    restarts: false,
+                    interrupted: false,
+                }));
             }
         }
     }

@@ -6,8 +6,9 @@
 //! - A call that brings answers along has the stream to itself, and only then are its answers used.
 //! - Any of the calls that were under way when it was asked can have asked a question. Those that get an answer have not:
 //!   a server that asks waits. When one is left, it was that one.
-//! - When as many questions are open as there are calls that can have asked them, each call waits for one: a call asks
-//!   one thing at a time. All of them are put aside, with all of these questions.
+//! - A call asks one thing at a time: one that certainly asked another open question has not asked this one.
+//! - When as many questions are open as there are calls that can have asked them, each call waits for one. All of them are
+//!   suspended, with all of these questions: an answer in place could reach the wrong call.
 //! - When one of these calls ends without an answer, its server may go on with it and wait. Nothing is concluded any
 //!   more: the question is cancelled.
 
@@ -17,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rmcp::model::RequestId;
 use tokio::sync::{Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
-use super::dialogue::Dialogue;
+use super::dialogue::{Attribution, Dialogue};
 use super::elicitation::digest;
 use crate::core::run::Answered;
 use crate::core::tool::{Question, Reaction};
@@ -109,7 +110,11 @@ impl Desk {
         {
             return answer;
         }
-        let unanswered = askers.iter().map(|asker| asker.remain_unanswered(digest.clone(), question.clone()));
+        if let [asker] = askers.as_slice() {
+            let answer = asker.ask(digest, question, Attribution::Certain).await;
+            return answer.unwrap_or_else(Reaction::cancel);
+        }
+        let unanswered = askers.iter().map(|asker| asker.ask(digest.clone(), question.clone(), Attribution::Ambiguous));
         futures::future::join_all(unanswered).await;
         Reaction::cancel()
     }
@@ -135,10 +140,28 @@ impl Desk {
 impl Calls {
     fn askers(&self, number: u64) -> Option<Vec<Arc<Dialogue>>> {
         let Some(candidates) = self.open.get(&number) else { return Some(Vec::new()) };
-        let is_theirs = |others: &&HashSet<RequestId>| !others.is_empty() && others.is_subset(candidates);
-        let questions = self.open.values().filter(is_theirs).count();
+        let candidates = &self.without_certain_askers(number, candidates);
+        let is_theirs = |(other, others): &(&u64, &HashSet<RequestId>)| {
+            let others = self.without_certain_askers(**other, others);
+            !others.is_empty() && others.is_subset(candidates)
+        };
+        let questions = self.open.iter().filter(is_theirs).count();
         let dialogues = || candidates.iter().filter_map(|id| self.under_way.get(id).cloned()).collect();
         (candidates.len() <= questions).then(dialogues)
+    }
+
+    /// Those of the calls that did not certainly ask another question. All of them if that leaves none: a call may ask two
+    /// things at once after all.
+    fn without_certain_askers(&self, number: u64, candidates: &HashSet<RequestId>) -> HashSet<RequestId> {
+        let others = self.open.iter().filter(|(other, _)| **other != number);
+        let certain: HashSet<&RequestId> = others
+            .filter_map(|(_, candidates)| match candidates.len() {
+                1 => candidates.iter().next(),
+                _ => None,
+            })
+            .collect();
+        let left: HashSet<RequestId> = candidates.iter().filter(|id| !certain.contains(id)).cloned().collect();
+        if left.is_empty() { candidates.clone() } else { left }
     }
 
     fn leave(&mut self, id: &RequestId, how: Leave) {

@@ -1,36 +1,62 @@
 //! Questions over an open connection: how servers of the revisions up to 2025-11-25 ask in the middle of a call.
 //!
-//! Nobody holds a connection for a person who answers tomorrow. A question whose answer is known, because the call was
-//! put aside for it before, is answered at once. For any other the call is taken back: the server is told that it is
-//! cancelled, then that its question is, and the call is made afresh when there is an answer. In this order, so that a
-//! server that goes on without an answer does so, if it can tell, for a call that nobody wants any more. Whose question it
-//! is that a server asks is found out at the [`desk`](super::desk).
+//! A question whose answer is known, because the call was suspended for it before, is answered at once. For any other the
+//! call is held open as long as its driver waits for an answer, and the answer is given in place. A call that is not held
+//! any longer is taken back: the server is told that it is cancelled, then that its question is. In this order, so that a
+//! server that goes on without an answer does so, if it can tell, for a call that is no longer wanted. Which call a question
+//! belongs to is found out at the [`desk`](super::desk).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::elicitation::{MAX_QUESTIONS, digest};
 use crate::core::run::Answered;
-use crate::core::tool::{InputNeeded, Question, Reaction};
+use crate::core::tool::{InputNeeded, Question, Reaction, Reactions};
 
 /// One call, as far as it may be asked about.
 #[derive(Debug, Default)]
 pub(super) struct Dialogue {
     known: Known,
-    open: Mutex<BTreeMap<String, Question>>,
-    /// Cancelled when there is a question without an answer.
-    is_stuck: CancellationToken,
+    state: Mutex<State>,
+    /// There is another question without an answer.
+    asked: Notify,
     /// Cancelled when the server was told that the call is.
     is_taken_back: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    open: BTreeMap<String, OpenQuestion>,
+    /// The answers that were given in place.
+    given: BTreeMap<String, Reaction>,
+    /// Whether one of the questions may be another call's.
+    is_ambiguous: bool,
+}
+
+/// A question that its server waits for.
+#[derive(Debug)]
+struct OpenQuestion {
+    question: Question,
+    answer: watch::Sender<Option<Reaction>>,
 }
 
 /// Answers by the digests of their questions: what the state of a call that starts afresh is made of.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Known {
     answers: BTreeMap<String, Reaction>,
+}
+
+/// How sure it is that a call asked a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attribution {
+    /// No other call can have asked it.
+    Certain,
+    /// Another call may have asked it. An answer for this one could reach the other.
+    Ambiguous,
 }
 
 impl Dialogue {
@@ -41,18 +67,50 @@ impl Dialogue {
 
     /// Waits until the server asked something that has no answer yet.
     pub(super) async fn stuck(&self) {
-        self.is_stuck.cancelled().await;
+        loop {
+            let asked = self.asked.notified();
+            tokio::pin!(asked);
+            asked.as_mut().enable();
+            if !self.state().open.is_empty() {
+                return;
+            }
+            asked.await;
+        }
+    }
+
+    /// The questions without an answer. `None` when there is none, or when an answer might reach another call.
+    pub(super) fn to_be_answered(&self) -> Option<InputNeeded> {
+        let state = self.state();
+        let questions: BTreeMap<_, _> =
+            state.open.iter().map(|(digest, open)| (digest.clone(), open.question.clone())).collect();
+        drop(state);
+        (!questions.is_empty() && !self.state().is_ambiguous).then(|| self.put_aside(questions))
+    }
+
+    /// Gives these answers to the server, which waits for them.
+    pub(super) fn answer_in_place(&self, reactions: &Reactions) {
+        let mut state = self.state();
+        for (digest, reaction) in reactions {
+            if let Some(open) = state.open.remove(digest) {
+                open.answer.send_replace(Some(reaction.clone()));
+                state.given.insert(digest.clone(), reaction.clone());
+            }
+        }
     }
 
     /// The server knows that the call is cancelled. What it asked is what the call waits for. `None` if it asked nothing.
     pub(super) fn taken_back(&self) -> Option<InputNeeded> {
-        let questions = std::mem::take(&mut *self.open());
-        (!questions.is_empty()).then(|| self.put_aside(questions))
+        let open = std::mem::take(&mut self.state().open);
+        let questions: BTreeMap<_, _> = open.into_iter().map(|(digest, open)| (digest, open.question)).collect();
+        (!questions.is_empty()).then(|| InputNeeded { interrupted: true, ..self.put_aside(questions) })
     }
 
-    /// The call is made afresh once these are answered, with all answers that there are by then.
+    /// The call is made from its beginning once these are answered, with all answers that there are then.
     pub(super) fn put_aside(&self, questions: BTreeMap<String, Question>) -> InputNeeded {
-        InputNeeded { questions, state: serde_json::to_string(&self.known).ok(), task: None, restarts: true }
+        let mut known = self.known.clone();
+        known.answers.extend(self.state().given.clone());
+        let state = serde_json::to_string(&known).ok();
+        InputNeeded { questions, state, task: None, restarts: true, interrupted: false }
     }
 
     /// The answer to the question with that digest, if the call brought it along.
@@ -60,12 +118,15 @@ impl Dialogue {
         self.known.answers.get(digest).cloned()
     }
 
-    /// The call waits for an answer to this, until the server is told that it need not wait. Nobody answers endless
-    /// questions, so what is beyond the measure is not even noted.
-    pub(super) async fn remain_unanswered(&self, digest: String, question: Question) {
-        if self.note(digest, question) {
-            self.is_stuck.cancel();
-            self.is_taken_back.cancelled().await;
+    /// The call waits for an answer to this. `None` once the server was told that it need not wait. A person is not asked
+    /// endless questions, so what is beyond the measure is not even noted.
+    pub(super) async fn ask(&self, digest: String, question: Question, attribution: Attribution) -> Option<Reaction> {
+        let mut answer = self.note(digest, question, attribution)?;
+        self.asked.notify_waiters();
+        tokio::select! {
+            biased;
+            answered = answer.wait_for(Option::is_some) => answered.ok().and_then(|answer| answer.clone()),
+            () = self.is_taken_back.cancelled() => None,
         }
     }
 
@@ -74,17 +135,24 @@ impl Dialogue {
         self.is_taken_back.cancel();
     }
 
-    fn note(&self, digest: String, question: Question) -> bool {
-        let mut open = self.open();
-        let is_room = open.len() < MAX_QUESTIONS || open.contains_key(&digest);
-        if is_room {
-            open.insert(digest, question);
+    fn note(
+        &self,
+        digest: String,
+        question: Question,
+        attribution: Attribution,
+    ) -> Option<watch::Receiver<Option<Reaction>>> {
+        let mut state = self.state();
+        let is_room = state.open.len() < MAX_QUESTIONS || state.open.contains_key(&digest);
+        if !is_room {
+            return None;
         }
-        is_room
+        state.is_ambiguous |= attribution == Attribution::Ambiguous;
+        let open = state.open.entry(digest);
+        Some(open.or_insert_with(|| OpenQuestion { question, answer: watch::Sender::new(None) }).answer.subscribe())
     }
 
-    fn open(&self) -> MutexGuard<'_, BTreeMap<String, Question>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

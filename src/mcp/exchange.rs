@@ -10,6 +10,7 @@ use rmcp::model::{
 };
 use rmcp::service::{PeerRequestOptions, ServiceError};
 use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::connection::Connection;
@@ -21,7 +22,7 @@ use super::http;
 use super::transport::{Flaw, Remark};
 use super::wire::Sent;
 use crate::core::run::Answered;
-use crate::ports::Progress;
+use crate::ports::{ElicitationHandler, Progress};
 
 /// The revision of the request is not, or no longer, one of the server's.
 const UNSUPPORTED_REVISION: i32 = -32022;
@@ -84,16 +85,17 @@ impl Connection {
         self.listener.desk().turn(answered, origin).await
     }
 
-    /// The same with a request about which the server may ask. It ends, taken back, when a question has no answer.
+    /// The same with a request about which the server may ask. It is held open while its handler waits for answers, and
+    /// ends, taken back, when a question gets none.
     pub(super) async fn converse(
         &self,
         request: ClientRequest,
         meta: JsonObject,
         limits: Limits,
         (progress, sent): (Shown<'_>, &Sent),
-        dialogue: &Arc<Dialogue>,
+        asking: Asking<'_>,
     ) -> Result<Value, Fault> {
-        let (result, flaws) = self.carry_out(request, meta, limits, (progress, sent), Some(dialogue)).await?;
+        let (result, flaws) = self.carry_out(request, meta, limits, (progress, sent), Some(asking)).await?;
         flawless(result, &flaws)
     }
 
@@ -101,9 +103,9 @@ impl Connection {
         &self,
         request: ClientRequest,
         meta: JsonObject,
-        limits: Limits,
+        mut limits: Limits,
         (progress, sent): (Shown<'_>, &Sent),
-        dialogue: Option<&Arc<Dialogue>>,
+        asking: Option<Asking<'_>>,
     ) -> Result<(Value, Vec<Flaw>), Fault> {
         let options = PeerRequestOptions::no_options().with_meta(RequestMetaObject(MetaObject::from(meta)));
         let mut routes = self.listener.hold().await;
@@ -113,7 +115,8 @@ impl Connection {
         };
         sent.note(&handle.id);
         let mut updates = routes.register(handle.progress_token.clone());
-        let mut present = dialogue.map(|dialogue| self.listener.desk().enter(handle.id.clone(), dialogue.clone()));
+        let enter = |asking: Asking<'_>| self.listener.desk().enter(handle.id.clone(), asking.dialogue.clone());
+        let mut present = asking.map(enter);
         drop(routes);
         let mut in_flight = InFlight { connection: self, request: Some(handle.id.clone()) };
 
@@ -130,17 +133,27 @@ impl Connection {
                 }
                 () = tokio::time::sleep_until(limits.deadline) => return Err(Fault::Late(limits.total)),
                 () = &mut silence => return Err(Fault::Silent(limits.silence)),
-                () = stuck(dialogue) => {
+                () = stuck(asking) => {
                     if let Ok(answer) = timeout(ALONG, &mut handle.rx).await {
                         break answer;
                     }
-                    in_flight.take_back(limits).await?;
-                    match handle.rx.try_recv() {
-                        // It did not wait to be told.
-                        Ok(result @ Ok(_)) => break Ok(result),
-                        Ok(Err(_)) | Err(_) => {
-                            settle(&mut present);
-                            return Err(Fault::TakenBack);
+                    let asked = Instant::now();
+                    let held = held_open(asking, &mut handle.rx, &mut updates, &mut told).await;
+                    // The time that a person takes is not the server's.
+                    limits.deadline += asked.elapsed();
+                    match held {
+                        Held::Ended(answer) => break answer,
+                        Held::Answered => silence.as_mut().reset(Instant::now() + limits.silence),
+                        Held::Unanswered => {
+                            in_flight.take_back(limits).await?;
+                            match handle.rx.try_recv() {
+                                // It did not wait to be told.
+                                Ok(result @ Ok(_)) => break Ok(result),
+                                Ok(Err(_)) | Err(_) => {
+                                    settle(&mut present);
+                                    return Err(Fault::TakenBack);
+                                }
+                            }
                         }
                     }
                 }
@@ -199,9 +212,9 @@ fn settle(present: &mut Option<Present>) {
     }
 }
 
-async fn stuck(dialogue: Option<&Arc<Dialogue>>) {
-    match dialogue {
-        Some(dialogue) => dialogue.stuck().await,
+async fn stuck(asking: Option<Asking<'_>>) {
+    match asking {
+        Some(asking) => asking.dialogue.stuck().await,
         None => std::future::pending().await,
     }
 }
@@ -212,6 +225,56 @@ fn flawless(result: Value, flaws: &[Flaw]) -> Result<Value, Fault> {
         [] => Ok(result),
         [first] => Err(Fault::Unreadable(first.to_string())),
         [first, more @ ..] => Err(Fault::Unreadable(format!("{first}, and {} more", more.len()))),
+    }
+}
+
+/// What a request comes with about which its server may ask.
+#[derive(Clone, Copy)]
+pub(super) struct Asking<'a> {
+    /// What was asked, and answered.
+    pub(super) dialogue: &'a Arc<Dialogue>,
+    /// Answers on the open call. Without it none is held.
+    pub(super) elicitation: Option<&'a dyn ElicitationHandler>,
+}
+
+impl Asking<'_> {
+    /// Waits for the answers to all open questions, and gives them to the server. `false` when there are none.
+    async fn answered_in_place(&self) -> bool {
+        let (Some(handler), Some(needed)) = (self.elicitation, self.dialogue.to_be_answered()) else { return false };
+        let reactions = handler.elicit(needed).await;
+        reactions.inspect(|reactions| self.dialogue.answer_in_place(reactions)).is_some()
+    }
+}
+
+type Answer = oneshot::Receiver<Result<ServerResult, ServiceError>>;
+
+/// How a call fared that was held open for answers.
+enum Held {
+    /// It came to its end without them.
+    Ended(Result<Result<ServerResult, ServiceError>, oneshot::error::RecvError>),
+    /// The server has them, and goes on.
+    Answered,
+    /// There are none, and it is not held any longer.
+    Unanswered,
+}
+
+/// Holds a call open until what its server asks is answered. Neither of its limits runs meanwhile.
+async fn held_open(
+    asking: Option<Asking<'_>>,
+    answer: &mut Answer,
+    updates: &mut mpsc::Receiver<Progress>,
+    told: &mut Told<'_>,
+) -> Held {
+    let Some(asking) = asking else { return Held::Unanswered };
+    let answered = asking.answered_in_place();
+    tokio::pin!(answered);
+    loop {
+        tokio::select! {
+            biased;
+            answer = &mut *answer => return Held::Ended(answer),
+            Some(update) = updates.recv() => told.tell(update),
+            was_answered = &mut answered => return if was_answered { Held::Answered } else { Held::Unanswered },
+        }
     }
 }
 

@@ -48,7 +48,7 @@ pub use in_process::InProcess;
 /// The official SDK, for handlers that are a part of this program ([`InProcess`]).
 pub use rmcp;
 pub use servers::Servers;
-pub use settings::{EraChoice, HttpSettings, ServerSettings, Start, StdioSettings, Transport};
+pub use settings::{EraChoice, HttpSettings, Recheck, ServerSettings, Start, StdioSettings, Transport};
 pub use status::{LastError, ServerState, ServerStatus, StdoutNoise};
 pub use tally::{CallStats, Latency};
 pub use watch::{Exchange, ExchangeKind, Watcher};

@@ -2,6 +2,7 @@
 //! Whether it is there, and what is done about it if not, is its supervisor's business.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
@@ -11,9 +12,9 @@ use tokio_util::task::TaskTracker;
 use super::exchange::{Limits, Shown};
 use super::fault::{Fault, seconds};
 use super::line::Line;
-use super::settings::{ServerSettings, Start};
+use super::settings::{Recheck, ServerSettings, Start};
 use super::status::ServerStatus;
-use super::supervisor::Supervisor;
+use super::supervisor::{Starts, Supervisor};
 use super::tally::{Flight, Tally, Waiting};
 use super::watch::Watcher;
 use super::wire::Sent;
@@ -34,11 +35,11 @@ pub(super) struct Server {
 
 impl Server {
     /// A server that nobody needed yet.
-    pub(super) fn new(id: ServerId, settings: ServerSettings) -> Self {
+    pub(super) fn new(id: ServerId, settings: ServerSettings, starts: &Starts) -> Self {
         let tasks = TaskTracker::new();
         let line = Line::new(settings.clone(), tasks.clone());
         Self {
-            supervisor: Supervisor::new(id.clone(), line, settings.start_timeout, tasks),
+            supervisor: Supervisor::new(id.clone(), line, settings.start_timeout, tasks, starts.clone()),
             slots: Semaphore::new(settings.max_concurrency.clamp(1, Semaphore::MAX_PERMITS)),
             tally: Tally::default(),
             id,
@@ -68,6 +69,17 @@ impl Server {
     /// Lists its tools anew, whatever it promises about them. The error says why that was not possible.
     pub(super) async fn refresh(&self) -> Result<(), String> {
         self.supervisor.refresh(Map::new()).await
+    }
+
+    /// Makes sure, as far as its settings want that, that its list was asked for since the approval of a call, which is so
+    /// long ago; `None` for calls without one.
+    pub(super) async fn confirm(&self, approved: Option<Duration>, trace: &SpanContext) {
+        let age = match (self.settings.recheck, approved) {
+            (Recheck::Never, _) | (Recheck::Approved, None) => return,
+            (Recheck::Always, _) => Duration::ZERO,
+            (Recheck::Approved, Some(age)) => age,
+        };
+        self.supervisor.confirm(self.meta(trace), age).await;
     }
 
     /// Puts another connection, or process, in the place of the one there is.

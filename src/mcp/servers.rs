@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::join_all;
@@ -9,6 +10,7 @@ use futures::future::join_all;
 use super::server::Server;
 use super::settings::ServerSettings;
 use super::status::ServerStatus;
+use super::supervisor::Starts;
 use super::watch::Watcher;
 use crate::core::id::{RunId, ServerId};
 use crate::core::tool::{FailureKind, LeftOut, Outcome, Replied, ServerTools};
@@ -18,14 +20,17 @@ use crate::ports::{McpCall, McpServers, McpTask, Progress};
 /// The configured servers. Call [`close`](Self::close) before the runtime ends, so that nothing is left behind.
 pub struct Servers {
     servers: BTreeMap<ServerId, Arc<Server>>,
+    starts: Starts,
 }
 
 impl Servers {
     /// Starts and dials nothing yet.
     pub fn new(settings: impl IntoIterator<Item = (ServerId, ServerSettings)>) -> Self {
-        let servers =
-            settings.into_iter().map(|(id, settings)| (id.clone(), Arc::new(Server::new(id, settings)))).collect();
-        Self { servers }
+        let starts = Starts::new();
+        let server =
+            |(id, settings): (ServerId, ServerSettings)| (id.clone(), Arc::new(Server::new(id, settings, &starts)));
+        let servers = settings.into_iter().map(server).collect();
+        Self { servers, starts }
     }
 
     /// Other servers, among them some of these as they are: those that come without settings. Both may be used; a server
@@ -40,14 +45,14 @@ impl Servers {
             let server = match settings {
                 None => self.servers.get(&id)?.clone(),
                 Some(settings) => {
-                    let server = Server::new(id.clone(), settings);
+                    let server = Server::new(id.clone(), settings, &self.starts);
                     watcher.into_iter().for_each(|watcher| server.watched_by(watcher.clone()));
                     Arc::new(server)
                 }
             };
             Some((id, server))
         };
-        Self { servers: wanted.into_iter().filter_map(server).collect() }
+        Self { servers: wanted.into_iter().filter_map(server).collect(), starts: self.starts.clone() }
     }
 
     /// Starts all servers at once that are not to be started when they are needed, and waits for none. Without this each
@@ -119,6 +124,12 @@ impl McpServers for Servers {
     /// The sum: each of them only grows.
     fn generation(&self, servers: &[ServerId]) -> u64 {
         servers.iter().filter_map(|id| self.servers.get(id)).map(|server| server.generation()).sum()
+    }
+
+    async fn confirm(&self, servers: &[(ServerId, Option<Duration>)], trace: &SpanContext) {
+        let confirmed =
+            servers.iter().filter_map(|(id, approved)| Some(self.servers.get(id)?.confirm(*approved, trace)));
+        join_all(confirmed).await;
     }
 
     async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> Replied {

@@ -37,6 +37,8 @@ pub struct ServerSettings {
     pub era: EraChoice,
     /// Whether it is told that it may ask something in the middle of a call; default yes.
     pub elicitation: bool,
+    /// Before which calls its list is asked for again; default: before those that were approved since.
+    pub recheck: Recheck,
     /// Which parts of a caller's trace context go along with requests; default all (SEP-414).
     pub propagation: Propagation,
 }
@@ -51,6 +53,19 @@ pub enum EraChoice {
     Legacy,
     /// The stateless revision 2026-07-28.
     Modern,
+}
+
+/// Before which calls a server is asked for its tools again, so that a definition that changed without an announcement is
+/// noticed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recheck {
+    /// Before calls that a person approved, or a grant covers, since the list was asked for.
+    #[default]
+    Approved,
+    /// Before every call.
+    Always,
+    /// Before none: the server announces every change.
+    Never,
 }
 
 /// When a server is started.
@@ -172,6 +187,7 @@ impl ServerSettings {
             start: Start::default(),
             era: EraChoice::Auto,
             elicitation: true,
+            recheck: Recheck::default(),
             propagation: Propagation::ALL,
         }
     }

@@ -153,7 +153,13 @@ fn asks(connection: &Connection, task: TaskHandle, said: &Map<String, Value>) ->
     if questions.is_empty() {
         return Ok(CallReply::Task(task));
     }
-    Ok(CallReply::NeedsInput(InputNeeded { questions, state: None, task: Some(task), restarts: false }))
+    Ok(CallReply::NeedsInput(InputNeeded {
+        questions,
+        state: None,
+        task: Some(task),
+        restarts: false,
+        interrupted: false,
+    }))
 }
 
 fn gone(task: &McpTask<'_>, code: i32, message: &str) -> Outcome {

@@ -1,5 +1,6 @@
 //! The MCP servers, behind our own types.
 
+use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -8,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::core::id::{CallId, RunId, ServerId};
 use crate::core::run::Answered;
-use crate::core::tool::{Replied, ServerTools, TaskHandle};
+use crate::core::tool::{InputNeeded, Reactions, Replied, ServerTools, TaskHandle};
 use crate::core::trace::SpanContext;
 
 /// One `tools/call`.
@@ -28,8 +29,24 @@ pub struct McpCall<'a> {
     pub trace: &'a SpanContext,
     /// A deadline shorter than the server's own, if any.
     pub deadline: Option<Duration>,
-    /// What the server asked when it put this call aside, and what it is told now that the call goes on.
+    /// What the server asked when this call was suspended, and what it is told now that the call goes on.
     pub answered: Option<&'a Answered>,
+    /// Answers what the server asks on the open call. Without it, a call that needs answers is cancelled and suspended.
+    pub elicitation: Option<&'a dyn ElicitationHandler>,
+}
+
+/// Answers the questions that a server of the revisions up to 2025-11-25 asks on an open call (MCP elicitation).
+#[async_trait]
+pub trait ElicitationHandler: Send + Sync {
+    /// Waits for the answers to all of these questions; the call is held open meanwhile, and its limits do not run. `None`:
+    /// no answer can be waited for any longer, and the call is to be cancelled.
+    async fn elicit(&self, needed: InputNeeded) -> Option<Reactions>;
+}
+
+impl fmt::Debug for dyn ElicitationHandler + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ElicitationHandler")
+    }
 }
 
 /// A question about a call that a server goes on with by itself.
@@ -86,7 +103,12 @@ pub trait McpServers: Send + Sync {
         0
     }
 
-    /// Makes a call, or goes on with one that was put aside. Never fails: what goes wrong is an outcome. Dropping the
+    /// Makes sure, before calls leave, that what [`list`](Self::list) says of these servers is not older than the approval of
+    /// their calls, which was given so long ago; `None` for calls without one. Which servers are asked again is their
+    /// configuration. Takes no longer than a list may take, and changes nothing when a server does not answer.
+    async fn confirm(&self, _servers: &[(ServerId, Option<Duration>)], _trace: &SpanContext) {}
+
+    /// Makes a call, or goes on with one that was suspended. Never fails: what goes wrong is an outcome. Dropping the
     /// future cancels the call at the server.
     async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> Replied;
 

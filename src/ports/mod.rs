@@ -21,7 +21,7 @@ pub use blob_store::{Blob, BlobError, BlobInfo, BlobStore, MAX_BLOB_BYTES};
 pub use clock::{Clock, Ids};
 pub use context_builder::{Context, ContextBuilder};
 pub use event_sink::{Delta, EventSink, Update};
-pub use mcp_servers::{McpCall, McpServers, McpTask, Progress, TaskWish};
+pub use mcp_servers::{ElicitationHandler, McpCall, McpServers, McpTask, Progress, TaskWish};
 pub use model::{Conversation, DeltaSink, Fit, Model, ModelFailure, ModelIdentity, ModelRequest};
 pub use path_resolver::PathResolver;
 pub use replies::{Asked, Begun, Fate, MAX_REPLY_BYTES, Replies, Reply};

@@ -23,7 +23,7 @@ use crate::core::policy::Links;
 use crate::core::run::{Budget, Granted, OutputVerdict, Spec};
 use crate::core::tool::{FailureKind, LeftOut, Outcome, Replied, ServerTools, Tool};
 use crate::core::trace::{SpanContext, TraceId};
-use crate::driver::{Ports, ServerResults, Store};
+use crate::driver::{ElicitationHold, Ports, ServerResults, Store};
 use crate::ports::{
     ApprovalCache, Asker, BlobStore, Clock, ContextBuilder, EventSink, Grant, GrantFilter, Guarded, Ids, InputFindings,
     McpCall, McpServers, OutputValidator, PathResolver, Progress, Revoked, RunStore, StoreError, ToolInputValidator,
@@ -38,6 +38,7 @@ pub struct Builder {
     pub(super) store: Option<Arc<dyn RunStore>>,
     pub(super) blobs: Option<Arc<dyn BlobStore>>,
     pub(super) results: BTreeMap<ServerId, ServerResults>,
+    pub(super) hold: ElicitationHold,
     pub(super) servers: Option<Arc<dyn McpServers>>,
     pub(super) approvals: Option<Arc<dyn ApprovalCache>>,
     pub(super) inputs: Option<Arc<dyn ToolInputValidator>>,
@@ -100,6 +101,14 @@ impl Builder {
     #[must_use]
     pub fn server_results(mut self, server: impl Into<ServerId>, results: ServerResults) -> Self {
         self.results.insert(server.into(), results);
+        self
+    }
+
+    /// How long calls are held open for the answers to what their servers ask; default: not at all. Give it where answers
+    /// can come while a run is at work.
+    #[must_use]
+    pub fn elicitation_hold(mut self, hold: ElicitationHold) -> Self {
+        self.hold = hold;
         self
     }
 
@@ -172,6 +181,7 @@ impl Builder {
         let ports = Ports {
             blobs: self.blobs.or_else(|| store.clone().blobs()),
             results: self.results.into(),
+            hold: self.hold.into(),
             store: Store {
                 runs: store,
                 node: self.node.unwrap_or_else(|| NodeId::from(format!("node_{}", ids.trace_id()))),

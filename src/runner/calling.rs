@@ -124,6 +124,7 @@ fn came_of(event: &Event) -> Option<Called> {
         | Event::QuestionAnswered { .. }
         | Event::CallsStarted { .. }
         | Event::CallCompleted { .. }
+        | Event::InputRequested { .. }
         | Event::InputRequired { .. }
         | Event::InputGiven { .. }
         | Event::TaskStarted { .. }

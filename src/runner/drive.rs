@@ -20,7 +20,7 @@ use crate::core::id::{CallId, RunId, SessionId};
 use crate::core::run::{Event, Input, Recorded, Resume, Run, Started, Status, Step, Trigger};
 use crate::core::trace::Trace;
 use crate::driver::{Agent, DriveError, Driver, Hint, Journal, Pace, Ports, Progress};
-use crate::ports::Claim;
+use crate::ports::{Claim, Update};
 
 /// How many runs are claimed together after a crash.
 const RECOVERED_AT_ONCE: usize = 64;
@@ -39,6 +39,25 @@ impl Execution {
     /// Waits until the run rests: it is over, or owed something.
     pub async fn rest(self) -> Result<Report, RunnerError> {
         self.rest.await.unwrap_or(Err(RunnerError::Lost(self.run)))
+    }
+
+    /// The same, but waits no longer than until a server asks for input on a call that is held open for it: `None`. Those who
+    /// wait may be those who can answer.
+    pub async fn rest_or_elicitation(self) -> Option<Result<Report, RunnerError>> {
+        let Self { run, mut updates, rest } = self;
+        let asked = async {
+            while let Some(update) = updates.next().await {
+                if let Update::Recorded(Recorded { event: Event::InputRequested { .. }, .. }) = update {
+                    return;
+                }
+            }
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            biased;
+            rested = rest => Some(rested.unwrap_or(Err(RunnerError::Lost(run)))),
+            () = asked => None,
+        }
     }
 }
 
@@ -399,10 +418,18 @@ impl AgentRunner {
             }
             Ok(Course::Rests)
         };
+        let drain = &self.inner.drain;
+        tokio::pin!(driven);
+        tokio::select! {
+            biased;
+            driven = &mut driven => return driven,
+            // A process that stops waits for runs, and not for people.
+            () = drain.begun.cancelled() => hint.release_all(),
+        }
         tokio::select! {
             biased;
             driven = driven => driven,
-            () = self.inner.drain.cut.cancelled() => Ok(Course::LaidDown),
+            () = drain.cut.cancelled() => Ok(Course::LaidDown),
         }
     }
 

@@ -290,6 +290,7 @@ fn refusal_code(refusal: &Refusal) -> ErrorCode {
         Refusal::AlreadySettled { .. } | Refusal::Stale { .. } | Refusal::Over { .. } => ErrorCode::Conflict,
         Refusal::Drifted { .. } | Refusal::TooLate { .. } | Refusal::NoDeadline { .. } => ErrorCode::Conflict,
         Refusal::WrongKind { .. } | Refusal::Twice { .. } | Refusal::EmptyMessage => ErrorCode::InvalidRequest,
+        Refusal::RepeatUnconfirmed { .. } => ErrorCode::Conflict,
         Refusal::Incomplete { .. } | Refusal::Invalid { .. } | Refusal::Oversized { .. } => ErrorCode::Validation,
         Refusal::NotLater { .. } | Refusal::Past { .. } => ErrorCode::Validation,
     }

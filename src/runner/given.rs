@@ -3,7 +3,7 @@
 use super::injected::Injected;
 use super::{AgentRunner, RunnerError};
 use crate::core::id::{CallId, RunId, ServerId};
-use crate::core::run::{CallState, Event, Input, Refusal, Resume, Run, Spec};
+use crate::core::run::{Call, Event, Input, Refusal, Resume, Run, Spec};
 use crate::core::tool::result::{Whole, bounded, bounded_message};
 use crate::core::tool::{Action, Arguments, Outcome, Problem, Question};
 use crate::driver::{Agent, DriveError, Journal};
@@ -66,7 +66,7 @@ impl AgentRunner {
             refusals.push(invalid(id, "the edited arguments", &problems));
         }
         for (id, given) in &resume.inputs {
-            let Some(CallState::NeedsInput(needed)) = run.call(id).map(|call| &call.state) else { continue };
+            let Some(needed) = run.call(id).and_then(Call::elicitation) else { continue };
             for (key, question) in &needed.questions {
                 let (Question::Form { schema, .. }, Some(reaction)) = (question, given.reactions.get(key)) else {
                     continue;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::{join, join_all};
@@ -137,6 +138,11 @@ impl McpServers for Together {
         let each = servers.iter().map(|server| self.with(server).generation(std::slice::from_ref(server)));
         // Generations only ever grow, so that their sum changes when one of them does.
         each.fold(0, u64::wrapping_add)
+    }
+
+    async fn confirm(&self, servers: &[(ServerId, Option<Duration>)], trace: &SpanContext) {
+        let each = servers.iter().map(|asked| self.with(&asked.0).confirm(std::slice::from_ref(asked), trace));
+        join_all(each).await;
     }
 
     async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> Replied {

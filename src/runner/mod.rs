@@ -3,6 +3,7 @@
 //! An [`AgentRunner`] holds the ports and the agents. It owns every task it starts and waits for them in
 //! [`AgentRunner::close`]. A caller that drops an operation changes nothing for its run: what was begun is completed.
 
+mod attend;
 mod blocked;
 mod builder;
 mod calling;
@@ -36,6 +37,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tokio_util::task::TaskTracker;
 
+pub use attend::Attendance;
 pub use builder::{Builder, Sampler};
 pub use calling::{Called, called};
 pub use context::Transcript;
@@ -58,7 +60,7 @@ pub use watch::{Lookout, News, Watch};
 
 pub use crate::core::run::Resume;
 pub use crate::core::tool::result::ResultCheck;
-pub use crate::driver::{Agent, Fallback, ServerResults};
+pub use crate::driver::{Agent, ElicitationHold, Fallback, ServerResults};
 
 use crate::core::id::{AgentName, CallId, RunId};
 use crate::core::run::{Channel, Event, Input, Recorded, Run, Status};

@@ -7,7 +7,7 @@ use super::{AgentRunner, Builder, Inner, RunnerError};
 use crate::driver::Ports;
 
 impl AgentRunner {
-    /// A runner with the agents, and the results of servers, of that builder. Every other port is the builder's if it names one
+    /// A runner with the agents, the results of servers and the hold of elicitations of that builder. Every other port is the builder's if it names one
     /// that can change (servers, approvals, validators, context, envelope keys, capacity), and else that of this runner.
     /// Both share the store and everything that is under way: executions of this runner go on with what they
     /// began with, and are resumed, cancelled, watched and drained through either.
@@ -20,6 +20,7 @@ impl AgentRunner {
         let before = old.ports.clone();
         let ports = Ports {
             results: builder.results.into(),
+            hold: builder.hold.into(),
             servers: builder.servers.unwrap_or(before.servers),
             approvals: builder.approvals.unwrap_or(before.approvals),
             inputs: builder.inputs.unwrap_or(before.inputs),

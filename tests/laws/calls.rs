@@ -56,7 +56,14 @@ fn stories(journal: &[Event]) -> BTreeMap<CallId, Story> {
                 story.refused |= !approved;
                 story.in_doubt_approvals += u32::from(approved && doubted);
             }
-            Event::InputGiven { call, .. } => stories.entry(call.clone()).or_default().answers += 1,
+            Event::InputGiven { call, given } => {
+                // An answer on the open call sends nothing, and one about a call that had begun only with consent.
+                let sends_on = match &before.call(call).unwrap().state {
+                    CallState::NeedsInput(needed) => !needed.interrupted || given.repeat,
+                    _ => false,
+                };
+                stories.entry(call.clone()).or_default().answers += u32::from(sends_on);
+            }
             Event::CallCompleted { call, .. } => stories.entry(call.clone()).or_default().results += 1,
             _ => {}
         }

@@ -315,6 +315,7 @@ fn a_task_that_was_being_told_something_when_the_process_died_is_asked_about_aga
         state: None,
         task: Some(task.clone()),
         restarts: false,
+        interrupted: false,
     };
     // Both a call that may be repeated and one that may not.
     for tool in ["mcp_files_write", "mcp_files_read"] {
@@ -332,6 +333,7 @@ fn a_task_that_was_being_told_something_when_the_process_died_is_asked_about_aga
             reactions: [("a".to_owned(), Reaction::done())].into(),
             by: "ada".into(),
             via: Default::default(),
+            repeat: false,
         };
         hand.record(Event::InputGiven { call: "a".into(), given });
         hand.record(Event::CallsStarted { calls: vec!["a".into()] });
@@ -344,4 +346,63 @@ fn a_task_that_was_being_told_something_when_the_process_died_is_asked_about_aga
         );
         assert_eq!(hand.settled().owed(), ["task a"]);
     }
+}
+
+/// A call of this tool that was sent, and whose server asks on the open call.
+fn held(tool: &str) -> Hand {
+    let question = Question::Url { message: "sign here".into(), url: "https://sign.example/1".into() };
+    let needed = InputNeeded {
+        questions: [("a".to_owned(), question)].into(),
+        state: None,
+        task: None,
+        restarts: true,
+        interrupted: false,
+    };
+    let mut hand = Hand::with(plain());
+    let model = hand.run.candidate(noon()).clone();
+    hand.record(Event::ModelCalled { model, attempt: 1, offer: Offer::Tools });
+    hand.record(Event::ModelReplied { reply: Reply::calling([call("a", tool)]).into() });
+    let Step::Record(events) = hand.run.next() else { panic!("{:?}", hand.run.next()) };
+    events.into_iter().for_each(|event| hand.record(event));
+    let by = Right::Policy { rule: None, policy: None };
+    hand.record(Event::CallChecked { call: "a".into(), verdict: CallVerdict::Run { by } });
+    hand.record(Event::CallsStarted { calls: vec!["a".into()] });
+    hand.record(Event::InputRequested { call: "a".into(), needed: needed.into(), until: None });
+    hand
+}
+
+fn signed(repeat: bool) -> InputGiven {
+    InputGiven {
+        reactions: [("a".to_owned(), Reaction::done())].into(),
+        by: "ada".into(),
+        via: Default::default(),
+        repeat,
+    }
+}
+
+#[test]
+fn a_call_that_was_held_when_its_process_died_is_in_doubt_whether_it_was_answered_or_not() {
+    for is_answered in [false, true] {
+        let mut hand = held("mcp_files_write");
+        assert_eq!(hand.run.status().as_str(), "running", "a held call is under way");
+        if is_answered {
+            hand.record(Event::InputGiven { call: "a".into(), given: signed(false) });
+        }
+        // Here the process dies.
+        let Step::Record(events) = hand.run.next() else { panic!("{:?}", hand.run.next()) };
+        let [Event::CallCompleted { outcome, .. }] = &events[..] else { panic!("{events:?}") };
+        assert_eq!(**outcome, Outcome::Unknown);
+    }
+}
+
+#[test]
+fn a_call_that_had_begun_is_not_sent_on_with_answers_alone() {
+    let hand = held("mcp_files_write");
+    let needed = hand.run.call(&"a".into()).unwrap().elicitation().unwrap().clone();
+    let mut hand = hand;
+    let interrupted = InputNeeded { interrupted: true, ..(*needed).clone() };
+    hand.record(Event::InputRequired { call: "a".into(), needed: interrupted.into(), wire: None });
+    assert!(hand.run.admit(&Event::InputGiven { call: "a".into(), given: signed(false) }).is_err());
+    hand.record(Event::InputGiven { call: "a".into(), given: signed(true) });
+    assert_eq!(hand.run.next(), Step::RunTier(vec!["a".into()]));
 }

@@ -257,8 +257,31 @@ impl World {
             if self.run.ending().is_some() {
                 return Ok(());
             }
+            self.hold(&id)?;
+            if self.run.ending().is_some() {
+                return Ok(());
+            }
             let news = any_news(&mut self.tape, id);
             self.record(news);
+        }
+        Ok(())
+    }
+
+    /// The server of a call asks on the open call, perhaps more than once, and is answered or not.
+    fn hold(&mut self, id: &CallId) -> Result<(), Lost> {
+        let is_mcp = self.run.call(id).is_some_and(|call| !call.is_builtin());
+        while is_mcp && self.tape.once_in(6) {
+            let needed = Arc::new(InputNeeded { interrupted: false, ..any_questions(&mut self.tape) });
+            self.record(Event::InputRequested { call: id.clone(), needed, until: None });
+            self.may_be_lost()?;
+            let held = self.run.debts().into_iter().filter(Debt::is_held).collect::<Vec<_>>();
+            assert!(held.iter().any(|debt| debt.call_id() == id), "a held call is shown");
+            assert_eq!(self.run.pending(), [], "and the run is at work");
+            if self.tape.once_in(2) {
+                let resume = any_resume(&mut self.tape, &held);
+                self.give(&Input::Resume(Resume { partial: true, ..resume }));
+                self.may_be_lost()?;
+            }
         }
         Ok(())
     }
@@ -484,7 +507,8 @@ pub(crate) fn any_resume(tape: &mut Tape, debts: &[Debt]) -> Resume {
                 let any = |key| {
                     (key, tape.pick(&[Reaction::decline(), Reaction::cancel(), Reaction::done(), filled_in()]).clone())
                 };
-                resume.inputs.push((id, reactions(keys.into_iter().map(any))));
+                let given = reactions(keys.into_iter().map(any));
+                resume.inputs.push((id, InputGiven { repeat: tape.once_in(2), ..given }));
             }
             Owed::News => {}
         }
@@ -505,7 +529,7 @@ fn filled_in() -> Reaction {
 }
 
 pub(crate) fn reactions(each: impl Iterator<Item = (String, Reaction)>) -> InputGiven {
-    InputGiven { reactions: each.collect(), by: "ada".into(), via: Default::default() }
+    InputGiven { reactions: each.collect(), by: "ada".into(), via: Default::default(), repeat: false }
 }
 
 /// What a server makes of a call: mostly its end.
@@ -530,7 +554,8 @@ fn any_questions(tape: &mut Tape) -> InputNeeded {
         questions.insert("b".into(), url);
     }
     let state = tape.once_in(2).then(|| "opaque".to_owned());
-    InputNeeded { questions, state, task: None, restarts: tape.once_in(3) }
+    let restarts = tape.once_in(3);
+    InputNeeded { questions, state, task: None, restarts, interrupted: restarts && tape.once_in(2) }
 }
 
 /// Any event at all, about calls the run has, had, or never had.
@@ -539,7 +564,12 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
     known.extend(["c0".into(), "nobody".into()]);
     known.reverse();
     let some = |tape: &mut Tape| -> Vec<CallId> { known.iter().filter(|_| tape.once_in(2)).cloned().collect() };
-    match tape.below(22) {
+    match tape.below(23) {
+        22 => Event::InputRequested {
+            call: tape.pick(&known).clone(),
+            needed: Arc::new(any_questions(tape)),
+            until: None,
+        },
         19 => drifted(run, tape.pick(&known).clone()),
         20 => Event::Expired { call: tape.pick(&known).clone() },
         21 => Event::QuestionAnswered {

@@ -67,6 +67,9 @@ struct WrittenAnswer {
 struct WrittenInput {
     call_id: CallId,
     answers: Reactions,
+    /// Whether a call that had begun may be sent a second time.
+    #[serde(default)]
+    repeat: bool,
     by: Option<String>,
 }
 
@@ -144,7 +147,7 @@ impl WrittenAnswer {
 impl WrittenInput {
     fn given(self) -> (CallId, InputGiven) {
         let by = self.by.unwrap_or_else(who);
-        (self.call_id, InputGiven { reactions: self.answers, by, via: Channel::CommandLine })
+        (self.call_id, InputGiven { reactions: self.answers, by, via: Channel::CommandLine, repeat: self.repeat })
     }
 }
 

@@ -21,19 +21,35 @@ pub(in crate::cli) fn inputs(
     for Addressed { call, value } in answered {
         let reactions = reactions(value.as_deref(), &questions(call, journal))
             .map_err(|why| CliError::usage(format!("--answer {call}: {why}")))?;
-        inputs.push((call.clone(), InputGiven { reactions, by: who(), via: Channel::CommandLine }));
+        inputs.push((call.clone(), InputGiven { reactions, by: who(), via: Channel::CommandLine, repeat: false }));
     }
     for call in declined.iter().map(|call| CallId::from(call.as_str())) {
         let keys = questions(&call, journal).into_keys();
         let reactions = keys.map(|key| (key, Reaction::decline())).collect();
-        inputs.push((call, InputGiven { reactions, by: who(), via: Channel::CommandLine }));
+        inputs.push((call, InputGiven { reactions, by: who(), via: Channel::CommandLine, repeat: false }));
     }
     Ok(inputs)
 }
 
+/// Notes consent to send these calls a second time beside the answers to their servers.
+pub(in crate::cli) fn repeat(inputs: &mut [(CallId, InputGiven)], calls: &[String]) -> Result<(), CliError> {
+    for call in calls {
+        let Some((_, given)) = inputs.iter_mut().find(|(answered, _)| answered.as_str() == call) else {
+            let message = format!("--repeat {call}: the call is not answered");
+            return Err(CliError::usage(message).with_remedy(format!("answer its server too: --answer {call}='{{…}}'")));
+        };
+        given.repeat = true;
+    }
+    Ok(())
+}
+
 fn questions(call: &CallId, journal: &[Recorded]) -> BTreeMap<String, Question> {
     let asked = journal.iter().rev().find_map(|recorded| {
-        let Event::InputRequired { call: asked, needed, .. } = &recorded.event else { return None };
+        let (Event::InputRequested { call: asked, needed, .. } | Event::InputRequired { call: asked, needed, .. }) =
+            &recorded.event
+        else {
+            return None;
+        };
         (asked == call).then(|| needed.questions.clone())
     });
     asked.unwrap_or_default()
@@ -147,7 +163,13 @@ mod tests {
     #[test]
     fn a_call_is_answered_by_what_it_was_asked_last() {
         let event = |questions| {
-            let needed = InputNeeded { questions: asked(questions), state: None, task: None, restarts: false };
+            let needed = InputNeeded {
+                questions: asked(questions),
+                state: None,
+                task: None,
+                restarts: false,
+                interrupted: false,
+            };
             Event::InputRequired { call: "c".into(), needed: needed.into(), wire: None }
         };
         let events = [event(&[("first", form())]), event(&[("second", form())])];

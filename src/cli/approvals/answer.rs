@@ -38,6 +38,10 @@ pub(super) struct Answer {
     #[arg(long, value_name = "OPTION")]
     choose: Vec<String>,
 
+    /// The call had begun when its server asked, and was cancelled: it may be sent a second time with the answers
+    #[arg(long)]
+    repeat: bool,
+
     #[command(flatten)]
     on: GoingOn,
 }
@@ -72,7 +76,7 @@ impl Answer {
             Some((Debt::Input { questions, .. }, version)) => {
                 let reactions = reactions(self.answer.as_deref(), questions);
                 let reactions = reactions.map_err(|why| CliError::usage(format!("call `{call}`: {why}")))?;
-                let given = InputGiven { reactions, by: self.on.by(), via: Channel::CommandLine };
+                let given = InputGiven { reactions, by: self.on.by(), via: Channel::CommandLine, repeat: self.repeat };
                 Ok(Resume { inputs: vec![(call, given)], expected_version: Some(version), ..resume })
             }
             Some((Debt::Approval { .. }, _)) => {

@@ -107,11 +107,15 @@ pub(super) fn whole(waiting: &Waiting, again: &Again, out: &Output) -> Vec<Strin
             lines
                 .extend((!ask.free_text && !ask.options.is_empty()).then(|| "one of these, no other words".to_owned()));
         }
-        Debt::Input { origin, name, arguments, questions, restarts, .. } => {
+        Debt::Input { origin, name, arguments, questions, restarts, repeats, held, .. } => {
             lines.push(format!("{}, which the model knows as {name}", view::origin(origin)));
             lines.push(view::pretty(arguments));
             lines.extend(questions.iter().flat_map(|(key, question)| view::question_lines(key, question)));
-            lines.extend(restarts.then(|| "the call is made afresh with the answers".to_owned()));
+            lines.extend(held.then(|| "the call is held open for the answers".to_owned()));
+            lines.extend(repeats.then(|| {
+                "the call had begun when its server asked; --repeat sends it a second time with the answers".to_owned()
+            }));
+            lines.extend((*restarts && !*repeats).then(|| "the call is sent again with the answers".to_owned()));
         }
         Debt::ExternalResult { .. } | Debt::Task { .. } => {}
     }

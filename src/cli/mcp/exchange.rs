@@ -1,11 +1,14 @@
 //! One call from its sending to its end, whatever the server makes of it: progress is shown, questions are answered as
 //! far as somebody answers them, tasks are waited for.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use async_trait::async_trait;
 use serde_json::{Map, Value};
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::mpsc::{self, UnboundedSender};
+use tokio::sync::oneshot;
 
 use super::asked::{self, Prepared};
 use super::told::Ending;
@@ -22,7 +25,7 @@ use crate::core::id::{CallId, RunId, ServerId};
 use crate::core::run::{Answered, Channel, InputGiven};
 use crate::core::tool::{CallFailure, CallReply, FailureKind, InputNeeded, Outcome, Reactions, TaskHandle, visible};
 use crate::core::trace::SpanContext;
-use crate::ports::{McpCall, McpTask, Progress, TaskWish};
+use crate::ports::{ElicitationHandler, McpCall, McpTask, Progress, TaskWish};
 
 /// A server that asks more often than this asks for ever.
 const MOST_ROUNDS: usize = 20;
@@ -51,6 +54,30 @@ pub(super) struct Exchange<'a> {
     pub(super) stderr: Vec<String>,
 }
 
+/// A question on the open call, and where its answer goes; dropped, there is none.
+struct Elicitation {
+    needed: InputNeeded,
+    answer: oneshot::Sender<Reactions>,
+}
+
+/// Hands questions of the open call to the command, which answers them.
+struct Elicitor(UnboundedSender<Elicitation>);
+
+#[async_trait]
+impl ElicitationHandler for Elicitor {
+    async fn elicit(&self, needed: InputNeeded) -> Option<Reactions> {
+        let (answer, answered) = oneshot::channel();
+        self.0.send(Elicitation { needed, answer }).ok()?;
+        answered.await.ok()
+    }
+}
+
+/// What comes of a call next.
+enum Next {
+    Ended(CallReply),
+    Asked(Elicitation),
+}
+
 /// How a call that became a task is known from one question to the next.
 struct Ids {
     run: RunId,
@@ -64,7 +91,7 @@ impl Exchange<'_> {
         let ids = Ids { run: format!("try_{}", uuid::Uuid::now_v7().simple()).into(), call: "call".into() };
         let mut answered: Option<Answered> = None;
         for _ in 0..MOST_ROUNDS {
-            let reply = self.sent(&ids, answered.as_ref(), wait, out).await;
+            let reply = self.sent(&ids, answered.as_ref(), wait, out).await?;
             let Waited::Done(mut reply) = reply else { return Ok(Ending::Interrupted) };
             if let CallReply::Task(task) = reply {
                 match self.task(&ids, task, wait, out).await {
@@ -78,6 +105,8 @@ impl Exchange<'_> {
                     return Ok(ended(outcome));
                 }
                 CallReply::Task(task) => return Ok(failed(FailureKind::Timeout, still_going(&task))),
+                // It was answered as long as it was open, or there was no answer. It is not sent a second time.
+                CallReply::NeedsInput(needed) if needed.interrupted => return Ok(Ending::Asked(needed.questions)),
                 CallReply::NeedsInput(needed) => match self.reactions(&needed, wait, out).await? {
                     Waited::Done(Some(reactions)) => answered = Some(given(needed, reactions)),
                     Waited::Done(None) => return Ok(Ending::Asked(needed.questions)),
@@ -88,13 +117,16 @@ impl Exchange<'_> {
         Ok(failed(FailureKind::Unreadable, format!("the server asked {MOST_ROUNDS} times and gave no answer")))
     }
 
+    /// Sends the call, and answers on the open call what its server asks there.
     async fn sent(
         &self,
         ids: &Ids,
         answered: Option<&Answered>,
         wait: &mut Wait,
         out: &mut Output,
-    ) -> Waited<CallReply> {
+    ) -> Result<Waited<CallReply>, CliError> {
+        let (asker, mut questions) = mpsc::unbounded_channel();
+        let elicitor = Elicitor(asker);
         let call = McpCall {
             run: &ids.run,
             call: &ids.call,
@@ -104,9 +136,36 @@ impl Exchange<'_> {
             trace: self.trace,
             deadline: Some(self.total),
             answered,
+            elicitation: Some(&elicitor),
         };
         let show = shown(wait.speaker(), out.note_paint());
-        wait.until("calling", async { self.servers.port().call(call, &show).await.reply }, out).await
+        let mut calling = pin!(self.servers.port().call(call, &show));
+        let mut rounds = 0;
+        loop {
+            let next = async {
+                tokio::select! {
+                    biased;
+                    replied = &mut calling => Next::Ended(replied.reply),
+                    Some(asked) = questions.recv() => Next::Asked(asked),
+                }
+            };
+            let Elicitation { needed, answer } = match wait.until("calling", next, out).await {
+                Waited::Done(Next::Ended(reply)) => return Ok(Waited::Done(reply)),
+                Waited::Done(Next::Asked(asked)) => asked,
+                Waited::Interrupted(interrupt) => return Ok(Waited::Interrupted(interrupt)),
+            };
+            rounds += 1;
+            if rounds > MOST_ROUNDS {
+                // Dropping the question ends the call.
+                continue;
+            }
+            match self.reactions(&needed, wait, out).await? {
+                // The call may have come to its end meanwhile.
+                Waited::Done(Some(reactions)) => drop(answer.send(reactions)),
+                Waited::Done(None) => {}
+                Waited::Interrupted(interrupt) => return Ok(Waited::Interrupted(interrupt)),
+            }
+        }
     }
 
     /// Asks after the task until it is over or has a question. When the time is up it is a task still, and is stopped.
@@ -200,7 +259,7 @@ fn still_going(task: &TaskHandle) -> String {
 fn given(needed: InputNeeded, reactions: Reactions) -> Answered {
     Answered {
         needed: needed.into(),
-        given: Arc::new(InputGiven { reactions, by: answers::who(), via: Channel::Terminal }),
+        given: Arc::new(InputGiven { reactions, by: answers::who(), via: Channel::Terminal, repeat: false }),
     }
 }
 

@@ -11,7 +11,7 @@ mod terminal;
 #[cfg(unix)]
 mod terminal;
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 
 use self::console::{Accepts, Console, Entry};
 use self::terminal::Terminal;
@@ -38,6 +38,10 @@ const KEYS: &str = "\
     e  it runs with other arguments, which you type
     q  it is left as it is, and asked about by the next `toolgate resume`; so does Ctrl-C";
 
+/// What answers to the server of a call that had begun come to.
+const TWICE: &str = "Warning: this call had begun when its server asked, and was cancelled. With answers it is sent a second \
+                     time, and what it did before may be done twice.";
+
 /// A person to be asked.
 pub(super) struct Prompt<C> {
     console: C,
@@ -61,6 +65,11 @@ pub(super) fn at_terminal() -> Option<Prompt<Terminal>> {
 /// From now on nothing that is typed leaves the program for the shell behind it: questions may come at any time.
 pub(super) fn claim_terminal() {
     terminal::claim();
+}
+
+/// Whether there is a person at the terminal of this process who can be asked.
+pub(super) fn is_person_at_terminal() -> bool {
+    std::io::stdin().is_terminal() || std::fs::File::open("/dev/tty").is_ok()
 }
 
 impl Prompt<Terminal> {
@@ -212,15 +221,26 @@ impl<C: Console> Prompt<C> {
     }
 
     fn input(&mut self, debt: &Debt) -> io::Result<Said> {
-        let Debt::Input { call_id, name, arguments, questions, restarts, .. } = debt else { return Ok(Said::Later) };
+        let Debt::Input { call_id, name, arguments, questions, restarts, repeats, .. } = debt else {
+            return Ok(Said::Later);
+        };
         self.say(&format!("\nThe server of {name} wants to know something before it goes on:"))?;
         self.say(&format!("  {}", pretty(arguments)))?;
-        if *restarts {
-            self.say("  (the call was stopped, and is made afresh with the answers)")?;
+        match (*restarts, *repeats) {
+            (_, true) => self.say(&format!("  {TWICE}"))?,
+            (true, false) => self.say("  (the call was stopped, and is sent again with the answers)")?,
+            (false, false) => {}
         }
-        let reactions = self.reactions(questions)?;
-        let given = |reactions| InputGiven { reactions, by: who(), via: Channel::Terminal };
-        Ok(reactions.map_or(Said::Later, |reactions| Said::Input(call_id.clone(), given(reactions))))
+        let Some(reactions) = self.reactions(questions)? else { return Ok(Said::Later) };
+        let mut given = InputGiven { reactions, by: who(), via: Channel::Terminal, repeat: false };
+        if *repeats && given.accepts() {
+            let said = self.key("  Send the call a second time? [y] yes, [n] no, leave it pending: ")?;
+            match said.as_deref().map(str::trim) {
+                Some("y" | "yes") => given.repeat = true,
+                Some(_) | None => return Ok(Said::Later),
+            }
+        }
+        Ok(Said::Input(call_id.clone(), given))
     }
 
     fn say(&mut self, text: &str) -> io::Result<()> {
@@ -322,6 +342,9 @@ mod tests {
             arguments: Arguments::from_value(json!({"flight": "LX 38"})),
             questions: [("sure".to_owned(), question)].into(),
             restarts: true,
+            repeats: false,
+            held: false,
+            held_until: None,
         }
     }
 
@@ -458,6 +481,6 @@ mod tests {
         let told: Vec<_> = resume.inputs.iter().map(|(call, given)| (call.as_str(), json!(given.reactions))).collect();
         assert_eq!(told, [("1", json!({"sure": {"action": "accept", "content": {"sure": true}}}))]);
         assert!(questions.contains("The server of mcp_shop_book wants to know something"), "{questions}");
-        assert!(questions.contains("made afresh with the answers"), "{questions}");
+        assert!(questions.contains("sent again with the answers"), "{questions}");
     }
 }

@@ -116,8 +116,13 @@ fn owed(debt: &Debt, look: Look, now: Timestamp) -> Vec<String> {
             lines.extend(term(debt, now).map(|term| format!("{MARGIN}{term}")));
             lines
         }
-        Debt::Input { name, arguments, questions, restarts, .. } => {
-            let afresh = if *restarts { " (the call is made afresh with them)" } else { "" };
+        Debt::Input { name, arguments, questions, restarts, repeats, held, .. } => {
+            let afresh = match (*held, *repeats, *restarts) {
+                (true, _, _) => " (the call is held open for them)",
+                (false, true, _) => " (the call had begun; with them it is sent a second time)",
+                (false, false, true) => " (the call is sent again with them)",
+                (false, false, false) => "",
+            };
             let mut lines = vec![format!("  answers for {call}  {name} {}{afresh}", whole(arguments))];
             let asked = questions.iter().flat_map(|(key, question)| question_lines(key, question));
             lines.extend(asked.map(|line| format!("{MARGIN}{}", hung(&line))));
@@ -157,9 +162,12 @@ fn settling(run: &RunId, debt: &Debt) -> Vec<String> {
             vec!["--result".into(), format!("{call_id}={result}")]
         }
         Debt::Question { call_id, .. } => vec!["--answer".into(), format!("{call_id}=ANSWER")],
-        Debt::Input { call_id, questions, .. } => {
+        Debt::Input { call_id, questions, repeats, .. } => {
             let value = answering(questions).map(|value| format!("={}", guard::json_word(&value))).unwrap_or_default();
-            vec!["--answer".into(), format!("{call_id}{value}")]
+            let answer = ["--answer".into(), format!("{call_id}{value}")];
+            // Consent to a second time is explicit; the line above warns of it.
+            let repeat = repeats.then(|| ["--repeat".into(), call_id.to_string()]);
+            answer.into_iter().chain(repeat.into_iter().flatten()).collect()
         }
         Debt::Task { .. } => Vec::new(),
     }
@@ -223,6 +231,9 @@ mod tests {
             arguments: arguments.clone(),
             questions: [("seats".to_owned(), question)].into(),
             restarts: false,
+            repeats: false,
+            held: false,
+            held_until: None,
         };
         let task =
             TaskHandle { id: "t7".into(), message: Some("in the oven".into()), poll_ms: Some(5_000), ttl_ms: None };

@@ -185,9 +185,13 @@ impl Picture {
             Event::CallCompleted { call, outcome, .. } => {
                 self.change(call, |call| call.end = Some((at, outcome.clone())))
             }
-            Event::InputRequired { call, needed, .. } => {
+            Event::InputRequested { call, needed, .. } | Event::InputRequired { call, needed, .. } => {
                 let pause = Pause::Asked { needed: needed.clone(), answered_by: None };
-                self.change(call, |call| call.pauses.push(pause));
+                self.change(call, |call| {
+                    // What was asked on the open call, and is not held any longer, is asked once.
+                    call.pauses.pop_if(|last| matches!(last, Pause::Asked { answered_by: None, .. }));
+                    call.pauses.push(pause);
+                });
             }
             Event::InputGiven { call, given } => self.change(call, |call| {
                 if let Some(Pause::Asked { answered_by, .. }) = call.pauses.last_mut() {

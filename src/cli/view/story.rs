@@ -169,7 +169,7 @@ impl Story {
             Fact::BuiltinCompleted { call, duration_ms, is_error, result, .. } => {
                 vec![self.ended(call, *is_error, &duration_ms.map(duration).unwrap_or_default(), result.as_deref())]
             }
-            Fact::InputRequired { call, messages, .. } => {
+            Fact::InputRequested { call, messages, .. } | Fact::InputRequired { call, messages, .. } => {
                 let mut lines = vec![self.asked(&paint.yellow("?"), call, ": its server wants to know something")];
                 let told = messages.iter().flatten().flat_map(|message| gutter(message));
                 lines.extend(told.map(|line| format!("    {line}")));

@@ -1,12 +1,13 @@
 //! MCP servers.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::auth;
 use crate::config::error::Fault;
 use crate::config::placed::{Placed, Text};
 use crate::config::scope::Scope;
-use crate::config::settings::{McpEra, McpStart, ServerSettings, TraceContext, TransportSettings};
+use crate::config::settings::{McpEra, McpStart, RecheckTools, ServerSettings, TraceContext, TransportSettings};
 use crate::config::written::{Http, Server, Stdio};
 use crate::core::id::ServerId;
 use crate::core::tool::result::ResultCheck;
@@ -57,6 +58,8 @@ fn settings(placed: &Placed<Server>, scope: &mut Scope<'_>) -> Option<ServerSett
         max_concurrency: scope.at_least_one(written.max_concurrency.as_ref(), CONCURRENCY),
         era: written.era.unwrap_or_default(),
         elicitation: written.elicitation.unwrap_or(true),
+        recheck_tools: written.recheck_tools.unwrap_or_default(),
+        elicitation_hold: written.elicitation_hold_s.map(Duration::from_secs),
         max_result_bytes: written.max_result_bytes.as_ref().map(|bytes| scope.result_bytes(bytes)),
         check_results: written.check_results.unwrap_or_default(),
         trace_context: written.trace_context.unwrap_or(TraceContext::All),
@@ -105,6 +108,8 @@ impl ServerSettings {
             max_concurrency: CONCURRENCY,
             era: McpEra::Auto,
             elicitation: true,
+            recheck_tools: RecheckTools::default(),
+            elicitation_hold: None,
             max_result_bytes: None,
             check_results: ResultCheck::default(),
             trace_context: TraceContext::All,

@@ -27,7 +27,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use super::placed::{Placed, Text};
-use super::settings::{ContentMode, Durability, McpEra, McpStart, OtlpProtocol, TraceContext};
+use super::settings::{ContentMode, Durability, McpEra, McpStart, OtlpProtocol, RecheckTools, TraceContext};
 use crate::core::tool::result::ResultCheck;
 
 /// The configuration of toolgate: `toolgate.yaml`.
@@ -117,6 +117,12 @@ pub(super) struct Server {
     pub(super) era: Option<McpEra>,
     /// Whether it may ask the run's user something in the middle of a call. Default: true.
     pub(super) elicitation: Option<bool>,
+    /// Before which calls the server is asked for its tools again, so that a definition that changed without an announcement
+    /// is noticed. Default: `approved`.
+    pub(super) recheck_tools: Option<RecheckTools>,
+    /// How long `toolgate serve` holds a call open, in seconds, for the answers to what its server asks in the middle of it.
+    /// Then the call is cancelled, and sent again only with consent. 0 holds none. Default: 300.
+    pub(super) elicitation_hold_s: Option<u64>,
     /// Bytes of text that one of its results brings into the conversation. Default: the agent's `limits.max_result_bytes`.
     #[schemars(range(min = 2048))]
     pub(super) max_result_bytes: Option<Placed<u64>>,

@@ -96,6 +96,13 @@ impl Run {
                 let owed = under_way || (call.is_answerable() && call.is_external());
                 expect_state(name, call, owed)
             }
+            (Event::InputRequested { call, needed, .. }, Phase::Working { turn, .. }) => {
+                if needed.questions.is_empty() {
+                    return contradiction("it asks nothing");
+                }
+                let call = turn.call(name, call)?;
+                expect_state(name, call, call.state == CallState::Started && !call.is_builtin())
+            }
             (Event::InputRequired { call, needed, .. }, Phase::Working { turn, .. }) => {
                 if needed.questions.is_empty() {
                     return contradiction("it asks nothing");
@@ -105,17 +112,15 @@ impl Run {
             (Event::TaskStarted { call, .. }, Phase::Working { turn, .. }) => admit_news(name, turn.call(name, call)?),
             (Event::InputGiven { call, given }, Phase::Working { turn, .. }) => {
                 let call = turn.call(name, call)?;
-                match &call.state {
-                    CallState::NeedsInput(needed) if needed.questions.keys().eq(given.reactions.keys()) => Ok(()),
-                    CallState::NeedsInput(_) => contradiction("it does not answer the questions that were asked"),
-                    CallState::New
-                    | CallState::Selected
-                    | CallState::Asked { .. }
-                    | CallState::Cleared
-                    | CallState::Started
-                    | CallState::Task(_)
-                    | CallState::Settled(_) => expect_state(name, call, false),
+                let Some(needed) = call.elicitation() else { return expect_state(name, call, false) };
+                if !needed.questions.keys().eq(given.reactions.keys()) {
+                    return contradiction("it does not answer the questions that were asked");
                 }
+                let is_sent_on = matches!(call.state, CallState::NeedsInput(_)) && given.accepts();
+                if is_sent_on && call.needs_consent_to_repeat(needed) && !given.repeat {
+                    return contradiction("a call that had begun is sent a second time only with an explicit yes");
+                }
+                Ok(())
             }
             (Event::MessageAdded { message }, _) => {
                 let plain =
@@ -141,6 +146,7 @@ impl Run {
                 | Event::QuestionAnswered { .. }
                 | Event::CallsStarted { .. }
                 | Event::CallCompleted { .. }
+                | Event::InputRequested { .. }
                 | Event::InputRequired { .. }
                 | Event::InputGiven { .. }
                 | Event::TaskStarted { .. },

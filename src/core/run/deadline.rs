@@ -96,7 +96,8 @@ impl Run {
     pub fn owes(&self, began: Timestamp) -> Owes {
         let pending = self.pending();
         if pending.is_empty() {
-            return Owes::default();
+            // A run at work waits for nothing but the answers to calls that are held open.
+            return Owes::of(&self.open_items());
         }
         let owes = Owes::of(&pending);
         Owes { due_at: owes.due_at.into_iter().chain(self.ends_by(began)).min(), ..owes }

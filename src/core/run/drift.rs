@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use super::turn::{Call, CallState};
+use super::turn::{Answered, Call, CallState};
 use super::{Clearance, Run};
 use crate::core::id::CallId;
 use crate::core::policy::{Judgement, Verdict};
@@ -58,7 +58,7 @@ impl Run {
                 }
             }
         }
-        if call.is_repeated_freely() && !live.is_repeatable() {
+        if (call.is_repeated_freely() || call.restarts_freely()) && !live.is_repeatable() {
             found.push(Difference::new("repeating it", "harmless", "not known to be harmless"));
         }
         found
@@ -88,6 +88,13 @@ impl Call {
     pub(super) fn is_repeated_freely(&self) -> bool {
         let is_repeatable = self.tool.as_ref().is_some_and(|tool| tool.is_repeatable());
         self.is_in_doubt() && is_repeatable && self.drift.is_empty()
+    }
+
+    /// Whether the call had begun when it was cancelled and is sent on with answers, without a yes to that, because
+    /// repeating it is harmless.
+    fn restarts_freely(&self) -> bool {
+        let without_a_yes = |answered: &Answered| answered.needed.interrupted && !answered.given.repeat;
+        self.state == CallState::Cleared && self.answered.as_ref().is_some_and(without_a_yes)
     }
 
     /// Whether it may have run, and somebody has to say what becomes of it.

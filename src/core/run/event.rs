@@ -12,8 +12,8 @@ use crate::core::error::Failure;
 use crate::core::id::{CallId, GrantId, ModelName};
 use crate::core::json;
 use crate::core::tool::{
-    CallReply, Choice, Difference, InputNeeded, Outcome, Problem, Reaction, Reactions, Replied, TaskHandle, Tool,
-    Toolset, Wire,
+    Action, CallReply, Choice, Difference, InputNeeded, Outcome, Problem, Reaction, Reactions, Replied, TaskHandle,
+    Tool, Toolset, Wire,
 };
 use crate::core::trace::Trace;
 
@@ -164,7 +164,18 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         wire: Option<Box<Wire>>,
     },
-    /// The server put a call aside until it is answered.
+    /// The server asks for input on the open call, which is held for the answer (MCP elicitation).
+    #[serde(rename = "tool.input.requested")]
+    InputRequested {
+        /// The call.
+        call: CallId,
+        /// What the server wants to know.
+        needed: Arc<InputNeeded>,
+        /// Until when the call is held; `None` for as long as its driver waits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
+    },
+    /// The call is suspended until its server's questions are answered.
     #[serde(rename = "tool.input.required")]
     InputRequired {
         /// The call.
@@ -349,6 +360,9 @@ pub struct InputGiven {
     /// Where they did.
     #[serde(default)]
     pub via: Channel,
+    /// Whether the call may be sent a second time although it had begun when it was cancelled.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repeat: bool,
 }
 
 /// A person's answer to a question of the model's.
@@ -365,6 +379,11 @@ pub struct HumanAnswer {
 }
 
 impl InputGiven {
+    /// Whether any of the questions was answered, rather than declined or cancelled.
+    pub fn accepts(&self) -> bool {
+        self.reactions.values().any(|reaction| reaction.action == Action::Accept)
+    }
+
     /// Whether these answers say nothing else. Those in the journal have the defaults of their forms filled in.
     pub fn is_repeated_by(&self, other: &Self) -> bool {
         let says = |reaction: &Reaction, name: &String, value: &Value| {
@@ -374,6 +393,7 @@ impl InputGiven {
             before.action == now.action && now.content.iter().flatten().all(|(name, value)| says(before, name, value))
         };
         self.by == other.by
+            && self.repeat == other.repeat
             && self.reactions.keys().eq(other.reactions.keys())
             && self.reactions.values().zip(other.reactions.values()).all(repeats)
     }
@@ -409,6 +429,7 @@ impl Event {
             Self::QuestionAnswered { .. } => "question.answered",
             Self::CallsStarted { .. } => "tool.started",
             Self::CallCompleted { .. } => "tool.completed",
+            Self::InputRequested { .. } => "tool.input.requested",
             Self::InputRequired { .. } => "tool.input.required",
             Self::InputGiven { .. } => "tool.input.given",
             Self::TaskStarted { .. } => "tool.task.started",

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::state::{Correction, Phase, Run};
-use super::turn::{Answered, Call, CallState, Settlement, Turn};
+use super::turn::{Answered, Call, CallState, HeldElicitation, Settlement, Turn};
 use super::{
     Answer, Budget, CallVerdict, Clearance, Decision, Ending, Event, HumanAnswer, Impossible, InputGiven, Offer,
     Output, OutputVerdict, Recorded, Rejection, Right, Started, Term,
@@ -129,6 +129,11 @@ impl Run {
             Event::QuestionAnswered { call, answer } => self.question_answered(call, answer),
             Event::CallsStarted { calls } => self.sent(calls),
             Event::CallCompleted { call, outcome, .. } => self.completed(call, outcome),
+            Event::InputRequested { call, needed, until } => {
+                if let Some(call) = self.open_call(call) {
+                    call.held = Some(HeldElicitation { needed: needed.clone(), until: *until, answer: None });
+                }
+            }
             Event::InputRequired { call, needed, .. } => {
                 self.settle_each(slice::from_ref(call), || CallState::NeedsInput(needed.clone()))
             }
@@ -183,9 +188,11 @@ impl Run {
             tool,
             edited: None,
             answered: None,
+            held: None,
             round: 0,
             sent: false,
             clearance: None,
+            approved_at: None,
             drift: Vec::new(),
             term: Term::default(),
             state: CallState::New,
@@ -256,12 +263,14 @@ impl Run {
 
     fn decided(&mut self, id: &CallId, decision: &Decision) {
         self.decisions.insert(id.clone(), decision.clone());
+        let now = self.clock;
         let Some(call) = self.open_call(id) else { return };
         let in_doubt = matches!(call.state, CallState::Asked { in_doubt: true, .. });
         let key = Self::denial_key(call);
         let mut denied = None;
         call.state = match decision.answer {
             Answer::Approve => {
+                call.approved_at = now;
                 if decision.edited_arguments.is_some() {
                     call.edited.clone_from(&decision.edited_arguments);
                 }
@@ -323,6 +332,7 @@ impl Run {
             call.sent = true;
             // What was different was looked at, or it would not be sent.
             call.drift.clear();
+            call.held = None;
             call.state = CallState::Started;
         }
     }
@@ -340,11 +350,18 @@ impl Run {
     fn answered(&mut self, id: &CallId, given: &InputGiven) {
         self.inputs_given.insert(id.clone(), given.clone());
         let Some(call) = self.open_call(id) else { return };
-        if let CallState::NeedsInput(needed) = &call.state {
-            call.answered = Some(Answered { needed: needed.clone(), given: Arc::new(given.clone()) });
-            call.round += 1;
-            call.state = CallState::Cleared;
+        let Some(needed) = call.elicitation().cloned() else { return };
+        if let (CallState::Started, Some(held)) = (&call.state, &mut call.held) {
+            held.answer = Some(Arc::new(given.clone()));
+            return;
         }
+        call.answered = Some(Answered { needed: needed.clone(), given: Arc::new(given.clone()) });
+        call.round += 1;
+        call.state = match call.needs_consent_to_repeat(&needed) && !given.repeat {
+            // Nothing but refusals, and no yes to a second time: what the first one did stays unknown.
+            true => CallState::Settled(Settlement::Completed(Outcome::Unknown.into())),
+            false => CallState::Cleared,
+        };
     }
 
     fn heard(&mut self, message: &Message) {

@@ -180,6 +180,7 @@ fn consent(event: &Event) -> Option<&CallId> {
         | Event::QuestionAnswered { .. }
         | Event::CallsStarted { .. }
         | Event::CallCompleted { .. }
+        | Event::InputRequested { .. }
         | Event::InputRequired { .. }
         | Event::TaskStarted { .. }
         | Event::MessageAdded { .. }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::state::Phase;
 use super::unusable::unusable_result;
-use super::{Channel, Debt, Decision, Ending, Event, HumanAnswer, InputGiven, Run};
+use super::{Call, CallState, Channel, Debt, Decision, Ending, Event, HumanAnswer, InputGiven, Run};
 use crate::core::chat::Message;
 use crate::core::id::CallId;
 use crate::core::tool::Outcome;
@@ -120,6 +120,16 @@ pub enum Refusal {
          `toolgate approvals expire`) lets a run go on that still waits for it, and its model reads that nobody answered"
     )]
     TooLate {
+        /// The call.
+        call_id: CallId,
+    },
+    /// Answers that would send a call a second time, without a yes to that.
+    #[error(
+        "call `{call_id}` had begun when its server asked, and was cancelled: with answers it is sent a second time, and \
+         whatever it did may be done twice; confirm that with `--repeat {call_id}` (`\"repeat\": true` beside the answers), or \
+         decline, and the model reads that the outcome is unknown"
+    )]
+    RepeatUnconfirmed {
         /// The call.
         call_id: CallId,
     },
@@ -304,10 +314,16 @@ impl Run {
         for (call, given) in resume.inputs.iter().filter(|(call, _)| is_owed(call, "input")) {
             // The same answers once more are a client's retry, unless their sender saw the new questions.
             let is_repeated = self.inputs_given.get(call).is_some_and(|before| before.is_repeated_by(given));
-            if !is_repeated || resume.expected_version.is_some() {
-                let given = self.with_defaults(call, given);
-                facts.push(given.map(|given| Event::InputGiven { call: call.clone(), given }));
+            if is_repeated && resume.expected_version.is_none() {
+                continue;
             }
+            facts.push(match self.is_unconfirmed_repeat(call, given) {
+                true => Err(Refusal::RepeatUnconfirmed { call_id: call.clone() }),
+                false => {
+                    let given = self.with_defaults(call, given);
+                    given.map(|given| Event::InputGiven { call: call.clone(), given })
+                }
+            });
         }
         let mut events = Vec::new();
         let mut refusals = Vec::new();
@@ -338,6 +354,21 @@ impl Run {
         let repeats = self.decisions.get(id).is_some_and(|before| before.is_repeated_by(decision));
         let saw = resume.expected_version.is_some() || resume.seen.iter().any(|(call, _)| call == id);
         is_asked_again && repeats && !saw
+    }
+
+    /// Whether these answers would send a call a second time without an explicit yes to that (law 4).
+    fn is_unconfirmed_repeat(&self, id: &CallId, given: &InputGiven) -> bool {
+        let is_repeat = |call: &Call| match &call.state {
+            CallState::NeedsInput(needed) => call.needs_consent_to_repeat(needed),
+            CallState::New
+            | CallState::Selected
+            | CallState::Asked { .. }
+            | CallState::Cleared
+            | CallState::Started
+            | CallState::Task(_)
+            | CallState::Settled(_) => false,
+        };
+        given.accepts() && !given.repeat && self.call(id).is_some_and(is_repeat)
     }
 
     fn late(&self, expected_version: Option<u64>) -> Option<Refusal> {

@@ -37,4 +37,4 @@ pub use pending::{Debt, Owes};
 pub use spec::{AskHuman, DEFAULT_COOLDOWN_S, InDoubt, OnDeny, Spec, Started, Trigger};
 pub use state::Run;
 pub use tasks::OpenTask;
-pub use turn::{Answered, Call, CallState, Clearance, Settlement};
+pub use turn::{Answered, Call, CallState, Clearance, HeldElicitation, Settlement};

@@ -310,6 +310,20 @@ impl Run {
                 arguments: call.arguments().clone(),
                 questions: needed.questions.clone(),
                 restarts: needed.restarts,
+                repeats: call.needs_consent_to_repeat(needed),
+                held: false,
+                held_until: None,
+            }),
+            CallState::Started => call.held.as_ref().filter(|held| held.answer.is_none()).map(|held| Debt::Input {
+                call_id: call.asked.id.clone(),
+                origin: tool.origin.clone(),
+                name: tool.name.clone(),
+                arguments: call.arguments().clone(),
+                questions: held.needed.questions.clone(),
+                restarts: false,
+                repeats: false,
+                held: true,
+                held_until: held.until,
             }),
             CallState::Task(task) => Some(Debt::Task {
                 call_id: call.asked.id.clone(),
@@ -318,7 +332,7 @@ impl Run {
                 arguments: call.arguments().clone(),
                 task: (**task).clone(),
             }),
-            CallState::New | CallState::Selected | CallState::Started | CallState::Settled(_) => None,
+            CallState::New | CallState::Selected | CallState::Settled(_) => None,
         }
     }
 }

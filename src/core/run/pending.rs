@@ -157,6 +157,16 @@ pub enum Debt {
         /// Whether the call is made afresh with the answers, because the server cannot wait for them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         restarts: bool,
+        /// Whether the call had begun when it was cancelled and its tool is not known to be safe to repeat: answers are taken
+        /// only with an explicit yes to sending it a second time.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        repeats: bool,
+        /// Whether the call is under way and held open, so that answers reach it in place.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        held: bool,
+        /// Until when it is held; `None` for as long as its driver waits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        held_until: Option<Timestamp>,
     },
     /// The tool's server goes on with the call by itself. Nobody has to answer: the run goes on when the server is done.
     Task {
@@ -249,7 +259,15 @@ impl Debt {
         })
     }
 
-    /// Whether somebody has to answer it. A task settles by itself.
+    /// Whether it is a question on a call that is held open for the answer.
+    pub fn is_held(&self) -> bool {
+        match self {
+            Self::Input { held, .. } => *held,
+            Self::ExternalResult { .. } | Self::Approval { .. } | Self::Question { .. } | Self::Task { .. } => false,
+        }
+    }
+
+    /// Whether a person or the caller has to answer it. A task settles by itself.
     pub fn wants_answer(&self) -> bool {
         match self {
             Self::ExternalResult { .. } | Self::Approval { .. } | Self::Question { .. } | Self::Input { .. } => true,

@@ -187,6 +187,16 @@ impl Run {
         }
     }
 
+    /// What a person or the caller can answer now: what the run waits for, or of a run at work the questions on calls that
+    /// are held open.
+    pub fn open_items(&self) -> Vec<Debt> {
+        let pending = self.pending();
+        match pending.is_empty() {
+            false => pending,
+            true => self.debts().into_iter().filter(Debt::is_held).collect(),
+        }
+    }
+
     /// A call of the open turn.
     pub fn call(&self, id: &CallId) -> Option<&Call> {
         match &self.phase {

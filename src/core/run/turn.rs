@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use super::{Impossible, InputGiven, PolicyMark, Rejection, Term};
 use crate::core::chat::{Message, Part, Role};
 use crate::core::id::{CallId, GrantId};
@@ -29,12 +31,17 @@ pub struct Call {
     pub edited: Option<Arguments>,
     /// What its server asked last, and was told: to be sent along when the call goes on.
     pub answered: Option<Answered>,
-    /// How often its server was answered.
+    /// What its server asks on the open call, while that is held for the answer. Means nothing once the call is no longer
+    /// under way, or the run was resumed.
+    pub held: Option<HeldElicitation>,
+    /// How often it was sent on with answers.
     pub round: u32,
     /// Whether it was ever sent to its server. Then nobody may say that it was not run.
     pub sent: bool,
     /// By what right it may run, once it may.
     pub clearance: Option<Clearance>,
+    /// When a person last approved it, if the time of the facts is known.
+    pub approved_at: Option<Timestamp>,
     /// What is different since it was cleared, for which it is checked once more.
     pub drift: Vec<Difference>,
     /// Since when something is owed for it, and by when; meaningful while it waits for somebody.
@@ -66,6 +73,17 @@ pub struct Answered {
     pub needed: Arc<InputNeeded>,
     /// The answers.
     pub given: Arc<InputGiven>,
+}
+
+/// Questions of a server on a call that is held open for the answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeldElicitation {
+    /// The questions.
+    pub needed: Arc<InputNeeded>,
+    /// Until when the call is held; `None` for as long as its driver waits.
+    pub until: Option<Timestamp>,
+    /// The answers, once they are there. They are for the open call alone: one that is made again is asked again.
+    pub answer: Option<Arc<InputGiven>>,
 }
 
 /// What has become of a call.
@@ -133,6 +151,26 @@ impl Call {
     /// The arguments to send: the person's, else the model's.
     pub fn arguments(&self) -> &Arguments {
         self.edited.as_ref().unwrap_or(&self.asked.arguments)
+    }
+
+    /// What its server asks now: on the open call, or before the call is sent on.
+    pub fn elicitation(&self) -> Option<&Arc<InputNeeded>> {
+        match &self.state {
+            CallState::Started => self.held.as_ref().filter(|held| held.answer.is_none()).map(|held| &held.needed),
+            CallState::NeedsInput(needed) => Some(needed),
+            CallState::New
+            | CallState::Selected
+            | CallState::Asked { .. }
+            | CallState::Cleared
+            | CallState::Task(_)
+            | CallState::Settled(_) => None,
+        }
+    }
+
+    /// Whether sending the call on with the answers to these questions needs an explicit yes (law 4): it had begun when it
+    /// was cancelled, and its tool is not known to be safe to repeat.
+    pub fn needs_consent_to_repeat(&self, needed: &InputNeeded) -> bool {
+        needed.interrupted && !self.tool.as_ref().is_some_and(|tool| tool.is_repeatable())
     }
 
     /// Whether the call is run by the calling application.

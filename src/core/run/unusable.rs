@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use super::{Answer, CallState, Decision, HumanAnswer, InputGiven, Refusal, Run, Scope};
+use super::{Answer, Call, Decision, HumanAnswer, InputGiven, Refusal, Run, Scope};
 use crate::core::chat::{Message, Part};
 use crate::core::id::CallId;
 use crate::core::json;
@@ -62,7 +62,7 @@ impl Run {
     pub(super) fn with_defaults(&self, id: &CallId, given: &InputGiven) -> Result<InputGiven, Refusal> {
         let what = "the answers to the server";
         let refused = |problems: String| Err(invalid(id, what, problems));
-        let Some(CallState::NeedsInput(needed)) = self.call(id).map(|call| &call.state) else {
+        let Some(needed) = self.call(id).and_then(Call::elicitation) else {
             return Err(Refusal::UnknownCall { call_id: id.clone() });
         };
         if let Some(key) = given.reactions.keys().find(|key| !needed.questions.contains_key(*key)) {
@@ -83,7 +83,7 @@ impl Run {
         }
         match self.oversized(id, what, given, 0) {
             Some(refusal) => Err(refusal),
-            None => Ok(InputGiven { reactions, by: given.by.clone(), via: given.via }),
+            None => Ok(InputGiven { reactions, ..given.clone() }),
         }
     }
 

@@ -1,7 +1,8 @@
 //! What a server wants to know before it goes on with a call (MCP elicitation), and what it is told.
 //!
-//! The server cannot wait on an open connection for a person who answers tomorrow, so its questions are a fact of the run:
-//! the call is put aside, and sent again with the answers and with whatever the server gave to remember it by.
+//! The questions are a fact of the run. A server of the revisions up to 2025-11-25 asks on the open call, which is held for
+//! the answers as long as they may come soon. A call that is not held any longer, and any call of the stateless revision, is
+//! suspended, and sent again with the answers and with whatever the server gave to remember it by.
 
 use std::collections::BTreeMap;
 
@@ -25,6 +26,10 @@ pub struct InputNeeded {
     /// up to 2025-11-25 cannot be answered later.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub restarts: bool,
+    /// Whether the call was cancelled while its server was at work on it, so that it may have taken effect: sending it with
+    /// the answers runs it a second time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
 }
 
 /// One question.

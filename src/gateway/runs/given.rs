@@ -172,6 +172,9 @@ struct GivenInput {
     /// The reactions to all its questions, by the server's keys.
     #[schema(value_type = std::collections::BTreeMap<String, super::reactions::ReactionDescription>)]
     answers: Reactions,
+    /// Whether a call that had begun when it was cancelled (`repeats`) may be sent a second time.
+    #[serde(default)]
+    repeat: bool,
 }
 
 /// `"output": null` is an output; a missing one is none.
@@ -228,8 +231,8 @@ impl Given {
             (call_id, HumanAnswer { choice, by: by.to_owned(), via: Channel::Api })
         };
         resume.answers = self.answers.into_iter().map(answer).collect();
-        let given = |GivenInput { call_id, answers }| {
-            (call_id, InputGiven { reactions: answers, by: by.to_owned(), via: Channel::Api })
+        let given = |GivenInput { call_id, answers, repeat }| {
+            (call_id, InputGiven { reactions: answers, by: by.to_owned(), via: Channel::Api, repeat })
         };
         resume.inputs = self.inputs.into_iter().map(given).collect();
         Ok(resume)

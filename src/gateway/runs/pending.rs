@@ -78,8 +78,16 @@ pub(in crate::gateway) enum PendingView {
         arguments: Value,
         /// What is asked, by the server's keys. All are answered together.
         questions: BTreeMap<String, FormView>,
-        /// Whether the call is made afresh with the answers.
+        /// Whether the call is sent again from its beginning with the answers.
         restarts: bool,
+        /// Whether the call had begun, and may run twice: answers that accept anything are taken only with `"repeat": true`.
+        repeats: bool,
+        /// Whether the call is held open: answers reach it in place, and the run is at work meanwhile.
+        held: bool,
+        /// Until when it is held; then it is cancelled, and the run is pending.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<String>, format = DateTime)]
+        held_until: Option<Timestamp>,
     },
     /// A tool's server goes on with a call by itself. Nobody has to answer.
     Task {
@@ -277,13 +285,16 @@ impl PendingView {
                 since,
                 until,
             },
-            Debt::Input { origin, questions, restarts, .. } => Self::Input {
+            Debt::Input { origin, questions, restarts, repeats, held, held_until, .. } => Self::Input {
                 call_id,
                 origin: OriginView::of(origin),
                 name,
                 arguments,
                 questions: questions.iter().map(|(key, question)| (key.clone(), FormView::of(question))).collect(),
                 restarts: *restarts,
+                repeats: *repeats,
+                held: *held,
+                held_until: *held_until,
             },
             Debt::Task { origin, task, .. } => Self::Task {
                 call_id,

@@ -29,6 +29,7 @@ impl Places {
             // The first of them would have been fine.
             Refusal::Twice { call_id } => self.last(call_id, "/call_id"),
             Refusal::Invalid { call_id, at, .. } => self.within(call_id, at),
+            Refusal::RepeatUnconfirmed { call_id } => self.first(call_id, "/repeat"),
             Refusal::Drifted { call_id } => self.first(call_id, "/seen"),
             Refusal::Past { call_id, .. } => self.first(call_id, "/expires_at"),
             Refusal::NotLater { .. } | Refusal::NoDeadline { .. } => String::new(),

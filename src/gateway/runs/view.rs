@@ -238,7 +238,7 @@ impl RunView {
     pub(in crate::gateway) fn of(row: &RunRow, run: &Run, blocked: Option<RunnerError>) -> Self {
         let started = run.started();
         let ending = run.ending();
-        let pending = run.pending();
+        let pending = run.open_items();
         let forked_from = match &started.trigger {
             Trigger::Manual => None,
             Trigger::Fork { run, .. } => Some(run.to_string()),

@@ -42,14 +42,15 @@ impl Patience {
     pub(in crate::gateway) async fn wait(self, execution: Execution, gone: &ClientGone) -> Result<bool, Problem> {
         let Self::UpTo(longest) = self else { return Ok(false) };
         let rested = tokio::select! {
-            rested = tokio::time::timeout(longest, execution.rest()) => rested,
+            rested = tokio::time::timeout(longest, execution.rest_or_elicitation()) => rested,
             () = gone.closed() => return Ok(false),
         };
         match rested {
             // It was begun, and goes on elsewhere.
-            Ok(Err(RunnerError::LaidDown(_) | RunnerError::DrivenElsewhere { .. })) => Ok(false),
-            Ok(rested) => rested.map(|_| true).map_err(Problem::from),
-            Err(_) => Ok(false),
+            Ok(Some(Err(RunnerError::LaidDown(_) | RunnerError::DrivenElsewhere { .. }))) => Ok(false),
+            Ok(Some(rested)) => rested.map(|_| true).map_err(Problem::from),
+            // Patience ran out, or a call is held open for an answer that the client may have.
+            Ok(None) | Err(_) => Ok(false),
         }
     }
 }

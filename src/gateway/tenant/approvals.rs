@@ -207,6 +207,7 @@ fn settles(event: &Event, call: &CallId) -> bool {
         | Event::Extended { .. }
         | Event::QuestionAnswered { .. }
         | Event::CallsStarted { .. }
+        | Event::InputRequested { .. }
         | Event::InputRequired { .. }
         | Event::InputGiven { .. }
         | Event::TaskStarted { .. }

@@ -166,7 +166,7 @@ impl CallView {
             tool,
             result,
             error,
-            pending: run.pending().iter().map(|debt| PendingView::of(id, debt)).collect(),
+            pending: run.open_items().iter().map(|debt| PendingView::of(id, debt)).collect(),
         }
     }
 }

@@ -111,11 +111,13 @@ impl Play {
             state: None,
             task: None,
             restarts: true,
+            interrupted: false,
         };
         let given = InputGiven {
             reactions: BTreeMap::from([(key, reaction)]),
             by: "conformance".into(),
             via: Default::default(),
+            repeat: false,
         };
         let answered = Answered { needed: needed.into(), given: given.into() };
         for tool in self.tools().await? {
@@ -139,8 +141,12 @@ impl Play {
         let mut asking = asking;
         for _ in 0..ROUNDS {
             let reactions = asking.needed.questions.iter().map(|(key, question)| (key.clone(), accepted(question)));
-            let given =
-                InputGiven { reactions: reactions.collect(), by: "conformance".into(), via: Default::default() };
+            let given = InputGiven {
+                reactions: reactions.collect(),
+                by: "conformance".into(),
+                via: Default::default(),
+                repeat: false,
+            };
             let answered = Answered { needed: asking.needed.into(), given: given.into() };
             match self.call(&asking.tool, asking.arguments, Some(&answered)).await {
                 Some(again) => asking = again,
@@ -162,6 +168,7 @@ impl Play {
             trace: &self.trace,
             deadline: None,
             answered,
+            elicitation: None,
         };
         match self.servers.call(made, &|_| {}).await.reply {
             CallReply::Ended { outcome: Outcome::Returned(_), .. } => None,

@@ -15,7 +15,7 @@ fn answered(needed: InputNeeded, answer: &str) -> Answered {
     let reactions = needed.questions.keys().map(|key| (key.clone(), reaction.clone())).collect();
     Answered {
         needed: needed.into(),
-        given: InputGiven { reactions, by: "test".into(), via: Default::default() }.into(),
+        given: InputGiven { reactions, by: "test".into(), via: Default::default(), repeat: false }.into(),
     }
 }
 

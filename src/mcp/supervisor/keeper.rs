@@ -12,7 +12,7 @@ use super::backoff::{STABLE, delay_after, jitter};
 use super::link::{Dial, Link, NotOpened};
 use super::pace::Pace;
 use super::standing::State;
-use super::{IN_USE, Supervisor, lock};
+use super::{IN_USE, Question, Supervisor, Wish, lock};
 use crate::mcp::watch::ExchangeKind;
 
 impl<D: Dial> Supervisor<D> {
@@ -22,6 +22,11 @@ impl<D: Dial> Supervisor<D> {
         while !self.closing.is_cancelled() {
             // What begins now is what was wanted until now.
             restarts.mark_unchanged();
+            let turn = tokio::select! {
+                biased;
+                () = self.closing.cancelled() => break,
+                turn = self.starts.turn() => turn,
+            };
             let begun = Instant::now();
             self.standing.send_modify(|standing| {
                 standing.starts += 1;
@@ -30,7 +35,7 @@ impl<D: Dial> Supervisor<D> {
             let opened = tokio::select! {
                 biased;
                 () = self.closing.cancelled() => break,
-                opened = self.open() => opened,
+                opened = turn.start(self.open()) => opened,
             };
             let entered = match opened {
                 Ok(link) => self.hold(Arc::new(link), begun, &mut restarts).await,
@@ -99,10 +104,12 @@ impl<D: Dial> Supervisor<D> {
         let mut asking = JoinSet::new();
         let meta = std::mem::take(&mut *lock(&self.need.meta));
         let left = self.budget.saturating_sub(begun.elapsed());
-        asking.spawn(self.clone().ask(link.clone(), meta, begun, left));
+        let first = Question { not_before: begun, budget: left, wish: Wish::Anyway };
+        asking.spawn(self.clone().ask(link.clone(), meta, first));
         let mut pace = Pace::default();
         loop {
-            let due = pace.due().filter(|_| asking.is_empty());
+            let retry = self.shelf.retry().filter(|_| self.is_in_use());
+            let due = pace.due().into_iter().chain(retry).min().filter(|_| asking.is_empty());
             tokio::select! {
                 biased;
                 () = self.closing.cancelled() => return End::Closing,
@@ -110,10 +117,14 @@ impl<D: Dial> Supervisor<D> {
                 _ = restarts.changed() => return End::Restarting,
                 () = link.signals().tools_changed.notified() => pace.announced(Instant::now()),
                 Some(_) = asking.join_next() => {}
+                // There is another time to ask at.
+                () = self.list_failed.notified() => {}
+                () = self.need.bell.notified(), if self.shelf.retry().is_some() && retry.is_none() => {}
                 () = until(due) => {
                     let now = Instant::now();
                     pace.listed(now);
-                    asking.spawn(self.clone().ask(link.clone(), Default::default(), now, self.budget));
+                    let question = Question { not_before: now, budget: self.budget, wish: Wish::Anyway };
+                    asking.spawn(self.clone().ask(link.clone(), Default::default(), question));
                 }
             }
         }
@@ -130,10 +141,10 @@ impl<D: Dial> Supervisor<D> {
 
     /// Notes a failure and enters the state that follows from it. Returns how often the server was needed until then.
     fn fail(&self, reason: &str, may_pass: bool, unneeded: Fate) -> Option<u64> {
-        self.shelf.trouble(self.sentence(reason), None);
+        self.shelf.away(self.sentence(reason));
         let now = Instant::now();
-        let (needed, last) = *lock(&self.need.seen);
-        let is_in_use = last.is_some_and(|last| now < last + IN_USE);
+        let needed = lock(&self.need.seen).0;
+        let is_in_use = self.is_in_use();
         self.standing.send_modify(|standing| {
             standing.fail(reason);
             let until = now + delay_after(standing.failures, jitter());
@@ -144,6 +155,11 @@ impl<D: Dial> Supervisor<D> {
             });
         });
         Some(needed)
+    }
+
+    /// Whether the server was needed lately.
+    fn is_in_use(&self) -> bool {
+        lock(&self.need.seen).1.is_some_and(|last| Instant::now() < last + IN_USE)
     }
 
     /// Waits until the server is tried again.

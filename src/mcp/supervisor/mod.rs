@@ -8,6 +8,8 @@
 //! - It waits for a start that is under way, or due within [`PATIENCE`]. Else it is answered at once, with the last
 //!   failure and the time of the next try. The first start of all has its whole budget; for a later one, a request for
 //!   the tools waits no longer than that patience, and hardly at all once the server failed twice in a row.
+//! - A server that was asked for its tools in vain is waited for once. Then it is left out, with the reason, and asked again
+//!   in the background after ever longer pauses: neither a turn nor another run waits for it a second time.
 //! - The tools are those of the last good list. They are asked for after every start, when the server says that they
 //!   changed, and when a run begins and nothing is promised about them. While that is impossible the list of before is
 //!   given, marked with the reason.
@@ -20,6 +22,7 @@ mod pace;
 mod renew;
 mod shelf;
 mod standing;
+mod starts;
 #[cfg(test)]
 mod tests;
 
@@ -36,6 +39,7 @@ use tokio_util::task::TaskTracker;
 pub(super) use link::{Dial, Link, NotOpened};
 use shelf::{CURRENT, Shelf};
 pub(super) use standing::{Standing, State};
+pub(super) use starts::Starts;
 
 use crate::core::id::ServerId;
 use crate::core::tool::ServerTools;
@@ -60,11 +64,32 @@ pub(super) struct Supervisor<D: Dial> {
     asking: tokio::sync::Mutex<()>,
     need: Need,
     watched: Watched,
+    /// The tools were asked for in vain.
+    list_failed: Notify,
+    /// The right to start, which few servers have at a time.
+    starts: Starts,
     /// How often somebody wanted another connection in the place of the one there is.
     restarts: watch::Sender<u64>,
     has_keeper: AtomicBool,
     tasks: TaskTracker,
     closing: CancellationToken,
+}
+
+/// When and why the tools are asked for.
+struct Question {
+    /// They are not, if they were asked for since then.
+    not_before: Instant,
+    budget: Duration,
+    wish: Wish,
+}
+
+/// Whether a server that was asked in vain is asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    /// It is.
+    Anyway,
+    /// Only in the background, and not for a request.
+    UnlessInVain,
 }
 
 /// Who needs the server.
@@ -78,7 +103,7 @@ struct Need {
 
 impl<D: Dial> Supervisor<D> {
     /// Of a server that nobody needed yet. Everything that outlives a request runs on `tasks`.
-    pub(super) fn new(server: ServerId, dial: D, budget: Duration, tasks: TaskTracker) -> Arc<Self> {
+    pub(super) fn new(server: ServerId, dial: D, budget: Duration, tasks: TaskTracker, starts: Starts) -> Arc<Self> {
         Arc::new(Self {
             server,
             dial,
@@ -88,6 +113,8 @@ impl<D: Dial> Supervisor<D> {
             asking: tokio::sync::Mutex::default(),
             need: Need { seen: Mutex::default(), meta: Mutex::default(), bell: Notify::new() },
             watched: Watched::default(),
+            list_failed: Notify::new(),
+            starts,
             restarts: watch::Sender::new(0),
             has_keeper: AtomicBool::new(false),
             tasks,
@@ -114,12 +141,18 @@ impl<D: Dial> Supervisor<D> {
 
     /// The live connection, or why there is none. Waits as the rules say; the caller bounds it by a `deadline`.
     pub(super) async fn link(self: &Arc<Self>, deadline: Instant) -> Result<Arc<D::Link>, String> {
+        self.link_of(self.awaited(), deadline).await
+    }
+
+    /// The start that a request waits for which comes now: the one under way, or else the next one.
+    fn awaited(&self) -> u64 {
+        let standing = self.standing.borrow();
+        standing.starts + u64::from(!matches!(standing.state, State::Starting))
+    }
+
+    /// The live connection for a request that waits for that start.
+    async fn link_of(self: &Arc<Self>, awaited: u64, deadline: Instant) -> Result<Arc<D::Link>, String> {
         let mut standings = self.standing.subscribe();
-        // The start that this request waits for: the one under way, or else the next one.
-        let awaited = {
-            let standing = standings.borrow();
-            standing.starts + u64::from(!matches!(standing.state, State::Starting))
-        };
         loop {
             let answer = self.answer(&standings.borrow_and_update(), deadline, awaited);
             // Said before every wait: the keeper may have gone to rest after it was said last.
@@ -181,8 +214,17 @@ impl<D: Dial> Supervisor<D> {
 
     /// The tools, asked for anew where that may tell something new. Never fails: what is wrong is part of the offer.
     pub(super) async fn offer(self: &Arc<Self>, meta: Map<String, Value>, trusted: bool) -> ServerTools {
-        let begun = Instant::now();
         self.need_for(&meta);
+        if let Some(reason) = self.shelf.not_worth_waiting() {
+            // It is needed: it is kept, or started again.
+            self.start();
+            return self.shelf.offer(&self.server, trusted, Some(reason));
+        }
+        let awaited = self.awaited();
+        if !self.shelf.has_any() {
+            self.start_of_its_own().await;
+        }
+        let begun = Instant::now();
         // The first start of all may be an installation.
         let longest = match self.standing.borrow().failures {
             0 if !self.shelf.has_any() => 2 * self.budget,
@@ -190,23 +232,36 @@ impl<D: Dial> Supervisor<D> {
             // A run asks before each turn and before each tier: it must not pay for one that is down each time.
             _ => IMPATIENCE,
         };
-        let trouble = match timeout(longest, self.ask_if_need_be(begun, meta)).await {
+        let trouble = match timeout(longest, self.ask_if_need_be(begun, awaited, meta)).await {
             Ok(asked) => asked.err(),
-            Err(_) => Some(self.still_waiting(longest)),
+            Err(_) => {
+                let reason = self.still_waiting(longest);
+                if self.standing().link().is_some() {
+                    self.shelf.is_overdue(reason.clone());
+                }
+                Some(reason)
+            }
         };
         self.shelf.offer(&self.server, trusted, trouble)
     }
 
-    async fn ask_if_need_be(self: &Arc<Self>, begun: Instant, meta: Map<String, Value>) -> Result<(), String> {
+    async fn ask_if_need_be(
+        self: &Arc<Self>,
+        begun: Instant,
+        mut awaited: u64,
+        meta: Map<String, Value>,
+    ) -> Result<(), String> {
         let not_before = begun.checked_sub(CURRENT).unwrap_or(begun);
         // A connection of which only the question shows that it is lost is replaced at once.
         for _ in 0..2 {
-            let link = self.link(begun + self.budget).await?;
+            let link = self.link_of(awaited, begun + self.budget).await?;
+            awaited = self.awaited();
             if self.shelf.is_current() {
                 break;
             }
             // The question belongs to the server, not to whoever asked first.
-            let asking = self.tasks.spawn(self.clone().ask(link.clone(), meta.clone(), not_before, self.budget));
+            let question = Question { not_before, budget: self.budget, wish: Wish::UnlessInVain };
+            let asking = self.tasks.spawn(self.clone().ask(link.clone(), meta.clone(), question));
             asking.await.map_err(|_| format!("asking the MCP server `{}` for its tools panicked", self.server))?;
             if !link.signals().lost.is_cancelled() {
                 break;
@@ -215,10 +270,25 @@ impl<D: Dial> Supervisor<D> {
         Ok(())
     }
 
-    /// Asks for the tools, unless somebody did since `not_before`.
-    async fn ask(self: Arc<Self>, link: Arc<D::Link>, meta: Map<String, Value>, not_before: Instant, budget: Duration) {
+    /// Waits until the start of the server is its own: one that waits for a place among those that start is not late.
+    async fn start_of_its_own(self: &Arc<Self>) {
+        self.start();
+        let mut standings = self.standing.subscribe();
+        let is_queued = |standing: &Standing<D::Link>| {
+            matches!(standing.state, State::Idle) && standing.starts == 0 && !self.closing.is_cancelled()
+        };
+        tokio::select! {
+            _ = standings.wait_for(|standing| !is_queued(standing)) => {}
+            () = self.closing.cancelled() => {}
+        }
+    }
+
+    /// Asks for the tools, unless that was done lately.
+    async fn ask(self: Arc<Self>, link: Arc<D::Link>, meta: Map<String, Value>, question: Question) {
+        let Question { not_before, budget, wish } = question;
         let _turn = self.asking.lock().await;
-        if self.shelf.was_asked_since(not_before) {
+        let is_in_vain = wish == Wish::UnlessInVain && self.shelf.not_worth_waiting().is_some();
+        if is_in_vain || self.shelf.was_asked_since(not_before) {
             return;
         }
         let asked = Instant::now();
@@ -226,7 +296,31 @@ impl<D: Dial> Supervisor<D> {
         self.watched.tell(&self.server, ExchangeKind::ToolsList, asked.elapsed(), listed.is_err());
         match listed {
             Ok(listing) => self.shelf.keep(&self.server, listing, asked, link.announces_changes()),
-            Err(reason) => self.shelf.trouble(self.sentence(&reason), Some(asked)),
+            Err(reason) => {
+                self.shelf.list_failed(self.sentence(&reason), asked);
+                self.list_failed.notify_one();
+            }
+        }
+    }
+
+    /// Makes sure that the list was asked for no longer ago than that, if that can be done soon. While it cannot, the list
+    /// of before is the best there is.
+    pub(super) async fn confirm(self: &Arc<Self>, meta: Map<String, Value>, age: Duration) {
+        let now = Instant::now();
+        let since = now.checked_sub(age).unwrap_or(now);
+        if self.shelf.was_asked_since(since) || self.shelf.not_worth_waiting().is_some() {
+            return;
+        }
+        let confirmed = match timeout(PATIENCE, self.refresh_since(since, meta)).await {
+            Ok(confirmed) => confirmed,
+            Err(_) => {
+                let reason = self.still_waiting(PATIENCE);
+                self.shelf.is_overdue(reason.clone());
+                Err(reason)
+            }
+        };
+        if let Err(reason) = confirmed {
+            tracing::warn!(server = %self.server, reason, "failed to confirm the tools of an MCP server before a call");
         }
     }
 

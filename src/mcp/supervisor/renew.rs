@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout};
 
-use super::{Dial, State, Supervisor};
+use super::{Dial, Question, State, Supervisor, Wish};
 
 impl<D: Dial> Supervisor<D> {
     /// Asks for the tools, whatever is promised about them. The error says why they are not known anew.
@@ -47,12 +47,17 @@ impl<D: Dial> Supervisor<D> {
     }
 
     /// The tools, unless somebody asked for them since.
-    async fn refresh_since(self: &Arc<Self>, since: Instant, meta: Map<String, Value>) -> Result<(), String> {
+    pub(super) async fn refresh_since(
+        self: &Arc<Self>,
+        since: Instant,
+        meta: Map<String, Value>,
+    ) -> Result<(), String> {
         self.need_for(&meta);
         let longest = 2 * self.budget;
         let asked = timeout(longest, async {
             let link = self.link(Instant::now() + self.budget).await?;
-            let asking = self.tasks.spawn(self.clone().ask(link, meta, since, self.budget));
+            let question = Question { not_before: since, budget: self.budget, wish: Wish::Anyway };
+            let asking = self.tasks.spawn(self.clone().ask(link, meta, question));
             asking.await.map_err(|_| self.sentence("could not be asked for its tools: the code that does it panicked"))
         });
         asked.await.unwrap_or_else(|_| Err(self.still_waiting(longest)))?;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::backoff::{delay_after, jitter};
 use crate::core::id::ServerId;
 use crate::core::tool::{LeftOut, McpTool, ServerTools};
 use crate::mcp::listing::Listing;
@@ -27,6 +28,12 @@ struct Kept {
     trouble: Option<String>,
     /// When it was asked last, with whatever success.
     asked: Option<Instant>,
+    /// How often in a row it was asked in vain, over whichever connections.
+    failed_lists: u32,
+    /// When it is asked again after that.
+    retry: Option<Instant>,
+    /// What is said of a server that is being asked and was waited for long enough. A whole sentence.
+    overdue: Option<String>,
     generation: u64,
 }
 
@@ -67,16 +74,39 @@ impl Shelf {
         kept.good = Some(Good { listing, current });
         kept.trouble = None;
         kept.asked = Some(asked);
+        (kept.failed_lists, kept.retry, kept.overdue) = (0, None, None);
     }
 
-    /// Notes that the server could not be asked at that time, or is away, so that whatever was asked before is of no help.
-    pub(super) fn trouble(&self, reason: String, asked: Option<Instant>) {
+    /// Notes that the server is away, so that whatever was asked before is of no help.
+    pub(super) fn away(&self, reason: String) {
         let mut kept = self.lock();
-        if kept.trouble.as_ref() != Some(&reason) {
-            kept.trouble = Some(reason);
-            kept.generation += 1;
-        }
-        kept.asked = asked;
+        kept.trouble(reason);
+        (kept.asked, kept.overdue) = (None, None);
+    }
+
+    /// Notes that the server was asked at that time, in vain. It is asked again by itself, after ever longer pauses.
+    pub(super) fn list_failed(&self, reason: String, asked: Instant) {
+        let mut kept = self.lock();
+        kept.trouble(reason);
+        (kept.asked, kept.overdue) = (Some(asked), None);
+        kept.failed_lists = kept.failed_lists.saturating_add(1);
+        kept.retry = Some(Instant::now() + delay_after(kept.failed_lists, jitter()));
+    }
+
+    /// Notes that the answer to a question under way was waited for long enough.
+    pub(super) fn is_overdue(&self, reason: String) {
+        self.lock().overdue = Some(reason);
+    }
+
+    /// Why waiting for the list is of no use now: it was waited for once already. A whole sentence.
+    pub(super) fn not_worth_waiting(&self) -> Option<String> {
+        let kept = self.lock();
+        kept.overdue.clone().or_else(|| kept.trouble.clone().filter(|_| kept.failed_lists > 0))
+    }
+
+    /// When the server is to be asked again after it was asked in vain.
+    pub(super) fn retry(&self) -> Option<Instant> {
+        self.lock().retry
     }
 
     /// Whether there is a list to fall back on.
@@ -137,6 +167,12 @@ impl Shelf {
 }
 
 impl Kept {
+    /// Notes what is wrong. How it is worded makes no difference to what the server offers.
+    fn trouble(&mut self, reason: String) {
+        self.generation += u64::from(self.trouble.is_none());
+        self.trouble = Some(reason);
+    }
+
     /// Whether the time is over that the server itself set for its list.
     fn is_outdated(&self) -> bool {
         match self.good.as_ref().map(|good| good.current) {
@@ -223,10 +259,12 @@ mod tests {
         moved("the same list", false);
         keep(&shelf, listing(&["a", "b"], None), true);
         moved("another list", true);
-        shelf.trouble("away".into(), None);
+        shelf.away("away".into());
         moved("it is away", true);
-        shelf.trouble("away".into(), None);
+        shelf.away("away, in other words".into());
         moved("it is still away", false);
+        shelf.list_failed("it listed nothing".into(), Instant::now());
+        moved("what is wrong is something else, and the offer is the same", false);
         keep(&shelf, listing(&["a", "b"], None), true);
         moved("it is back", true);
     }
@@ -269,7 +307,7 @@ mod tests {
 
         tokio::time::advance(minute).await;
         let outdated = shelf.generation();
-        shelf.trouble("away".into(), None);
+        shelf.away("away".into());
         let away = shelf.generation();
         assert!(away > outdated);
         keep(&shelf, listing(&["b"], Some(minute)), true);
@@ -279,13 +317,13 @@ mod tests {
     #[test]
     fn a_list_is_kept_through_trouble_and_marked() {
         let (shelf, shop) = (Shelf::default(), ServerId::from("shop"));
-        shelf.trouble("the MCP server `shop` is on fire".into(), None);
+        shelf.away("the MCP server `shop` is on fire".into());
         let offer = shelf.offer(&shop, true, None);
         assert_eq!((offer.tools.len(), offer.stale), (0, None));
         assert_eq!(offer.left_out[0].reason, "the MCP server `shop` is on fire");
         keep(&shelf, listing(&["a"], None), true);
         assert_eq!(shelf.offer(&shop, true, None).stale, None);
-        shelf.trouble("the MCP server `shop` is on fire".into(), None);
+        shelf.away("the MCP server `shop` is on fire".into());
         let offer = shelf.offer(&shop, true, None);
         assert_eq!((offer.tools.len(), offer.left_out.len(), offer.trusted), (1, 0, true));
         assert_eq!(offer.stale.as_deref(), Some("the MCP server `shop` is on fire"));

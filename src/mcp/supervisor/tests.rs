@@ -9,6 +9,8 @@ use crate::core::tool::{Annotations, McpTool};
 use crate::mcp::listing::Listing;
 use crate::mcp::signals::Signals;
 
+mod waiting;
+
 const BUDGET: Duration = Duration::from_secs(60);
 
 /// What happens at a start.
@@ -136,7 +138,7 @@ fn given(openings: impl IntoIterator<Item = Opening>) -> (Fake, Arc<World>) {
         links: Mutex::default(),
         log: Mutex::default(),
     });
-    (Supervisor::new("shop".into(), world.clone(), BUDGET, TaskTracker::new()), world)
+    (Supervisor::new("shop".into(), world.clone(), BUDGET, TaskTracker::new(), Starts::of(8)), world)
 }
 
 async fn seconds(seconds: u64) {

@@ -252,6 +252,7 @@ fn is_of_time(recorded: &Recorded) -> bool {
         | Event::QuestionAnswered { .. }
         | Event::CallsStarted { .. }
         | Event::CallCompleted { .. }
+        | Event::InputRequested { .. }
         | Event::InputRequired { .. }
         | Event::InputGiven { .. }
         | Event::TaskStarted { .. }

@@ -194,6 +194,20 @@ pub enum Fact {
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<String>,
     },
+    /// Its server asks for input on the open call, which is held for the answer.
+    #[serde(rename = "tool.input.requested")]
+    InputRequested {
+        #[serde(flatten)]
+        call: CallRef,
+        /// The server's keys of its questions.
+        asks: Vec<String>,
+        /// What it asks, for a person, in the same order.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        messages: Option<Vec<String>>,
+        /// Until when the call is held.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
+    },
     /// Its server wants to know something first.
     #[serde(rename = "tool.input.required")]
     InputRequired {
@@ -204,8 +218,11 @@ pub enum Fact {
         /// What it asks, for a person, in the same order.
         #[serde(skip_serializing_if = "Option::is_none")]
         messages: Option<Vec<String>>,
-        /// Whether the call is made afresh with the answers.
+        /// Whether the call is sent again from its beginning with the answers.
         restarts: bool,
+        /// Whether that wants an explicit yes, because the call had begun.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        repeats: bool,
     },
     /// It was told.
     #[serde(rename = "tool.input.given")]
@@ -397,6 +414,7 @@ impl Fact {
             Self::McpCompleted { .. } => "tool.mcp.completed",
             Self::BuiltinExecuting { .. } => "tool.builtin.executing",
             Self::BuiltinCompleted { .. } => "tool.builtin.completed",
+            Self::InputRequested { .. } => "tool.input.requested",
             Self::InputRequired { .. } => "tool.input.required",
             Self::InputGiven { .. } => "tool.input.given",
             Self::TaskStarted { .. } => "tool.task.started",

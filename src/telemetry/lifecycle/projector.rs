@@ -12,7 +12,7 @@ use crate::core::id::{CallId, ModelName, RunId};
 use crate::core::run::{
     Budget, Call, CallState, CallVerdict, Decision, Ending, Event, Offer, OutputVerdict, Recorded, Rejection, Run,
 };
-use crate::core::tool::{Arguments, Outcome, Problem, ToolCall};
+use crate::core::tool::{Arguments, InputNeeded, Outcome, Problem, ToolCall};
 use crate::ports::Delta;
 
 /// The fold of one run's journal into its lifecycle events.
@@ -160,12 +160,18 @@ impl Lifecycle {
             }],
             Event::CallsStarted { calls } => calls.iter().map(|call| self.call_started(call)).collect(),
             Event::CallCompleted { call, outcome, stderr, .. } => vec![self.call_completed(call, outcome, stderr, at)],
+            Event::InputRequested { call, needed, until } => vec![Fact::InputRequested {
+                call: self.call_ref(call),
+                asks: needed.questions.keys().cloned().collect(),
+                messages: self.messages(needed),
+                until: *until,
+            }],
             Event::InputRequired { call, needed, .. } => vec![Fact::InputRequired {
                 call: self.call_ref(call),
                 asks: needed.questions.keys().cloned().collect(),
-                messages: (self.content == Content::Include)
-                    .then(|| needed.questions.values().map(|question| question.message().to_owned()).collect()),
+                messages: self.messages(needed),
                 restarts: needed.restarts,
+                repeats: self.call(call).is_some_and(|call| call.needs_consent_to_repeat(needed)),
             }],
             Event::InputGiven { call, given } => {
                 vec![Fact::InputGiven { call: self.call_ref(call), by: given.by.clone(), via: given.via }]
@@ -176,6 +182,12 @@ impl Lifecycle {
             Event::MessageAdded { message } => vec![Fact::MessageAdded { text: self.said(|| message.text()) }],
             Event::Ended { ending } => vec![self.ended(ending)],
         }
+    }
+
+    /// What a server asks, for a person.
+    fn messages(&self, needed: &InputNeeded) -> Option<Vec<String>> {
+        let messages = || needed.questions.values().map(|question| question.message().to_owned()).collect();
+        (self.content == Content::Include).then(messages)
     }
 
     fn model_called(&self, model: &ModelName, attempt: u32, offer: Offer) -> Vec<Fact> {

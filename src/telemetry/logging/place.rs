@@ -57,6 +57,7 @@ fn span_of(run: &Run, fact: &Fact) -> SpanContext {
         | Fact::McpCompleted { call, .. }
         | Fact::BuiltinExecuting { call }
         | Fact::BuiltinCompleted { call, .. }
+        | Fact::InputRequested { call, .. }
         | Fact::InputRequired { call, .. }
         | Fact::TaskStarted { call, .. } => run.call_context(&call.call_id),
         // What comes while the run rests is a span of the execution that goes on with it, and nobody knows that one yet.

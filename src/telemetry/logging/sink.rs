@@ -101,7 +101,7 @@ fn record(place: &Place<'_>, event: &LifecycleEvent) {
         Fact::McpExecuting { call } => {
             record!(info, place, { iteration, call = %call.call_id, tool = call.name, } "invoked MCP");
         }
-        Fact::InputRequired { call, asks, .. } => {
+        Fact::InputRequested { call, asks, .. } | Fact::InputRequired { call, asks, .. } => {
             let asks = asks.len();
             record!(info, place, { iteration, call = %call.call_id, tool = call.name, asks, } "server asks");
         }

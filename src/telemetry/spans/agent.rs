@@ -138,6 +138,7 @@ pub(super) fn note(event: &LifecycleEvent) -> Option<SpanEvent> {
         | Fact::PendingExtended { .. }
         | Fact::QuestionAsked { .. }
         | Fact::ExternalRequested { .. }
+        | Fact::InputRequested { .. }
         | Fact::InputRequired { .. }
         | Fact::TaskStarted { .. }
         | Fact::ValidationFailed { .. }

@@ -1,6 +1,6 @@
 //! The execution that is under way: one trace, its root, and what is open below it.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::attributes::{Attribute, Attributes};
 use super::span::{Kind, Link, Parent, Span, SpanEvent, Status};
@@ -68,6 +68,23 @@ pub(super) struct OpenModelCall {
 pub(super) struct OpenCall {
     pub(super) call: Call,
     pub(super) start: Timestamp,
+    /// Since when it is held open for an answer to its server.
+    pub(super) held_since: Option<Timestamp>,
+    /// How long it was held for answers that came.
+    pub(super) waited: SignedDuration,
+}
+
+impl OpenCall {
+    /// A call that was sent then.
+    pub(super) fn sent(call: Call, start: Timestamp) -> Self {
+        Self { call, start, held_since: None, waited: SignedDuration::ZERO }
+    }
+
+    /// How much of the time until then was spent waiting for answers to its server; `None` if it was not held.
+    pub(super) fn waited_ms(&self, end: Timestamp) -> Option<u64> {
+        let waited = self.waited + self.held_since.map(|since| end.duration_since(since)).unwrap_or_default();
+        (!waited.is_zero()).then(|| waited.as_millis().try_into().unwrap_or_default())
+    }
 }
 
 /// A span below the root, but for its attributes.

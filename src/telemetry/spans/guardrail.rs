@@ -83,16 +83,7 @@ pub(super) fn input_given(call: &Call, given: &InputGiven, content: SpanContent,
     to.text(names::TOOL_NAME, &call.asked.name);
     to.text(names::DECIDED_BY, &given.by);
     to.text(names::DECIDED_VIA, word(&given.via));
-    let questions = match &call.state {
-        CallState::NeedsInput(needed) => Some(&needed.questions),
-        CallState::New
-        | CallState::Selected
-        | CallState::Asked { .. }
-        | CallState::Cleared
-        | CallState::Started
-        | CallState::Task(_)
-        | CallState::Settled(_) => None,
-    };
+    let questions = call.elicitation().map(|needed| &needed.questions);
     let question = json!({ "call_id": call.asked.id, "tool": call.asked.name, "questions": questions });
     to.input(&question.to_string(), content.hide_inputs);
     to.output(&json!({ "reactions": given.reactions }).to_string(), content.hide_inputs || content.hide_outputs);

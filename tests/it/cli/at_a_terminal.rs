@@ -7,6 +7,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use super::desk::Desk;
+use super::put_aside::fault_server;
 
 const NOTE: &str = "
 turns:
@@ -149,4 +150,60 @@ fn a_hostile_answer_and_a_hostile_question_bring_nothing_to_the_terminal_but_col
     let raw = rest.chars().find(|c| (c.is_control() && *c != '\n') || *c == '\u{202e}');
     assert_eq!(raw, None, "{}", rest.escape_debug());
     assert!(rest.contains("| ") && rest.matches(r"\u{1b}]0;PWNED\u{7}").count() >= 4, "{rest}");
+}
+
+/// An agent with a server that charges, and then asks who is asking; and what its wire saw.
+fn charging_desk() -> Desk {
+    let echo = "turns: [{ calls: [{ id: echo, name: mcp_odd_echo, arguments: { text: charged } }] }, { say: '{{last_result}}' }]";
+    let desk = Desk::playing(echo);
+    let server =
+        json!({"command": fault_server(), "args": ["--stdio", "--fault", "elicits-late", "--log", "wire.jsonl"]});
+    let config = json!({
+        "lease_s": 1,
+        "models": {"played": {"scripted": {"file": "conversation.yaml"}}},
+        "servers": {"odd": {"stdio": server}},
+        "agents": {"desk": {"servers": ["odd"], "policy": "bypass"}},
+    });
+    desk.write("toolgate.yaml", &config.to_string());
+    desk
+}
+
+/// How often the server was called.
+fn charges(desk: &Desk) -> usize {
+    let wire = std::fs::read_to_string(desk.path().join("wire.jsonl")).unwrap();
+    let lines = wire.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.filter(|line| line["received"]["method"] == "tools/call").count()
+}
+
+const ANSWER: &str = "[a]nswer, [d]ecline, [c]ancel, [q] leave it pending: ";
+
+#[test]
+fn a_run_whose_tool_charges_and_then_asks_charges_once_when_it_is_answered_at_the_terminal() {
+    let desk = charging_desk();
+    let screen = at_a_terminal(&desk, &["run", "Charge it"], &[(ANSWER, "a\n"), ("> ", "Ada\n")]).expect(0);
+    assert!(screen.text.contains("hello, Ada"), "{}", screen.text);
+    assert_eq!(charges(&desk), 1, "{}", screen.text);
+}
+
+#[test]
+fn a_call_tried_out_at_the_terminal_is_answered_in_place() {
+    let desk = charging_desk();
+    let call = ["mcp", "call", "odd", "echo", r#"{"text": "charged"}"#];
+    let screen = at_a_terminal(&desk, &call, &[(ANSWER, "a\n"), ("> ", "Ada\n")]).expect(0);
+    assert!(screen.text.contains("hello, Ada"), "{}", screen.text);
+    assert_eq!(charges(&desk), 1, "{}", screen.text);
+}
+
+#[test]
+fn a_question_left_open_cancels_the_call_and_a_second_time_wants_a_yes() {
+    let desk = charging_desk();
+    at_a_terminal(&desk, &["run", "Charge it"], &[(ANSWER, "q\n")]).expect(10);
+    assert_eq!(charges(&desk), 1);
+    let answered = [(ANSWER, "a\n"), ("> ", "Ada\n"), ("a second time?", "n\n")];
+    let screen = at_a_terminal(&desk, &["resume", "last"], &answered).expect(10);
+    assert!(screen.text.contains("what it did before may be done twice"), "{}", screen.text);
+    assert_eq!(charges(&desk), 1, "{}", screen.text);
+    let answered = [(ANSWER, "a\n"), ("> ", "Ada\n"), ("a second time?", "y\n")];
+    at_a_terminal(&desk, &["resume", "last"], &answered).expect(0);
+    assert_eq!(charges(&desk), 2);
 }

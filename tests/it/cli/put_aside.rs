@@ -221,3 +221,27 @@ fn a_call_that_is_tried_out_and_becomes_a_task_is_waited_for_and_stopped_when_th
     let asking = tried(&["--answer", r#"{"name": "Ada"}"#], "modern", "task-input").expect(0);
     assert!(asking.out.contains("hello, Ada"), "{}", asking.out);
 }
+
+#[test]
+fn answers_that_would_send_a_call_a_second_time_want_the_flag_that_says_so() {
+    let desk = desk("legacy", "elicits-late");
+    let ended = desk.toolgate(&["run", "Say hi"]).expect(10);
+    assert!(ended.err.contains("with them it is sent a second time"), "{}", ended.err);
+    let answer = ["resume", "last", "--answer", r#"echo={"name": "Ada"}"#];
+    let refused = desk.toolgate(&answer).expect(1);
+    assert!(refused.err.contains("confirm that with `--repeat echo`"), "{}", refused.err);
+    let unanswered = desk.toolgate(&["resume", "last", "--repeat", "echo"]).expect(2);
+    assert!(unanswered.err.contains("answer its server too"), "{}", unanswered.err);
+    desk.toolgate(&[&answer[..], &["--repeat", "echo"]].concat()).expect(0);
+}
+
+#[test]
+fn a_call_tried_out_with_an_answer_beforehand_is_sent_once() {
+    let program = fault_server();
+    let server = ["--", program.to_str().unwrap(), "--stdio", "--fault", "elicits-late", "--log", "wire.jsonl"];
+    let desk = Desk::empty();
+    let call = ["mcp", "call", "echo", r#"{"text": "hi"}"#, "--answer", r#"{"name": "Ada"}"#];
+    desk.toolgate(&[&call[..], &server].concat()).expect(0);
+    let wire = std::fs::read_to_string(desk.path().join("wire.jsonl")).unwrap();
+    assert_eq!(wire.matches(r#""method":"tools/call""#).count(), 1, "{wire}");
+}

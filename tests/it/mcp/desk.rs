@@ -40,8 +40,17 @@ impl Asker {
 async fn send(servers: &Servers, tool: &str, arguments: Value, answered: Option<&Answered>) -> CallReply {
     let (run, call, server, trace) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from("asker"), trace());
     let arguments = arguments.as_object().expect("an object");
-    let call =
-        McpCall { run: &run, call: &call, server: &server, tool, arguments, trace: &trace, deadline: None, answered };
+    let call = McpCall {
+        run: &run,
+        call: &call,
+        server: &server,
+        tool,
+        arguments,
+        trace: &trace,
+        deadline: None,
+        answered,
+        elicitation: None,
+    };
     servers.call(call, &|_| {}).await.reply
 }
 

@@ -2,13 +2,14 @@
 //! the questions, and goes on with the answers, in another process if need be.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate::core::id::{CallId, RunId, ServerId};
 use toolgate::core::run::{Answered, InputGiven};
-use toolgate::core::tool::{CallReply, FailureKind, InputNeeded, Outcome, Question, Reaction};
+use toolgate::core::tool::{CallReply, FailureKind, InputNeeded, Outcome, Question, Reaction, Reactions};
 use toolgate::mcp::{ServerSettings, Servers};
-use toolgate::ports::{McpCall, McpServers as _};
+use toolgate::ports::{ElicitationHandler, McpCall, McpServers as _};
 
 use super::faults::{Endpoint, Wire, executed, fault, watched};
 use super::support::*;
@@ -18,8 +19,17 @@ pub(super) async fn send(servers: &Servers, id: &str, tool: &str, answered: Opti
     let (run, call, server) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from(id));
     let (arguments, trace) = (json!({"text": "hello"}), trace());
     let arguments = arguments.as_object().expect("an object");
-    let call =
-        McpCall { run: &run, call: &call, server: &server, tool, arguments, trace: &trace, deadline: None, answered };
+    let call = McpCall {
+        run: &run,
+        call: &call,
+        server: &server,
+        tool,
+        arguments,
+        trace: &trace,
+        deadline: None,
+        answered,
+        elicitation: None,
+    };
     servers.call(call, &|_| {}).await.reply
 }
 
@@ -44,7 +54,7 @@ pub(super) fn answered(needed: InputNeeded, reaction: &Reaction) -> Answered {
     let reactions = needed.questions.keys().map(|key| (key.clone(), reaction.clone())).collect();
     Answered {
         needed: needed.into(),
-        given: InputGiven { reactions, by: "test".into(), via: Default::default() }.into(),
+        given: InputGiven { reactions, by: "test".into(), via: Default::default(), repeat: false }.into(),
     }
 }
 
@@ -94,6 +104,42 @@ fn assert_taken_back_in_order(wire: &Wire) {
     let cancelled = received.iter().position(|message| message["method"] == "notifications/cancelled");
     let answer = received.iter().position(|message| message["result"]["action"] == "cancel");
     assert!(cancelled.expect("cancelled") < answer.expect("answered"), "{received:?}");
+}
+
+/// A person who takes their time before they say their name.
+struct Slow(Duration);
+
+#[async_trait::async_trait]
+impl ElicitationHandler for Slow {
+    async fn elicit(&self, needed: InputNeeded) -> Option<Reactions> {
+        tokio::time::sleep(self.0).await;
+        Some(needed.questions.into_keys().map(|key| (key, name("Ada"))).collect())
+    }
+}
+
+#[tokio::test]
+async fn the_time_that_a_person_takes_counts_for_no_limit_of_the_call() {
+    let mut settings = fault(&["elicits-late"]);
+    // Each is shorter than the person takes, and long enough for the rest.
+    (settings.call_timeout, settings.total_timeout) = (Duration::from_secs(3), Duration::from_secs(3));
+    let servers = servers([("child", settings)]);
+    let (run, call, server) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from("child"));
+    let (arguments, trace, person) = (json!({"text": "hello"}), trace(), Slow(Duration::from_secs(4)));
+    let call = McpCall {
+        run: &run,
+        call: &call,
+        server: &server,
+        tool: "echo",
+        arguments: arguments.as_object().expect("an object"),
+        trace: &trace,
+        deadline: None,
+        answered: None,
+        elicitation: Some(&person),
+    };
+    let output = returned(ended(servers.call(call, &|_| {}).await.reply));
+    assert_eq!(output.content[0].as_text(), Some("hello, Ada"));
+    assert_eq!(executed(&servers, "child").await, 1);
+    servers.close().await;
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ mod call;
 mod changes;
 mod eras;
 mod floods;
+mod held;
 mod http;
 mod http_status;
 mod list;

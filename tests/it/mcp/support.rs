@@ -113,6 +113,7 @@ pub(super) async fn ended(
         trace: &trace,
         deadline,
         answered: None,
+        elicitation: None,
     };
     match servers.call(call, progress).await.reply {
         CallReply::Ended { outcome, stderr } => (outcome, stderr),

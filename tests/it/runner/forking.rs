@@ -195,7 +195,8 @@ async fn an_approval_that_came_to_nothing_takes_nothing_from_a_fork() {
 async fn answers_that_a_server_was_not_sent_yet_are_asked_for_again_by_a_fork() {
     let form = Question::Form { message: "Which size?".into(), schema: json!({"type": "object"}) };
     let questions = [("size".to_owned(), form)].into();
-    let asks = CallReply::NeedsInput(InputNeeded { questions, state: None, task: None, restarts: false });
+    let asks =
+        CallReply::NeedsInput(InputNeeded { questions, state: None, task: None, restarts: false, interrupted: false });
     let world = given_an_agent()
         .with_tools("shop", &["buy"])
         .where_servers(|servers| servers.reply("buy", [asks, Outcome::Returned(ToolOutput::text("bought")).into()]))
@@ -204,7 +205,7 @@ async fn answers_that_a_server_was_not_sent_yet_are_asked_for_again_by_a_fork() 
         .await;
     let run = world.run().await.run_id;
     let reactions = [("size".to_owned(), Reaction::decline())].into();
-    let given = InputGiven { reactions, by: "ann".into(), via: Default::default() };
+    let given = InputGiven { reactions, by: "ann".into(), via: Default::default(), repeat: false };
     let answers = Resume { inputs: vec![("call_1_1".into(), given)], ..Resume::default() };
     let source = world.resume(&run, answers).await.unwrap();
     let given = world.journal(&run).await.iter().position(|fact| *fact == "tool.input.given").unwrap() as u64;

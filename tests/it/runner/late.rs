@@ -266,7 +266,8 @@ async fn more_time_counts_from_before_the_run_waits_and_never_takes_any_away() {
 async fn what_has_no_deadline_is_given_none_by_more_time() {
     let form = Question::Form { message: "Which size?".into(), schema: json!({"type": "object"}) };
     let questions = [("size".to_owned(), form)].into();
-    let asks = CallReply::NeedsInput(InputNeeded { questions, state: None, task: None, restarts: false });
+    let asks =
+        CallReply::NeedsInput(InputNeeded { questions, state: None, task: None, restarts: false, interrupted: false });
     let of_a_server = given_an_agent()
         .with_tools("shop", &["buy"])
         .where_servers(|servers| servers.reply("buy", [asks]))

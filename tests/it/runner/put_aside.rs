@@ -20,7 +20,13 @@ fn a_question(state: &str) -> CallReply {
     }});
     let form = Question::Form { message: "Which size?".into(), schema };
     let questions = BTreeMap::from([("size".to_owned(), form)]);
-    CallReply::NeedsInput(InputNeeded { questions, state: Some(state.into()), task: None, restarts: false })
+    CallReply::NeedsInput(InputNeeded {
+        questions,
+        state: Some(state.into()),
+        task: None,
+        restarts: false,
+        interrupted: false,
+    })
 }
 
 fn done(text: &str) -> CallReply {
@@ -40,7 +46,7 @@ fn a_call_of(tool: &str) -> Given {
 fn answers(each: impl IntoIterator<Item = (&'static str, Reaction)>) -> Resume {
     let reactions: Reactions = each.into_iter().map(|(key, reaction)| (key.to_owned(), reaction)).collect();
     Resume {
-        inputs: vec![(CALL.into(), InputGiven { reactions, by: "ann".into(), via: Default::default() })],
+        inputs: vec![(CALL.into(), InputGiven { reactions, by: "ann".into(), via: Default::default(), repeat: false })],
         ..Resume::default()
     }
 }

@@ -28,7 +28,13 @@ fn done(text: &str) -> CallReply {
 
 fn asks(schema: Value) -> CallReply {
     let questions = BTreeMap::from([("size".to_owned(), Question::Form { message: "Which size?".into(), schema })]);
-    CallReply::NeedsInput(InputNeeded { questions, state: None, task: Some(handle()), restarts: false })
+    CallReply::NeedsInput(InputNeeded {
+        questions,
+        state: None,
+        task: Some(handle()),
+        restarts: false,
+        interrupted: false,
+    })
 }
 
 fn a_form() -> CallReply {
@@ -130,7 +136,7 @@ on_every_store! {
         let waiting = world.run().await;
         world.servers.hang_in("print");
         let reactions = BTreeMap::from([("size".to_owned(), Reaction::decline())]);
-        let inputs = vec![(PRINT.into(), InputGiven { reactions, by: "ann".into(), via: Default::default() })];
+        let inputs = vec![(PRINT.into(), InputGiven { reactions, by: "ann".into(), via: Default::default(), repeat: false })];
         let execution = take_up(&world, &waiting, Resume { inputs, ..Resume::default() }).await;
         until(async || !world.servers.told().is_empty()).await;
 

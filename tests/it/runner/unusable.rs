@@ -124,7 +124,8 @@ async fn edited_arguments_are_no_deeper_than_a_journal_can_give_back() {
 async fn answers_to_a_server_are_bounded() {
     let form = Question::Form { message: "Which size?".into(), schema: json!({"type": "object"}) };
     let questions = [("size".to_owned(), form)].into();
-    let asks = CallReply::NeedsInput(InputNeeded { questions, state: None, task: None, restarts: false });
+    let asks =
+        CallReply::NeedsInput(InputNeeded { questions, state: None, task: None, restarts: false, interrupted: false });
     let given = given_an_agent()
         .with_tools("shop", &["buy"])
         .where_servers(|servers| servers.reply("buy", [asks]))
@@ -132,7 +133,7 @@ async fn answers_to_a_server_are_bounded() {
     let (world, waiting) = waiting(given).await;
     let form = json!({"size": "long".repeat(TOO_LONG)}).as_object().unwrap().clone();
     let reactions = [("size".to_owned(), Reaction::accept(form))].into();
-    let given = InputGiven { reactions, by: "ann".into(), via: Default::default() };
+    let given = InputGiven { reactions, by: "ann".into(), via: Default::default(), repeat: false };
 
     let told =
         refused(&world, &waiting, Resume { inputs: vec![("call_1_1".into(), given)], ..Resume::default() }).await;

@@ -113,12 +113,13 @@ pub(crate) fn put_aside(start: Timestamp) -> Journal {
     journal.sends(&["call_i", "call_j"]);
     let question = Question::Url { message: "Agree to the terms.".into(), url: "https://weather.example/terms".into() };
     let questions = BTreeMap::from([("terms".to_owned(), question)]);
-    let needed = InputNeeded { questions, state: Some("opaque".into()), task: None, restarts: false };
+    let needed =
+        InputNeeded { questions, state: Some("opaque".into()), task: None, restarts: false, interrupted: false };
     journal.then(Event::InputRequired { call: "call_i".into(), needed: Arc::new(needed), wire: None });
     let reactions = BTreeMap::from([("terms".to_owned(), Reaction::done())]);
     journal.then(Event::InputGiven {
         call: "call_i".into(),
-        given: InputGiven { reactions, by: "ann".into(), via: Default::default() },
+        given: InputGiven { reactions, by: "ann".into(), via: Default::default(), repeat: false },
     });
     journal.sends(&["call_i"]);
     let task = TaskHandle { id: "task_1".into(), message: None, poll_ms: Some(500), ttl_ms: None };

@@ -138,6 +138,10 @@ pub(super) fn of(recorded: &Recorded, grants: &Grants) -> Vec<(CallId, Stand, St
             let why = if outcome.is_error() { "ended with an error" } else { "ended" };
             one(call, Stand::Ran, step(why.into()))
         }
+        Event::InputRequested { call, needed, .. } => {
+            let asks = list(needed.questions.keys().map(|key| visible(key)));
+            one(call, Stand::Running, step(format!("its server asks, and the call is held open: {asks}")))
+        }
         Event::InputRequired { call, needed, .. } => {
             let why = format!("its server wants to know: {}", list(needed.questions.keys().map(|key| visible(key))));
             one(call, Stand::Pending, step(why))

@@ -19,18 +19,27 @@ pub(super) struct Metered {
     tool: Option<(Word, Origin)>,
     /// Since when its server has it.
     pub(super) sent: Option<Timestamp>,
-    /// Since when somebody is to decide about it.
+    /// Since when it is held open for an answer to its server.
+    pub(super) held_since: Option<Timestamp>,
+    /// Since when it waits for a decision.
     asked: Option<Timestamp>,
 }
 
 impl Metered {
     pub(super) fn new(tool: Option<&Tool>) -> Self {
         let tool = tool.map(|tool| (Word::Name(Arc::from(tool.name.as_str())), tool.origin.clone()));
-        Self { tool, sent: None, asked: None }
+        Self { tool, sent: None, held_since: None, asked: None }
     }
 
     pub(super) fn was_checked(&mut self, verdict: &CallVerdict, at: Timestamp) {
         self.asked = matches!(verdict, CallVerdict::Ask { .. }).then_some(at);
+    }
+
+    /// The answers to its server are there: the time until then was not the server's.
+    pub(super) fn was_held_until(&mut self, at: Timestamp) {
+        if let (Some(sent), Some(since)) = (self.sent, self.held_since.take()) {
+            self.sent = Some(sent.saturating_add(at.duration_since(since)).unwrap_or(sent));
+        }
     }
 
     fn origin(&self) -> Option<&Origin> {
@@ -107,7 +116,7 @@ impl Meter {
     ) -> Option<Measurement> {
         let call = self.calls.get(id)?;
         let (sent, (tool, Origin::Mcp { server, .. })) = (call.sent?, call.tool.as_ref()?) else { return None };
-        let request = Measurement::of(Metric::McpDuration, seconds(sent, at))
+        let request = Measurement::of(Metric::McpDuration, seconds(sent, call.held_since.unwrap_or(at)))
             .fixed(names::MCP_METHOD, "tools/call")
             .fixed(names::OPERATION, "execute_tool")
             .word(names::TOOL, tool.clone())

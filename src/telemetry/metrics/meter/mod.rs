@@ -82,9 +82,13 @@ impl Meter {
             Event::Expired { call } => self.expired(call, *at),
             Event::QuestionAnswered { .. } => vec![self.one(Metric::QuestionsAnswered)],
             Event::CallCompleted { call, outcome, wire, .. } => self.completed(call, outcome, wire.as_deref(), *at),
+            Event::InputRequested { call, .. } => vec![self.of_call(Metric::InputsRequested, call)],
             Event::InputRequired { call, wire, .. } => {
                 let answered = self.answered(call, None, wire.as_deref(), *at);
-                answered.into_iter().chain([self.of_call(Metric::InputsRequested, call)]).collect()
+                // What was asked on the open call counts already.
+                let is_news = self.calls.get(call).is_none_or(|call| call.held_since.is_none());
+                let asked = is_news.then(|| self.of_call(Metric::InputsRequested, call));
+                answered.into_iter().chain(asked).collect()
             }
             Event::InputGiven { call, .. } => vec![self.of_call(Metric::InputsGiven, call)],
             Event::TaskStarted { call, wire, .. } => {
@@ -141,8 +145,10 @@ impl Meter {
                 }
             }
             Event::CallCompleted { call, .. } | Event::InputRequired { call, .. } | Event::TaskStarted { call, .. } => {
-                self.note(call, |call| call.sent = None);
+                self.note(call, |call| (call.sent, call.held_since) = (None, None));
             }
+            Event::InputRequested { call, .. } => self.note(call, |call| call.held_since = Some(recorded.at)),
+            Event::InputGiven { call, .. } => self.note(call, |call| call.was_held_until(recorded.at)),
             Event::Started(_)
             | Event::Resumed { .. }
             | Event::ApprovalsResolved { .. }
@@ -154,7 +160,6 @@ impl Meter {
             | Event::Extended { .. }
             | Event::Expired { .. }
             | Event::QuestionAnswered { .. }
-            | Event::InputGiven { .. }
             | Event::MessageAdded { .. }
             | Event::Ended { .. } => {}
         }

@@ -45,11 +45,28 @@ impl Projector {
         let open = match calls.iter().position(|open| open.call.asked.id == *id) {
             Some(open) => calls.remove(open),
             // A task that was taken on in an execution before. Only its end was seen in this one.
-            None => {
-                OpenCall { call: self.call(id).filter(|call| matches!(call.state, CallState::Task(_)))?, start: at }
-            }
+            None => OpenCall::sent(self.call(id).filter(|call| matches!(call.state, CallState::Task(_)))?, at),
         };
-        self.tool_span((open.start, at), self.tool_call(&open.call, result, wire))
+        let call = ToolCall { waited_ms: open.waited_ms(at), ..self.tool_call(&open.call, result, wire) };
+        self.tool_span((open.start, at), call)
+    }
+
+    /// The server of a call asks, and the call is held open from then on.
+    pub(super) fn call_held(&mut self, id: &CallId, at: Timestamp) {
+        if let Some(open) = self.open_call(id) {
+            open.held_since = Some(at);
+        }
+    }
+
+    /// The answers to what a server asks on an open call are there.
+    pub(super) fn call_answered(&mut self, id: &CallId, at: Timestamp) {
+        if let Some(open) = self.open_call(id) {
+            open.waited += open.held_since.take().map(|since| at.duration_since(since)).unwrap_or_default();
+        }
+    }
+
+    fn open_call(&mut self, id: &CallId) -> Option<&mut OpenCall> {
+        self.execution.as_mut()?.calls.iter_mut().find(|open| open.call.asked.id == *id)
     }
 
     /// A call whose driver stopped first.

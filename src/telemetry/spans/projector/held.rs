@@ -59,6 +59,7 @@ impl Projector {
             | Event::CallChecked { .. }
             | Event::CallDrifted { .. }
             | Event::CallsStarted { .. }
+            | Event::InputRequested { .. }
             | Event::InputRequired { .. }
             | Event::TaskStarted { .. }
             | Event::Ended { .. } => return false,
@@ -100,8 +101,15 @@ impl Projector {
     /// Remembers since when something is asked for.
     pub(super) fn note_asked(&mut self, recorded: &Recorded) {
         match &recorded.event {
-            Event::CallChecked { call, verdict: CallVerdict::Ask { .. } } | Event::InputRequired { call, .. } => {
+            Event::CallChecked { call, verdict: CallVerdict::Ask { .. } } | Event::InputRequested { call, .. } => {
                 self.asked.insert(call.clone(), recorded.at);
+            }
+            Event::InputRequired { call, .. } => {
+                // A question that was asked on the open call is asked since then.
+                let is_held = self.call(call).is_some_and(|call| call.elicitation().is_some());
+                if !is_held || !self.asked.contains_key(call) {
+                    self.asked.insert(call.clone(), recorded.at);
+                }
             }
             Event::CallChecked { call, verdict: CallVerdict::Run { .. } } => {
                 if self.call(call).is_some_and(|call| !call.is_sent_by_us()) {

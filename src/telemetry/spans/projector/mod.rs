@@ -214,7 +214,7 @@ impl Projector {
             Event::OutputValidated { verdict } => self.output_checked(*seq, *at, verdict).into_iter().collect(),
             Event::CallsStarted { calls } => {
                 let open: Vec<OpenCall> =
-                    calls.iter().filter_map(|id| Some(OpenCall { call: self.call(id)?, start: *at })).collect();
+                    calls.iter().filter_map(|id| Some(OpenCall::sent(self.call(id)?, *at))).collect();
                 if let Some(execution) = &mut self.execution {
                     execution.calls.extend(open);
                 }
@@ -223,6 +223,14 @@ impl Projector {
             Event::CallCompleted { call, outcome, wire, .. } => {
                 let result = CallResult::Outcome(outcome);
                 self.call_ended(call, *at, result, wire.as_deref()).into_iter().collect()
+            }
+            Event::InputRequested { call, .. } => {
+                self.call_held(call, *at);
+                Vec::new()
+            }
+            Event::InputGiven { call, .. } => {
+                self.call_answered(call, *at);
+                Vec::new()
             }
             Event::InputRequired { call, wire, .. } => {
                 let result = CallResult::PutAside("input_required");
@@ -246,7 +254,6 @@ impl Projector {
             | Event::Extended { .. }
             | Event::Expired { .. }
             | Event::QuestionAnswered { .. }
-            | Event::InputGiven { .. }
             | Event::MessageAdded { .. } => Vec::new(),
         }
     }
@@ -338,6 +345,7 @@ impl Projector {
             | Event::QuestionAnswered { .. }
             | Event::CallsStarted { .. }
             | Event::CallCompleted { .. }
+            | Event::InputRequested { .. }
             | Event::InputRequired { .. }
             | Event::InputGiven { .. }
             | Event::TaskStarted { .. }

@@ -1,7 +1,15 @@
 //! A tool that becomes another one while it is used.
 
+use std::sync::Arc;
+
 use toolgate::core::id::ServerId;
+use toolgate::core::policy::{Match, Policy, Rule, Verdict};
+use toolgate::core::run::{Answer, Debt, Decision, Status};
+use toolgate::mcp::Recheck;
+use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::ports::McpServers as _;
+use toolgate::runner::{Agent, AgentRunner, Report, Request, Resume};
+use toolgate::stores::MemoryStore;
 
 use super::*;
 
@@ -29,4 +37,51 @@ async fn a_tool_that_changes_is_listed_as_it_is_now_and_a_storm_of_announcements
     let asked = wire.received("tools/list").len() - asked;
     assert!((1..=3).contains(&asked), "twenty announcements made it ask {asked} times");
     servers.close().await;
+}
+
+/// A run that waits for a decision about `mutant`, at a server that changes the tool without a word when `echo` is called.
+async fn approved_after_a_silent_change(recheck: Recheck) -> (Report, Wire) {
+    let (settings, wire) = watched(&["tools-change-silently"]);
+    let servers = Arc::new(servers([("bad", ServerSettings { recheck, ..settings })]));
+    let script = json!({"turns": [
+        {"calls": [{"id": "double", "name": "mcp_bad_mutant", "arguments": {"number": 2}}]}, {"say": "Done."},
+    ]});
+    let mut policy = Policy::allow_always();
+    let matches = Match { tool: Some("mcp_bad_mutant".into()), ..Match::default() };
+    policy
+        .rules
+        .push(Rule::new("mutant", Verdict::Ask, "because it matters", matches, Vec::new(), Vec::new()).unwrap());
+    let model = ScriptedModel::new("scripted", Script::from_json(&script.to_string()).expect("a script"));
+    let agent = Agent { policy: Arc::new(policy), servers: vec!["bad".into()], ..Agent::new("clerk", Arc::new(model)) };
+    let runner = AgentRunner::builder()
+        .store(Arc::new(MemoryStore::new()))
+        .servers(servers.clone())
+        .agent(agent)
+        .build()
+        .expect("a runner");
+    let waiting = runner.execute(Request::new("clerk", "Hello")).await.expect("it runs");
+    assert!(matches!(&waiting.pending[..], [Debt::Approval { .. }]), "{waiting:?}");
+    echo(&servers, "bad", "hello").await;
+    let decisions = vec![("double".into(), Decision::new(Answer::Approve, "ann"))];
+    let resume = Resume { decisions, ..Resume::default() };
+    let report = runner.resume(&waiting.run_id, resume).await.expect("it goes on");
+    servers.close().await;
+    (report, wire)
+}
+
+#[tokio::test]
+async fn a_definition_that_changed_without_an_announcement_does_not_run_on_an_earlier_approval() {
+    for recheck in [Recheck::Approved, Recheck::Always] {
+        let (report, wire) = approved_after_a_silent_change(recheck).await;
+        let [Debt::Approval { differences, .. }] = &report.pending[..] else { panic!("{report:?}") };
+        assert!(!differences.is_empty(), "a person is shown what changed");
+        assert_eq!(wire.calls(), ["echo"], "the changed tool was not called");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_to_be_asked_again_is_taken_at_its_word() {
+    let (report, wire) = approved_after_a_silent_change(Recheck::Never).await;
+    assert_eq!(report.status, Status::Completed);
+    assert_eq!(wire.calls(), ["echo", "mutant"]);
 }

@@ -29,6 +29,7 @@ async fn send(servers: &Servers, answered: Option<&Answered>) -> CallReply {
         trace: &trace,
         deadline: None,
         answered,
+        elicitation: None,
     };
     servers.call(call, &|_| {}).await.reply
 }
@@ -77,7 +78,7 @@ fn a_name(needed: InputNeeded) -> Answered {
     let reactions = needed.questions.keys().map(|key| (key.clone(), reaction.clone())).collect();
     Answered {
         needed: Arc::new(needed),
-        given: Arc::new(InputGiven { reactions, by: "ann".into(), via: Default::default() }),
+        given: Arc::new(InputGiven { reactions, by: "ann".into(), via: Default::default(), repeat: false }),
     }
 }
 

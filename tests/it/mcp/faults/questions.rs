@@ -93,6 +93,7 @@ async fn ask(servers: &Servers, id: &str, answered: Option<&Answered>) -> CallRe
         trace: &trace,
         deadline: None,
         answered,
+        elicitation: None,
     };
     servers.call(call, &|_| {}).await.reply
 }
@@ -119,7 +120,7 @@ fn with_a_name(needed: &InputNeeded) -> Answered {
     let reactions = needed.questions.keys().map(|key| (key.clone(), reaction.clone())).collect();
     Answered {
         needed: Arc::new(needed.clone()),
-        given: Arc::new(InputGiven { reactions, by: "ann".into(), via: Default::default() }),
+        given: Arc::new(InputGiven { reactions, by: "ann".into(), via: Default::default(), repeat: false }),
     }
 }
 

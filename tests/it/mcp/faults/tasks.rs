@@ -21,6 +21,7 @@ async fn send(servers: &Servers, answered: Option<&Answered>) -> CallReply {
         trace: &trace,
         deadline: None,
         answered,
+        elicitation: None,
     };
     servers.call(call, &|_| {}).await.reply
 }
@@ -79,7 +80,7 @@ async fn a_task_that_asks_something_goes_on_with_the_answer() {
     let reactions = needed.questions.keys().map(|key| (key.clone(), reaction.clone())).collect();
     let answered = Answered {
         needed: Arc::new(needed),
-        given: Arc::new(InputGiven { reactions, by: "ann".into(), via: Default::default() }),
+        given: Arc::new(InputGiven { reactions, by: "ann".into(), via: Default::default(), repeat: false }),
     };
     let again = task(send(&servers, Some(&answered)).await);
     let answer = returned(ended(end_of(&servers, again).await));

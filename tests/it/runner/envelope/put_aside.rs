@@ -25,14 +25,14 @@ fn a_print(replies: impl IntoIterator<Item = CallReply>) -> World {
 async fn a_servers_question_is_answered_on_a_node_that_has_never_seen_the_run() {
     let form = Question::Form { message: "Which size?".into(), schema: json!({"type": "object"}) };
     let questions = [("size".to_owned(), form)].into();
-    let asks = InputNeeded { questions, state: Some("s1".into()), task: None, restarts: false };
+    let asks = InputNeeded { questions, state: Some("s1".into()), task: None, restarts: false, interrupted: false };
     let world = a_print([CallReply::NeedsInput(asks), done("printed")]);
     let (here, elsewhere) = (world.node(keys(&["k1"])), world.node(keys(&["k1"])));
     let envelope = sent(&world.handed_out(&here).await);
     assert!(matches!(&envelope.pending[..], [Debt::Input { .. }]), "{:?}", envelope.pending);
 
     let reactions = [("size".to_owned(), Reaction::accept(json!({"size": 7}).as_object().unwrap().clone()))].into();
-    let given = InputGiven { reactions, by: "ann".into(), via: Channel::Api };
+    let given = InputGiven { reactions, by: "ann".into(), via: Channel::Api, repeat: false };
     let answers = || Resume { inputs: vec![("call_1_1".into(), given.clone())], ..Resume::default() };
     let report = elsewhere.resume(&envelope, answers()).await;
     let again = elsewhere.resume(&envelope, answers()).await;

@@ -1,0 +1,174 @@
+//! Elicitations on open calls: a server asks, the question becomes a fact, and the call is held until answers come or its
+//! time is over.
+//!
+//! Answers are facts too, whichever process they are given to. The driver of the run finds them in the journal and hands
+//! them to the open call, so that a call which had effects before it asked is not sent a second time.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use tokio::sync::{mpsc, oneshot};
+
+use super::interrupt::Hint;
+use super::results::burden;
+use super::{DriveError, Driver, Journal, Progress};
+use crate::core::id::{CallId, ServerId};
+use crate::core::run::{Event, Run};
+use crate::core::tool::{InputNeeded, Origin, Reactions};
+use crate::ports::ElicitationHandler;
+
+/// How long calls are held open for the answers to what their servers ask.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ElicitationHold {
+    /// For servers without a time of their own. Zero holds none.
+    pub usual: Duration,
+    /// For single servers.
+    pub servers: BTreeMap<ServerId, Duration>,
+}
+
+impl ElicitationHold {
+    fn of(&self, server: &ServerId) -> Duration {
+        self.servers.get(server).copied().unwrap_or(self.usual)
+    }
+}
+
+/// A question of a server, on its way from the call to the driver.
+pub(super) struct Elicitation {
+    call: CallId,
+    needed: InputNeeded,
+    answer: oneshot::Sender<Reactions>,
+}
+
+/// The end of one call where its server's questions arrive.
+pub(super) struct Elicitor {
+    pub(super) call: CallId,
+    pub(super) driver: mpsc::UnboundedSender<Elicitation>,
+}
+
+#[async_trait]
+impl ElicitationHandler for Elicitor {
+    async fn elicit(&self, needed: InputNeeded) -> Option<Reactions> {
+        let (answer, answered) = oneshot::channel();
+        self.driver.send(Elicitation { call: self.call.clone(), needed, answer }).ok()?;
+        answered.await.ok()
+    }
+}
+
+/// The calls of a tier that are held open.
+#[derive(Default)]
+pub(super) struct HeldCalls {
+    calls: BTreeMap<CallId, HeldCall>,
+}
+
+struct HeldCall {
+    /// Dropping it tells the call that there is no answer, so that it is cancelled.
+    answer: oneshot::Sender<Reactions>,
+    /// Until when it is held; `None` while a person is asked.
+    until: Option<Timestamp>,
+}
+
+impl HeldCalls {
+    /// Whether no call is held.
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// Whether this call is held.
+    pub(super) fn contains(&self, call: &CallId) -> bool {
+        self.calls.contains_key(call)
+    }
+
+    /// Hands on the answers that the journal has. A call that came to its end meanwhile waits for none.
+    pub(super) fn hand_on(&mut self, run: &Run) {
+        let answered: Vec<CallId> = self.calls.keys().filter(|id| !is_asked(run, id)).cloned().collect();
+        for id in answered {
+            let (Some(held), Some(call)) = (self.calls.remove(&id), run.call(&id)) else { continue };
+            if let Some(answer) = call.held.as_ref().and_then(|held| held.answer.as_ref()) {
+                // The call may have come to its end just now.
+                let _ = held.answer.send(answer.reactions.clone());
+            }
+        }
+    }
+
+    /// Lets go of the calls that are not to be held any longer: their time is over, or the hint says so.
+    pub(super) fn let_go(&mut self, hint: &Hint, now: Timestamp) {
+        self.calls.retain(|id, held| held.until.is_none_or(|until| now < until) && !hint.releases(id));
+    }
+
+    /// When the first of them is not held any longer.
+    fn due(&self) -> Option<Timestamp> {
+        self.calls.values().filter_map(|held| held.until).min()
+    }
+}
+
+/// Whether the server of a call waits for answers on the open call, as far as the journal knows.
+fn is_asked(run: &Run, call: &CallId) -> bool {
+    run.call(call).and_then(|call| call.held.as_ref()).is_some_and(|held| held.answer.is_none())
+}
+
+impl Driver<'_> {
+    /// Holds a call open whose server asks, if answers can be waited for: the question is a fact when this returns.
+    pub(super) async fn hold(
+        &self,
+        journal: &mut Journal,
+        held: &mut HeldCalls,
+        asked: Elicitation,
+    ) -> Result<(), DriveError> {
+        let Elicitation { call, needed, answer } = asked;
+        // What cannot be recorded is not asked on the open call either; the end of the call says why.
+        let Some(patience) = self.patience(journal.run(), &call).filter(|_| burden(&needed).is_none()) else {
+            return Ok(());
+        };
+        let until = match patience {
+            Patience::Unlimited => None,
+            Patience::For(time) => self.ports.clock.now().checked_add(time).ok(),
+        };
+        let event = Event::InputRequested { call: call.clone(), needed: needed.into(), until };
+        if journal.run().admit(&event).is_err() {
+            return Ok(());
+        }
+        journal.stage(event)?;
+        // What others wrote meanwhile comes before it.
+        while journal.commit().await? == Progress::CaughtUp {
+            if journal.run().ending().is_some() {
+                return Ok(());
+            }
+        }
+        if !is_asked(journal.run(), &call) {
+            // What others wrote left no place for the question.
+            return Ok(());
+        }
+        held.calls.insert(call, HeldCall { answer, until });
+        held.let_go(self.hint, self.ports.clock.now());
+        Ok(())
+    }
+
+    fn patience(&self, run: &Run, call: &CallId) -> Option<Patience> {
+        let call = run.call(call)?;
+        let Origin::Mcp { server, .. } = &call.tool.as_ref()?.origin else { return None };
+        match (self.hint.is_attended(), self.ports.hold.of(server)) {
+            (true, _) => Some(Patience::Unlimited),
+            (false, time) => (!time.is_zero()).then_some(Patience::For(time)),
+        }
+    }
+
+    /// Waits until the time of a held call is over.
+    pub(super) async fn hold_is_over(&self, held: &HeldCalls) {
+        match held.due() {
+            Some(due) => {
+                let left = Duration::try_from(due.duration_since(self.ports.clock.now())).unwrap_or_default();
+                self.ports.clock.sleep(left).await;
+            }
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// How long a call is held.
+enum Patience {
+    /// As long as the person at the terminal takes.
+    Unlimited,
+    For(Duration),
+}
