@@ -73,10 +73,9 @@ async fn numbers_that_no_clock_reaches_are_taken_or_refused_and_break_nothing() 
 
 #[tokio::test]
 async fn what_no_run_can_be_owed_is_refused_and_only_the_first_reasons_are_told() {
-    let clerk = given_an_agent().with_an_external_tool("order");
-    let clerk = clerk.whose_model_says(json!([{"calls": [{"name": "ext_order"}]}, say("Done.")]));
+    let clerk = given_an_agent().whose_model_says(json!([{"calls": [{"name": "ext_order"}]}, say("Done.")]));
     let served = Served::to_all(clerk.kept(Kept::InMemory).await).await;
-    let run = served.run(json!({"input": "Hello"})).await;
+    let run = served.run(json!({"input": "Hello", "external_tools": [{"name": "order"}]})).await;
     let results = |count: usize| -> Value {
         let results = (0..count).map(|number| json!({"call_id": format!("c{number}"), "output": 1}));
         json!({"results": results.collect::<Value>()})

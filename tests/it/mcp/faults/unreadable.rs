@@ -20,7 +20,7 @@ const ERAS: [&str; 2] = ["legacy", "modern"];
 async fn reached(way: Way, era: &str, faults: &[&str]) -> (Servers, Kept) {
     let over_http = async |faults: &[&str]| {
         let endpoint = Endpoint::of_era(era, faults).await;
-        (endpoint.settings(), Kept::Endpoint { _endpoint: endpoint })
+        (endpoint.settings(), Kept::Endpoint { _endpoint: Box::new(endpoint) })
     };
     let (settings, kept) = match way {
         Way::Stdio => {
@@ -35,7 +35,7 @@ async fn reached(way: Way, era: &str, faults: &[&str]) -> (Servers, Kept) {
 
 /// What has to live as long as the server.
 enum Kept {
-    Endpoint { _endpoint: Endpoint },
+    Endpoint { _endpoint: Box<Endpoint> },
     Wire { _wire: Wire },
 }
 
