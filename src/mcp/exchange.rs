@@ -142,7 +142,7 @@ impl Connection {
                     // The time that a person takes is not the server's.
                     limits.deadline += asked.elapsed();
                     match held {
-                        Held::Ended(answer) => break answer,
+                        Held::Ended(answer) => break *answer,
                         Held::Answered => silence.as_mut().reset(Instant::now() + limits.silence),
                         Held::Unanswered => {
                             in_flight.take_back(limits).await?;
@@ -251,7 +251,7 @@ type Answer = oneshot::Receiver<Result<ServerResult, ServiceError>>;
 /// How a call fared that was held open for answers.
 enum Held {
     /// It came to its end without them.
-    Ended(Result<Result<ServerResult, ServiceError>, oneshot::error::RecvError>),
+    Ended(Box<Result<Result<ServerResult, ServiceError>, oneshot::error::RecvError>>),
     /// The server has them, and goes on.
     Answered,
     /// There are none, and it is not held any longer.
@@ -271,7 +271,7 @@ async fn held_open(
     loop {
         tokio::select! {
             biased;
-            answer = &mut *answer => return Held::Ended(answer),
+            answer = &mut *answer => return Held::Ended(Box::new(answer)),
             Some(update) = updates.recv() => told.tell(update),
             was_answered = &mut answered => return if was_answered { Held::Answered } else { Held::Unanswered },
         }
