@@ -143,6 +143,7 @@ async fn our_call(servers: &Servers, server: &ServerId) {
         trace: &trace,
         deadline: None,
         answered: None,
+        elicitation: None,
     };
     let reply = servers.call(call, &|_| {}).await.reply;
     let CallReply::Ended { outcome, .. } = reply else { unreachable!("an echo puts nothing aside") };

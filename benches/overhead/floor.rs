@@ -48,7 +48,17 @@ async fn call(servers: &dyn McpServers, tools: &Toolset, run: &RunId, asked: &To
         unreachable!("the fake has no external tools");
     };
     let arguments = asked.arguments.as_object().expect("the fake writes objects");
-    let request = McpCall { run, call: &asked.id, server, tool, arguments, trace, deadline: None, answered: None };
+    let request = McpCall {
+        run,
+        call: &asked.id,
+        server,
+        tool,
+        arguments,
+        trace,
+        deadline: None,
+        answered: None,
+        elicitation: None,
+    };
     let CallReply::Ended { outcome, .. } = servers.call(request, &|_| {}).await.reply else {
         unreachable!("these servers put nothing aside")
     };
