@@ -9,6 +9,8 @@ mod condition;
 mod example;
 mod finding;
 mod judge;
+mod links;
+#[cfg(feature = "policy-cel")]
 mod path;
 mod rule;
 mod verdict;
@@ -17,7 +19,7 @@ pub use command::{CommandPattern, Rest, plain_words};
 pub use condition::{Condition, ConditionError, MAX_CONDITION_BYTES, Outlook, TextFunction, TextTest, VARIABLES};
 pub use example::Example;
 pub use finding::{Finding, Hint, Miss};
-pub use path::Links;
+pub use links::Links;
 pub use rule::{Match, Rule, RuleError, RulePlaces};
 pub use verdict::Verdict;
 

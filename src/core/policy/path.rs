@@ -3,18 +3,7 @@
 //! A path is read as POSIX has it. Whatever a server could read otherwise (relative paths, `~`, addresses, escapes, backslashes) is
 //! refused, so that a condition about it is neither true nor false.
 
-use std::collections::BTreeMap;
-
-/// Where the links of paths lead.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Links {
-    /// Only texts are compared. For examples and for calls that are not about to run.
-    Ignored,
-    /// They cannot be resolved. Why not.
-    Unresolvable(String),
-    /// Each path with the path its links lead to, or why that is not known.
-    Resolved(BTreeMap<String, Result<String, String>>),
-}
+use super::Links;
 
 /// An absolute path as a list of names, without `.` and `..`.
 #[derive(Clone, Debug, PartialEq, Eq)]

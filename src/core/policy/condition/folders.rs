@@ -10,7 +10,8 @@ use cel::{Context, ExecutionError, Value as Cel};
 
 use super::ConditionError;
 use super::patterns::parts;
-use crate::core::policy::path::{self, Links, Names};
+use crate::core::policy::Links;
+use crate::core::policy::path::{self, Names};
 
 /// The functions a condition calls.
 pub(super) const WITHIN: &str = "within";
