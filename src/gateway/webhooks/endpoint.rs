@@ -108,6 +108,7 @@ impl<'a> Endpoints<'a> {
             }
         }
     }
+
     /// Makes a delivery due now, as if it had never been tried.
     pub(super) async fn send_at_once(
         &self,

@@ -196,7 +196,7 @@ mod tests {
         let queue = LineQueue::new(4096);
         queue.spawn(writer, |_| {}).unwrap();
         drop(reader);
-        queue.push(b"to nobody\n");
+        queue.push(b"unread\n");
         queue.flush(Duration::from_secs(20));
         let state = queue.state();
         assert_eq!((state.dropped, state.bytes), (1, 0));

@@ -52,7 +52,7 @@ impl Abandoned {
         }
     }
 
-    /// Starts a run and waits until it rests. Says its address, and what it is owed first.
+    /// Starts a run and waits until it is idle. Returns its address and its first pending item.
     async fn resting(&self) -> (String, Value) {
         let created = self.site.post("/v1/runs", json!({"input": "Hello"})).await;
         assert_eq!(created.status, 201, "{created:?}");
