@@ -79,9 +79,8 @@ impl Access {
     }
 }
 
-/// What stands before every route that wants a caller, from the outside in: who asks, how often, whether they
-/// may, and what they bring. What
-/// has arrived whole is handled to its end.
+/// The layers before every route that needs a caller, from the outside in: authentication, rate limits, the scope, the
+/// time for the body, and completion (a request that arrived whole is handled to its end).
 pub(super) fn guarded(router: Router<Gateway>, gateway: &Gateway) -> Router<Gateway> {
     router
         .layer(from_fn_with_state(gateway.clone(), completion::completed))
