@@ -15,7 +15,7 @@ mod run_store;
 mod validators;
 mod webhooks;
 
-pub use access_keys::{AccessKey, AccessKeys, KeyHash};
+pub use access_keys::{AccessKey, AccessKeys, KeyFilter, KeyHash};
 pub use approval_cache::{ApprovalCache, Asker, GivenWith, Grant, GrantFilter, Guarded, Revoked};
 pub use blob_store::{Blob, BlobError, BlobInfo, BlobStore, MAX_BLOB_BYTES};
 pub use clock::{Clock, Ids};

@@ -70,6 +70,7 @@ macro_rules! conforms {
             a_grant_ends_with_its_time_or_when_it_is_revoked
             grants_are_listed_newest_first_and_filtered
             grants_are_found_by_id_and_tenant
+            pages_of_grants_have_each_grant_that_is_meant_once
             a_blob_comes_back_exactly_as_it_went_in
             the_same_bytes_are_one_blob_under_their_first_type
             what_was_never_put_is_not_there
@@ -85,6 +86,7 @@ macro_rules! conforms {
             a_key_is_taken_back_once_and_stays_listed
             the_last_use_of_a_key_never_goes_back
             keys_are_listed_newest_first_and_by_tenant
+            pages_of_keys_have_each_key_once
             a_request_is_noted_once_and_its_answer_kept
             of_many_who_begin_one_request_one_does
             a_request_is_one_of_its_caller
