@@ -28,7 +28,7 @@ pub use replies::{Asked, Begun, Fate, MAX_REPLY_BYTES, Replies, Reply};
 pub use run_store::{Append, AppendError, Claim, Owing, Purged, RunFilter, RunPosition, RunRow, RunStore, StoreError};
 pub use validators::{InputFindings, OutputValidator, ToolInputValidator};
 pub use webhooks::{
-    Attempt, DeliveryFilter, DeliveryState, Disabled, DueEndpoint, EndpointFilter, EndpointSecrets, Settled, Standing,
-    Told, Untold, WebhookDeliveries, WebhookDelivery, WebhookEndpoint, WebhookEndpoints, WebhookKind, WebhookOutbox,
-    WebhookSecret, Webhooks,
+    Attempt, DeliveryFilter, DeliveryState, Disabled, DueEndpoint, EndpointFilter, EndpointSaved, EndpointSecrets,
+    Settled, Standing, Told, Untold, WebhookDeliveries, WebhookDelivery, WebhookEndpoint, WebhookEndpoints,
+    WebhookKind, WebhookOutbox, WebhookSecret, Webhooks,
 };

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::writer::Write;
 use super::*;
 use crate::core::run::{Event, Owes, Status};
-use crate::ports::{AccessKeys as _, KeyFilter, Owing};
+use crate::ports::{AccessKeys as _, EndpointFilter, KeyFilter, Owing};
 
 fn file(directory: &TempDir) -> std::path::PathBuf {
     directory.path().join("runs.db")
@@ -243,16 +243,19 @@ async fn whatever_is_looked_up_has_an_index() {
 }
 
 #[tokio::test]
-async fn pages_of_grants_and_keys_read_an_index_and_their_own_rows() {
+async fn pages_of_grants_keys_and_endpoints_read_an_index_and_their_own_rows() {
     let directory = TempDir::new().unwrap();
     let mut db = open::connect_and_migrate(&impatient(&directory)).await.unwrap();
     let now = Timestamp::UNIX_EPOCH;
     for is_later_page in [false, true] {
-        let range = if is_later_page { " AND created_at<?)" } else { ")" };
+        let (range, newer) = if is_later_page { (" AND created_at<?)", " AND created_at>?)") } else { (")", ")") };
         let tenant = || Some("acme".into());
         let limit = Some(20);
         let keys = KeyFilter { tenant: tenant(), after: is_later_page.then(|| "key_b".into()), limit, id: None };
         let key = format!("SEARCH access_key USING INDEX access_key_tenant (tenant=?{range}");
+        let endpoints =
+            EndpointFilter { tenant: tenant(), after: is_later_page.then(|| "we_b".into()), limit, id: None };
+        let endpoint = format!("SEARCH webhook_endpoint USING INDEX webhook_endpoint_by_tenant (tenant=?{newer}");
         let all = GrantFilter {
             tenant: tenant(),
             after: is_later_page.then(|| "grant_b".into()),
@@ -265,6 +268,7 @@ async fn pages_of_grants_and_keys_read_an_index_and_their_own_rows() {
         let grant = format!("SEARCH standing_grant USING COVERING INDEX standing_grant_by_tenant (<expr>=?{range}");
         for (select, wanted) in [
             (access_key::select(&keys), &key),
+            (webhook::endpoint::select(&endpoints), &endpoint),
             (grant::select(&all, now), &grant),
             (grant::select(&some, now), &grant),
             (grant::select(&ended, now), &grant),

@@ -95,6 +95,8 @@ macro_rules! conforms {
             a_request_that_nobody_works_on_is_taken_over_by_one
             an_endpoint_is_changed_only_by_whoever_knows_how_it_is
             endpoints_are_found_by_id_and_by_tenant_oldest_first
+            pages_of_endpoints_have_each_endpoint_once
+            a_url_has_one_endpoint_of_a_tenant_and_a_tenant_no_more_than_the_limit
             what_is_configured_takes_the_place_of_what_was
             a_run_at_rest_is_untold_until_it_is_told
             what_happens_while_nobody_of_the_tenant_listens_counts_as_told
