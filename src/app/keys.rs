@@ -6,7 +6,7 @@ use secrecy::SecretString;
 use super::{App, AppError};
 use crate::core::id::KeyId;
 use crate::gateway::mint;
-use crate::ports::{AccessKey, Revoked};
+use crate::ports::{AccessKey, KeyFilter, Revoked};
 
 pub use crate::gateway::{NewKey, Scope, check_name};
 
@@ -20,7 +20,7 @@ impl App {
 
     /// All keys, newest first.
     pub async fn keys(&self) -> Result<Vec<AccessKey>, AppError> {
-        Ok(self.store.keys().keys(None).await?)
+        Ok(self.store.keys().keys(&KeyFilter::default()).await?)
     }
 
     /// Takes a key back. `None` if there is none of that id.

@@ -51,21 +51,6 @@ pub(super) struct Paging {
     pub(super) after: Option<String>,
 }
 
-/// What comes after the one with that id. `what` it is, for whoever names one that there is not.
-pub(super) fn behind<R>(
-    mut all: Vec<R>,
-    after: Option<&str>,
-    what: &str,
-    id: impl Fn(&R) -> &str,
-) -> Result<Vec<R>, Problem> {
-    if let Some(after) = after {
-        let place = all.iter().position(|one| id(one) == after);
-        let place = place.ok_or_else(|| Problem::not_found(what, after).of_parameter("after"))?;
-        all.drain(..=place);
-    }
-    Ok(all)
-}
-
 /// How many are wanted.
 pub(super) fn limit(asked: Option<usize>) -> Result<usize, Problem> {
     match asked {

@@ -45,6 +45,19 @@ pub struct AccessKey {
     pub revoked: Option<Revoked>,
 }
 
+/// Which keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyFilter {
+    /// Only this one.
+    pub id: Option<KeyId>,
+    /// Only of this tenant.
+    pub tenant: Option<Tenant>,
+    /// Only those that come after this one in the list.
+    pub after: Option<KeyId>,
+    /// At most so many; `None` for all.
+    pub limit: Option<usize>,
+}
+
 /// Where keys are kept.
 #[async_trait]
 pub trait AccessKeys: Send + Sync {
@@ -54,8 +67,8 @@ pub trait AccessKeys: Send + Sync {
     /// The key whose secret has this hash, whether it holds or not.
     async fn by_hash(&self, hash: &KeyHash) -> Result<Option<AccessKey>, StoreError>;
 
-    /// Keys, newest first: of one tenant, or of all.
-    async fn keys(&self, tenant: Option<&Tenant>) -> Result<Vec<AccessKey>, StoreError>;
+    /// Keys, newest first. None after a key that there is not.
+    async fn keys(&self, filter: &KeyFilter) -> Result<Vec<AccessKey>, StoreError>;
 
     /// Takes a key back. `None` if there is none of that id; one that was taken back before stays as it is.
     async fn revoke_key(&self, key: &KeyId, revoked: &Revoked) -> Result<Option<AccessKey>, StoreError>;
@@ -68,6 +81,14 @@ impl AccessKey {
     /// Whether it lets anybody in at that time.
     pub fn holds(&self, now: Timestamp) -> bool {
         self.revoked.is_none() && self.expires_at.is_none_or(|until| now < until)
+    }
+}
+
+impl KeyFilter {
+    /// Whether a key is meant, wherever its page is.
+    pub fn admits(&self, key: &AccessKey) -> bool {
+        self.id.as_ref().is_none_or(|id| *id == key.id)
+            && self.tenant.as_ref().is_none_or(|tenant| *tenant == key.tenant)
     }
 }
 

@@ -107,8 +107,14 @@ pub struct GrantFilter {
     pub agent: Option<AgentName>,
     /// Of this session, and those that hold in all.
     pub session: Option<SessionId>,
+    /// For the tool that the model sees under this name only.
+    pub tool: Option<String>,
     /// Whether those that no longer hold are listed too.
     pub ended: bool,
+    /// Only those that come after this one in the list.
+    pub after: Option<GrantId>,
+    /// At most so many; `None` for all.
+    pub limit: Option<usize>,
 }
 
 /// The memory of approvals. Losing it costs questions, never safety: what is not found is asked.
@@ -123,7 +129,7 @@ pub trait ApprovalCache: Send + Sync {
     /// Remembers a grant. Granting twice is granting once, and does not bring back what was revoked.
     async fn grant(&self, grant: &Grant) -> Result<(), StoreError>;
 
-    /// Grants, newest first.
+    /// Grants, newest first. None after a grant that there is not.
     async fn grants(&self, filter: &GrantFilter, now: Timestamp) -> Result<Vec<Grant>, StoreError>;
 
     /// Takes a grant back. `None` if there is none of that id; one that was taken back before stays as it is.
@@ -156,13 +162,14 @@ impl Grant {
 }
 
 impl GrantFilter {
-    /// Whether a grant is to be listed.
+    /// Whether a grant is to be listed, wherever its page is.
     pub fn admits(&self, grant: &Grant, now: Timestamp) -> bool {
         let session = |wanted| grant.session.as_ref().is_none_or(|session| session == wanted);
         self.id.as_ref().is_none_or(|id| *id == grant.id)
             && self.tenant.as_ref().is_none_or(|tenant| *tenant == grant.tenant)
             && self.agent.as_ref().is_none_or(|agent| *agent == grant.agent)
             && self.session.as_ref().is_none_or(session)
+            && self.tool.as_ref().is_none_or(|tool| tool == grant.tool.as_str())
             && (self.ended || grant.holds(now))
     }
 }

@@ -15,7 +15,7 @@ mod run_store;
 mod validators;
 mod webhooks;
 
-pub use access_keys::{AccessKey, AccessKeys, KeyHash};
+pub use access_keys::{AccessKey, AccessKeys, KeyFilter, KeyHash};
 pub use approval_cache::{ApprovalCache, Asker, GivenWith, Grant, GrantFilter, Guarded, Revoked};
 pub use blob_store::{Blob, BlobError, BlobInfo, BlobStore, MAX_BLOB_BYTES};
 pub use clock::{Clock, Ids};
@@ -28,7 +28,7 @@ pub use replies::{Asked, Begun, Fate, MAX_REPLY_BYTES, Replies, Reply};
 pub use run_store::{Append, AppendError, Claim, Owing, Purged, RunFilter, RunPosition, RunRow, RunStore, StoreError};
 pub use validators::{InputFindings, OutputValidator, ToolInputValidator};
 pub use webhooks::{
-    Attempt, DeliveryFilter, DeliveryState, Disabled, DueEndpoint, EndpointFilter, EndpointSecrets, Settled, Standing,
-    Told, Untold, WebhookDeliveries, WebhookDelivery, WebhookEndpoint, WebhookEndpoints, WebhookKind, WebhookOutbox,
-    WebhookSecret, Webhooks,
+    Attempt, DeliveryFilter, DeliveryState, Disabled, DueEndpoint, EndpointFilter, EndpointSaved, EndpointSecrets,
+    Settled, Standing, Told, Untold, WebhookDeliveries, WebhookDelivery, WebhookEndpoint, WebhookEndpoints,
+    WebhookKind, WebhookOutbox, WebhookSecret, Webhooks,
 };

@@ -109,6 +109,23 @@ pub struct EndpointFilter {
     pub id: Option<EndpointId>,
     /// Only of this tenant.
     pub tenant: Option<Tenant>,
+    /// Only those that come after this one in the list.
+    pub after: Option<EndpointId>,
+    /// At most so many; `None` for all.
+    pub limit: Option<usize>,
+}
+
+/// What came of saving an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EndpointSaved {
+    /// It was written.
+    Saved,
+    /// It was changed or removed since it was read.
+    Stale,
+    /// This endpoint of the tenant has the URL already.
+    UrlTaken(Box<WebhookEndpoint>),
+    /// The tenant has [as many](WebhookEndpoint::MOST) as it may have.
+    LimitReached,
 }
 
 /// A run that rests, and of which endpoints have not heard everything.
@@ -243,11 +260,11 @@ pub struct DeliveryFilter {
 #[async_trait]
 pub trait WebhookEndpoints: Send + Sync {
     /// Adds an endpoint (revision 0), or changes it if it has this revision, and counts the revision on. Since when it
-    /// fails is not written but stays as attempts left it, until it is switched on again. `false`: it was changed or removed
-    /// by somebody else since it was read.
-    async fn save(&self, endpoint: &WebhookEndpoint) -> Result<bool, StoreError>;
+    /// fails is not written but stays as attempts left it, until it is switched on again. What stands in the way is checked in
+    /// the commit that writes, so that of two processes one is refused.
+    async fn save(&self, endpoint: &WebhookEndpoint) -> Result<EndpointSaved, StoreError>;
 
-    /// Endpoints, oldest first.
+    /// Endpoints, oldest first. None after an endpoint that there is not.
     async fn endpoints(&self, filter: &EndpointFilter) -> Result<Vec<WebhookEndpoint>, StoreError>;
 
     /// Removes an endpoint with its deliveries; whether it was there.
@@ -402,8 +419,13 @@ impl WebhookEndpoint {
     }
 }
 
+impl WebhookEndpoint {
+    /// How many a tenant may have: each makes a message of everything it hears of.
+    pub const MOST: usize = 100;
+}
+
 impl EndpointFilter {
-    /// Whether an endpoint is meant.
+    /// Whether an endpoint is meant, wherever its page is.
     pub fn admits(&self, endpoint: &WebhookEndpoint) -> bool {
         self.id.as_ref().is_none_or(|id| *id == endpoint.id)
             && self.tenant.as_ref().is_none_or(|tenant| *tenant == endpoint.tenant)

@@ -174,7 +174,8 @@ impl Builder {
         let store = self.store.ok_or(RunnerError::Incomplete("a store is required: Builder::store"))?;
         let agents = named(self.agents)?;
         let ids = self.ids.unwrap_or_else(|| Arc::new(UuidIds));
-        let hub = Arc::new(Hub::default());
+        let node = self.node.unwrap_or_else(|| NodeId::from(format!("node_{}", ids.trace_id())));
+        let hub = Arc::new(Hub::new(node.clone()));
         let mut sinks = self.sinks;
         sinks.push(hub.clone());
         let nothing = Arc::new(Nothing);
@@ -182,11 +183,7 @@ impl Builder {
             blobs: self.blobs.or_else(|| store.clone().blobs()),
             results: self.results.into(),
             hold: self.hold.into(),
-            store: Store {
-                runs: store,
-                node: self.node.unwrap_or_else(|| NodeId::from(format!("node_{}", ids.trace_id()))),
-                lease: self.lease.unwrap_or(Duration::from_secs(15)),
-            },
+            store: Store { runs: store, node, lease: self.lease.unwrap_or(Duration::from_secs(15)) },
             servers: self.servers.unwrap_or_else(|| nothing.clone()),
             approvals: self.approvals.unwrap_or_else(|| nothing.clone()),
             inputs: self.inputs.unwrap_or_else(|| nothing.clone()),

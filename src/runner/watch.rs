@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use self::poller::Poller;
 use super::driving::Driving;
 use super::{AgentRunner, Inner, RunnerError};
-use crate::core::id::RunId;
+use crate::core::id::{NodeId, RunId};
 use crate::core::run::Recorded;
 use crate::driver::DriveError;
 use crate::ports::{EventSink, RunFilter, RunRow, RunStore, Update};
@@ -22,7 +22,7 @@ use crate::ports::{EventSink, RunFilter, RunRow, RunStore, Update};
 const CAPACITY: usize = 1024;
 
 /// Hands updates to those who watch.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Hub {
     watched: Mutex<BTreeMap<RunId, Vec<Arc<Subscription>>>>,
     poller: Poller,
@@ -162,8 +162,8 @@ impl Lookout {
         self.hub.watch(&self.run)
     }
 
-    /// Has watches of this run learn of what other processes write: one look at the store every `interval` for all runs that
-    /// are watched. To be called after [`watch`](Self::watch), within an async runtime.
+    /// Has watches of this run learn of what other processes write: one look at the store about every `interval` for all runs
+    /// that are watched. To be called after [`watch`](Self::watch), within an async runtime.
     pub fn follow(&self, interval: Duration) {
         poller::start(&self.hub, &self.runs, &self.driving, interval);
     }
@@ -182,6 +182,11 @@ impl Lookout {
 }
 
 impl Hub {
+    /// Of the process that is called `node` in the store.
+    pub(super) fn new(node: NodeId) -> Self {
+        Self { watched: Mutex::default(), poller: Poller::new(node) }
+    }
+
     pub(super) fn watch(self: &Arc<Self>, run: &RunId) -> Watch {
         let subscription = Arc::<Subscription>::default();
         self.watched().entry(run.clone()).or_default().push(subscription.clone());

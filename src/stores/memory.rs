@@ -5,6 +5,7 @@ mod reply;
 mod run_index;
 mod webhooks;
 
+use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -254,10 +255,9 @@ impl ApprovalCache for MemoryStore {
             }
             (None, None) => kept.grants.values().collect(),
         };
+        let after = filter.after.as_ref().map(|after| kept.grants.get(after));
         let admitted = candidates.into_iter().filter(|grant| filter.admits(grant, now));
-        let mut found: Vec<Grant> = admitted.cloned().collect();
-        found.sort_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
-        Ok(found)
+        Ok(page(admitted, after, filter.limit, |grant| Reverse((grant.created_at, &grant.id))))
     }
 
     async fn revoke(&self, grant: &GrantId, revoked: &Revoked) -> Result<Option<Grant>, StoreError> {
@@ -267,6 +267,24 @@ impl ApprovalCache for MemoryStore {
             grant.clone()
         }))
     }
+}
+
+/// A page of a list in the order of `place`: the rows that come after one that is named, of which there are none if it is not
+/// there, and no more than `limit`.
+fn page<'a, T: Clone, P: Ord>(
+    admitted: impl Iterator<Item = &'a T>,
+    after: Option<Option<&'a T>>,
+    limit: Option<usize>,
+    place: impl Fn(&'a T) -> P,
+) -> Vec<T> {
+    let after = match after {
+        Some(None) => return Vec::new(),
+        Some(Some(after)) => Some(place(after)),
+        None => None,
+    };
+    let mut found: Vec<&T> = admitted.filter(|row| after.as_ref().is_none_or(|after| place(row) > *after)).collect();
+    found.sort_by_key(|row| place(row));
+    found.into_iter().take(limit.unwrap_or(usize::MAX)).cloned().collect()
 }
 
 /// Who drives the run after the append, or who keeps the appender from driving it.

@@ -103,7 +103,7 @@ async fn let_in(State(gateway): State<Gateway>, request: Request, next: Next) ->
     let (mut parts, body) = request.into_parts();
     let access = gateway.access();
     let caller = access.caller(&parts).await.map_err(|problem| access.limiter.failed(address(&parts), problem))?;
-    let shown = parts.clone();
+    let shown = standing::copied(&parts);
     parts.extensions.insert(caller.clone());
     let mut response = next.run(Request::from_parts(parts, body)).await;
     if is_stream(response.headers()) {

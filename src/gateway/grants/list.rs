@@ -6,10 +6,10 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::view::GrantView;
-use crate::core::id::{AgentName, SessionId};
+use crate::core::id::{AgentName, GrantId, SessionId};
 use crate::gateway::access::{Caller, ReadPermit, Scope};
 use crate::gateway::body::Query;
-use crate::gateway::page::{Page, behind, limit};
+use crate::gateway::page::{Page, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::ports::GrantFilter;
@@ -34,7 +34,8 @@ pub(super) struct Which {
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
     /// Those that come after this one: `last_id` of the page before.
-    after: Option<String>,
+    #[param(value_type = Option<String>)]
+    after: Option<GrantId>,
 }
 
 /// List standing approvals, newest first
@@ -54,12 +55,22 @@ pub(super) async fn list(
     caller.require(Scope::ApprovalsRead)?;
     let limit = limit(which.limit)?;
     let runner = gateway.runner_of(&caller);
-    // The place of `after` may have ended since, so that it is looked for among all.
-    let filter = GrantFilter { agent: which.agent, session: which.session_id, ended: true, ..GrantFilter::default() };
-    let all = runner.grants(filter).await?;
-    let mut grants = behind(all, which.after.as_deref(), "standing approval", |grant| grant.id.as_str())?;
-    let now = runner.now();
-    grants.retain(|grant| which.ended || grant.holds(now));
-    grants.retain(|grant| which.tool.as_deref().is_none_or(|tool| grant.tool.as_str() == tool));
+    if let Some(after) = &which.after {
+        // It may have ended since.
+        let named = GrantFilter { id: Some(after.clone()), ended: true, ..GrantFilter::default() };
+        if runner.grants(named).await?.is_empty() {
+            return Err(Problem::not_found("standing approval", after.as_str()).of_parameter("after"));
+        }
+    }
+    let filter = GrantFilter {
+        agent: which.agent,
+        session: which.session_id,
+        tool: which.tool,
+        ended: which.ended,
+        after: which.after,
+        limit: Some(limit + 1),
+        ..GrantFilter::default()
+    };
+    let (grants, now) = (runner.grants(filter).await?, runner.now());
     Ok(Json(Page::of(grants, limit, |grant| grant.id.to_string(), |grant| GrantView::of(grant, now))))
 }

@@ -38,6 +38,9 @@ use super::held::holding;
 /// How long nothing is accepted after the system refused to hand a connection over: it has no files left, most likely.
 const BREATH: Duration = Duration::from_millis(500);
 
+/// How HTTP/2 begins; a method of HTTP/1 that begins so is not given out (RFC 9113, section 3.4).
+const PREFACE: &[u8; 4] = b"PRI ";
+
 /// What a connection may cost.
 #[derive(Clone, Copy, Debug)]
 pub struct ServeSettings {
@@ -117,6 +120,13 @@ fn is_of_the_connection(error: &io::Error) -> bool {
     [ConnectionAborted, ConnectionRefused, ConnectionReset].contains(&error.kind())
 }
 
+/// Whether the first bytes can only be of HTTP/1. Where that is open, the builder tells the versions apart; but it takes the first
+/// bytes off the socket for it, and hyper doubles its read buffer when it is given a request in two pieces.
+async fn is_http1(stream: &TcpStream) -> bool {
+    let mut first = [0; PREFACE.len()];
+    matches!(stream.peek(&mut first).await, Ok(read) if read == first.len()) && first != *PREFACE
+}
+
 async fn converse(
     stream: TcpStream,
     address: SocketAddr,
@@ -132,7 +142,16 @@ async fn converse(
         let (mut router, occupied) = (router.clone(), counted.one_more());
         async move { router.call(request).await.map(|response| holding(response, occupied)) }
     });
+    let mut unused = pin!(occupancy.unused(settings.first_request));
+    let is_http1 = tokio::select! {
+        is_http1 = is_http1(&stream) => is_http1,
+        () = unused.as_mut() => return,
+        () = closing.cancelled() => return,
+    };
     let mut builder = auto::Builder::new(TokioExecutor::new());
+    if is_http1 {
+        builder = builder.http1_only();
+    }
     builder.http1().timer(TokioTimer::new()).header_read_timeout(settings.idle);
     builder
         .http2()
@@ -144,7 +163,7 @@ async fn converse(
     let mut connection = pin!(builder.serve_connection(stream, service));
     let ended = tokio::select! {
         ended = connection.as_mut() => Some(ended),
-        () = occupancy.unused(settings.first_request) => return,
+        () = unused => return,
         () = occupancy.idle(settings.idle) => None,
         () = closing.cancelled() => None,
     };

@@ -49,12 +49,6 @@ pub(super) async fn change(
     let mut endpoint = endpoints.find_own(&endpoint).await?;
     if let Some(url) = change.url {
         endpoints.outbound.egress.check(&url).map_err(|refused| Problem::invalid("/url", refused.to_string()))?;
-        if let Some(other) = endpoints.all().await?.iter().find(|other| other.url == url && other.id != endpoint.id) {
-            return Err(Problem::lasting_conflict(format!(
-                "`{}` posts to this URL already; remove one of them",
-                other.id
-            )));
-        }
         endpoint.url = url;
     }
     if let Some(events) = change.events {

@@ -1,7 +1,5 @@
 //! `POST /v1/webhook-endpoints`
 
-use std::collections::BTreeSet;
-
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -19,10 +17,7 @@ use crate::gateway::body::Body;
 use crate::gateway::idempotency::Confidential;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::ports::{EndpointSecrets, WebhookEndpoint, WebhookKind, WebhookSecret};
-
-/// How many endpoints a tenant may have: each makes a message of everything it hears of.
-const MOST: usize = 100;
+use crate::ports::{EndpointSecrets, WebhookEndpoint, WebhookSecret};
 
 /// An endpoint to be made.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -62,66 +57,44 @@ pub(super) async fn create(
     caller.require(Scope::Webhooks)?;
     let endpoints = Endpoints::of(&gateway, caller)?;
     endpoints.outbound.egress.check(&new.url).map_err(|refused| Problem::invalid("/url", refused.to_string()))?;
-    let wanted = Wanted {
-        events: new.events.into_iter().map(EventView::kind).collect(),
-        description: described(new.description)?,
-        secret: new.secret.is_some().then(|| secret(new.secret.as_deref())).transpose()?,
-    };
-    // Of two requests that come together, the second one finds the endpoint of the first.
-    let _alone = endpoints.outbound.creating.lock().await;
-    let all = endpoints.all().await?;
-    if let Some(there) = all.iter().find(|endpoint| endpoint.url == new.url) {
-        wanted.must_fit(there)?;
-        let location = location(&gateway, &there.id);
-        return Ok((StatusCode::OK, [(LOCATION, location)], Json(EndpointView::of(there.clone()))).into_response());
-    }
-    if all.len() >= MOST {
-        let detail = format!("there are {MOST} webhook endpoints already; remove one first");
-        return Err(Problem::lasting_conflict(detail));
-    }
-    let Wanted { events, description, secret: brought } = wanted;
-    let secret = brought.map_or_else(|| secret(None), Ok)?;
+    let description = described(new.description)?;
+    let brought = new.secret.is_some().then(|| secret(new.secret.as_deref())).transpose()?;
+    let fresh = brought.clone().map_or_else(|| secret(None), Ok)?;
     let endpoint = WebhookEndpoint {
         id: EndpointId::from(format!("we_{}", Uuid::now_v7().simple())),
         tenant: endpoints.caller.tenant.clone(),
         url: new.url,
-        events,
+        events: new.events.into_iter().map(EventView::kind).collect(),
         description,
-        secrets: EndpointSecrets { current: secret.clone(), previous: Vec::new() },
+        secrets: EndpointSecrets { current: fresh.clone(), previous: Vec::new() },
         created_at: endpoints.outbound.clock.now(),
         configured: false,
         revision: 0,
         failing_since: None,
         disabled: None,
     };
-    endpoints.save(&endpoint).await?;
-    let view = EndpointView::of(endpoint).showing(&secret);
+    if let Some(there) = endpoints.add(&endpoint).await? {
+        must_fit(&there, &endpoint, brought.as_ref())?;
+        let location = location(&gateway, &there.id);
+        return Ok((StatusCode::OK, [(LOCATION, location)], Json(EndpointView::of(there))).into_response());
+    }
+    let view = EndpointView::of(endpoint).showing(&fresh);
     let headers = [(LOCATION, location(&gateway, view.id())), (CACHE_CONTROL, "no-store".to_owned())];
     Ok((StatusCode::CREATED, Confidential, headers, Json(view)).into_response())
 }
 
-/// The settings that a request asks for.
-struct Wanted {
-    events: BTreeSet<WebhookKind>,
-    description: Option<String>,
-    /// The secret that the request brings.
-    secret: Option<WebhookSecret>,
-}
-
-impl Wanted {
-    /// Refuses another endpoint for a URL that has one with other settings.
-    fn must_fit(&self, there: &WebhookEndpoint) -> Result<(), Problem> {
-        let has_other_secret = self.secret.as_ref().is_some_and(|secret| *secret != there.secrets.current);
-        let has_other_description = self.description.is_some() && self.description != there.description;
-        if there.events == self.events && !has_other_secret && !has_other_description {
-            return Ok(());
-        }
-        let detail = format!(
-            "`{}` posts to this URL already, with other settings; change it with PATCH, rotate its secret, or remove it",
-            there.id
-        );
-        Err(Problem::lasting_conflict(detail))
+/// Refuses another endpoint for a URL that has one with other settings. What the request leaves open is not compared.
+fn must_fit(there: &WebhookEndpoint, wanted: &WebhookEndpoint, brought: Option<&WebhookSecret>) -> Result<(), Problem> {
+    let has_other_secret = brought.is_some_and(|secret| *secret != there.secrets.current);
+    let has_other_description = wanted.description.is_some() && wanted.description != there.description;
+    if there.events == wanted.events && !has_other_secret && !has_other_description {
+        return Ok(());
     }
+    let detail = format!(
+        "`{}` posts to this URL already, with other settings; change it with PATCH, rotate its secret, or remove it",
+        there.id
+    );
+    Err(Problem::lasting_conflict(detail))
 }
 
 fn location(gateway: &Gateway, endpoint: &EndpointId) -> String {

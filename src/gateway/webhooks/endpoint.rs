@@ -9,11 +9,12 @@ use super::outbound::Outbound;
 use super::signature;
 use super::view::{DeliveryView, EndpointView};
 use crate::core::error::ErrorCode;
+use crate::core::id::EndpointId;
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::ports::{DeliveryState, EndpointFilter, WebhookDelivery, WebhookEndpoint, WebhookSecret};
+use crate::ports::{DeliveryState, EndpointFilter, EndpointSaved, WebhookDelivery, WebhookEndpoint, WebhookSecret};
 
 /// How long a description may be.
 const LONGEST: usize = 500;
@@ -75,15 +76,17 @@ impl<'a> Endpoints<'a> {
         }
     }
 
-    /// All of them.
-    pub(super) async fn all(&self) -> Result<Vec<WebhookEndpoint>, Problem> {
-        let filter = EndpointFilter { id: None, tenant: Some(self.caller.tenant.clone()) };
+    /// So many of them, oldest first.
+    pub(super) async fn page(&self, after: Option<EndpointId>, most: usize) -> Result<Vec<WebhookEndpoint>, Problem> {
+        let tenant = Some(self.caller.tenant.clone());
+        let filter = EndpointFilter { id: None, tenant, after, limit: Some(most) };
         Ok(self.outbound.store.endpoints(&filter).await?)
     }
 
     /// One of them.
     pub(super) async fn find(&self, id: &str) -> Result<WebhookEndpoint, Problem> {
-        let filter = EndpointFilter { id: Some(id.into()), tenant: Some(self.caller.tenant.clone()) };
+        let tenant = Some(self.caller.tenant.clone());
+        let filter = EndpointFilter { id: Some(id.into()), tenant, ..EndpointFilter::default() };
         let found = self.outbound.store.endpoints(&filter).await?.pop();
         found.ok_or_else(|| Problem::not_found("webhook endpoint", id))
     }
@@ -98,15 +101,19 @@ impl<'a> Endpoints<'a> {
         Ok(found)
     }
 
-    /// Writes a change down, unless somebody else was quicker.
-    pub(super) async fn save(&self, endpoint: &WebhookEndpoint) -> Result<(), Problem> {
+    /// Adds one, or finds the one that its URL has already.
+    pub(super) async fn add(&self, endpoint: &WebhookEndpoint) -> Result<Option<WebhookEndpoint>, Problem> {
         match self.outbound.store.save(endpoint).await? {
-            true => Ok(()),
-            false => {
-                let detail = format!("`{}` was changed in this very moment; read it and try again", endpoint.id);
-                Err(Problem::new(ErrorCode::Conflict, detail))
+            EndpointSaved::UrlTaken(there) => Ok(Some(*there)),
+            saved @ (EndpointSaved::Saved | EndpointSaved::Stale | EndpointSaved::LimitReached) => {
+                refused(endpoint, saved).map(|()| None)
             }
         }
+    }
+
+    /// Writes a change down, unless somebody else was quicker.
+    pub(super) async fn save(&self, endpoint: &WebhookEndpoint) -> Result<(), Problem> {
+        refused(endpoint, self.outbound.store.save(endpoint).await?)
     }
 
     /// Makes a delivery due now, as if it had never been tried.
@@ -126,6 +133,25 @@ impl<'a> Endpoints<'a> {
         }
         self.outbound.wake.wake();
         Ok(DeliveryView::of(delivery))
+    }
+}
+
+/// Why an endpoint was not saved, if it was not.
+fn refused(endpoint: &WebhookEndpoint, saved: EndpointSaved) -> Result<(), Problem> {
+    match saved {
+        EndpointSaved::Saved => Ok(()),
+        EndpointSaved::Stale => {
+            let detail = format!("`{}` was changed in this very moment; read it and try again", endpoint.id);
+            Err(Problem::new(ErrorCode::Conflict, detail))
+        }
+        EndpointSaved::UrlTaken(other) => {
+            let detail = format!("`{}` posts to this URL already; remove one of them", other.id);
+            Err(Problem::lasting_conflict(detail))
+        }
+        EndpointSaved::LimitReached => {
+            let detail = format!("there are {} webhook endpoints already; remove one first", WebhookEndpoint::MOST);
+            Err(Problem::lasting_conflict(detail))
+        }
     }
 }
 

@@ -73,7 +73,7 @@ impl Lane {
         if taken.is_empty() {
             return Ok(Vec::new());
         }
-        let filter = EndpointFilter { id: Some(self.endpoint.clone()), tenant: None };
+        let filter = EndpointFilter { id: Some(self.endpoint.clone()), ..EndpointFilter::default() };
         let Some(endpoint) = store.endpoints(&filter).await?.pop().map(Arc::new) else { return Ok(Vec::new()) };
         Ok(taken.into_iter().map(|delivery| (endpoint.clone(), delivery)).collect())
     }

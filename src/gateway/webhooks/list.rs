@@ -5,9 +5,10 @@ use axum::extract::State;
 
 use super::endpoint::Endpoints;
 use super::view::EndpointView;
+use crate::core::id::EndpointId;
 use crate::gateway::access::{Caller, ReadPermit, Scope};
 use crate::gateway::body::Query;
-use crate::gateway::page::{Page, Paging, behind, limit};
+use crate::gateway::page::{Page, Paging, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 
@@ -27,7 +28,10 @@ pub(super) async fn list(
 ) -> Result<Json<Page<EndpointView>>, Problem> {
     caller.require(Scope::Webhooks)?;
     let limit = limit(which.limit)?;
-    let all = Endpoints::of(&gateway, caller)?.all().await?;
-    let found = behind(all, which.after.as_deref(), "webhook endpoint", |endpoint| endpoint.id.as_str())?;
+    let endpoints = Endpoints::of(&gateway, caller)?;
+    if let Some(after) = &which.after {
+        endpoints.find(after).await.map_err(|missing| missing.of_parameter("after"))?;
+    }
+    let found = endpoints.page(which.after.map(EndpointId::from), limit + 1).await?;
     Ok(Json(Page::of(found, limit, |endpoint| endpoint.id.to_string(), EndpointView::of)))
 }

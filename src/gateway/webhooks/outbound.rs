@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Url;
-use tokio::sync::Mutex;
 
 use super::egress::WebhookEgress;
 use super::wake::Wake;
@@ -25,8 +24,6 @@ pub struct Outbound {
     pub(super) egress: WebhookEgress,
     pub(super) look_every: Duration,
     pub(super) patience: Duration,
-    /// Held while an endpoint is created: a URL has one.
-    pub(super) creating: Arc<Mutex<()>>,
 }
 
 /// An endpoint of the operator's configuration. It may be anywhere.
@@ -81,7 +78,6 @@ impl Outbound {
             egress: WebhookEgress::default(),
             look_every: Duration::from_secs(2),
             patience: PATIENCE,
-            creating: Arc::default(),
         }
     }
 

@@ -1,20 +1,32 @@
 //! Poller of watched runs. Other processes write to the same store, and it does not tell; so one task looks at the positions of
-//! all watched runs at once, and wakes the watchers of those that moved.
+//! all watched runs at once, and wakes the watchers of those that moved. Its pace is jittered, so that processes on one store which
+//! began together do not poll it together.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
 
 use super::Hub;
-use crate::core::id::RunId;
+use crate::core::id::{NodeId, RunId};
 use crate::ports::{RunPosition, RunStore};
 use crate::runner::driving::Driving;
 
 /// The task, while runs are watched. It ends with the last watch, and at once when this is dropped.
-#[derive(Debug, Default)]
-pub(super) struct Poller(Mutex<Task>);
+#[derive(Debug)]
+pub(super) struct Poller {
+    node: NodeId,
+    task: Mutex<Task>,
+}
+
+/// The pauses between the polls of one process.
+struct Pace {
+    node: NodeId,
+    interval: Duration,
+    polls: u64,
+}
 
 #[derive(Debug, Default)]
 struct Task {
@@ -29,14 +41,15 @@ pub(super) fn start(hub: &Arc<Hub>, runs: &Arc<dyn RunStore>, driving: &Arc<Driv
         return;
     }
     while task.tasks.try_join_next().is_some() {}
-    task.tasks.spawn(poll(Arc::downgrade(hub), runs.clone(), driving.clone(), interval));
+    let pace = Pace { node: hub.poller.node.clone(), interval, polls: 0 };
+    task.tasks.spawn(poll(Arc::downgrade(hub), runs.clone(), driving.clone(), pace));
 }
 
-async fn poll(hub: Weak<Hub>, runs: Arc<dyn RunStore>, driving: Arc<Driving>, interval: Duration) {
+async fn poll(hub: Weak<Hub>, runs: Arc<dyn RunStore>, driving: Arc<Driving>, mut pace: Pace) {
     let mut known: BTreeMap<RunId, RunPosition> = BTreeMap::new();
     let mut is_failing = false;
     loop {
-        tokio::time::sleep(interval).await;
+        tokio::time::sleep(pace.pause()).await;
         let Some(watched) = hub.upgrade().and_then(|hub| hub.watched_or_end()) else { return };
         // What is driven here is seen here.
         let elsewhere: Vec<RunId> = watched.into_iter().filter(|run| driving.driven(run).is_none()).collect();
@@ -74,8 +87,47 @@ impl Hub {
     }
 }
 
+impl Pace {
+    /// The next pause: the interval, give or take a fifth. The node and the number of the poll decide, and no random source, so
+    /// that a node has the same pace each time.
+    fn pause(&mut self) -> Duration {
+        self.polls += 1;
+        let mut hasher = DefaultHasher::new();
+        (self.node.as_str(), self.polls).hash(&mut hasher);
+        let per_mille = u32::try_from(hasher.finish() % 401).unwrap_or_default() + 800;
+        self.interval.saturating_mul(per_mille) / 1000
+    }
+}
+
 impl Poller {
+    pub(super) fn new(node: NodeId) -> Self {
+        Self { node, task: Mutex::default() }
+    }
+
     fn task(&self) -> MutexGuard<'_, Task> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.task.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pauses(node: &str) -> Vec<Duration> {
+        let mut pace = Pace { node: node.into(), interval: Duration::from_secs(1), polls: 0 };
+        (0..100).map(|_| pace.pause()).collect()
+    }
+
+    #[test]
+    fn processes_on_one_store_do_not_poll_together() {
+        let (a, b) = (pauses("node_a"), pauses("node_b"));
+        assert_eq!(a, pauses("node_a"), "a node has the same pace each time");
+        let together = a.iter().zip(&b).filter(|(a, b)| a == b).count();
+        assert!(together < 10, "{together} of 100 pauses are the same");
+        for pauses in [a, b] {
+            assert!(pauses.iter().all(|pause| (800..=1200).contains(&pause.as_millis())), "{pauses:?}");
+            let mean = pauses.iter().sum::<Duration>() / 100;
+            assert!((950..=1050).contains(&mean.as_millis()), "{mean:?}");
+        }
     }
 }

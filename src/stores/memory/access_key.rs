@@ -1,11 +1,13 @@
 //! Keys that let applications in, for as long as the process lasts.
 
+use std::cmp::Reverse;
+
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::MemoryStore;
-use crate::core::id::{KeyId, Tenant};
-use crate::ports::{AccessKey, AccessKeys, KeyHash, Revoked, StoreError};
+use super::{MemoryStore, page};
+use crate::core::id::KeyId;
+use crate::ports::{AccessKey, AccessKeys, KeyFilter, KeyHash, Revoked, StoreError};
 
 #[async_trait]
 impl AccessKeys for MemoryStore {
@@ -18,12 +20,11 @@ impl AccessKeys for MemoryStore {
         Ok(self.kept().keys.get(hash).cloned())
     }
 
-    async fn keys(&self, tenant: Option<&Tenant>) -> Result<Vec<AccessKey>, StoreError> {
+    async fn keys(&self, filter: &KeyFilter) -> Result<Vec<AccessKey>, StoreError> {
         let kept = self.kept();
-        let of_tenant = kept.keys.values().filter(|key| tenant.is_none_or(|tenant| key.tenant == *tenant));
-        let mut found: Vec<AccessKey> = of_tenant.cloned().collect();
-        found.sort_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
-        Ok(found)
+        let after = filter.after.as_ref().map(|after| kept.keys.values().find(|key| key.id == *after));
+        let admitted = kept.keys.values().filter(|key| filter.admits(key));
+        Ok(page(admitted, after, filter.limit, |key| Reverse((key.created_at, &key.id))))
     }
 
     async fn revoke_key(&self, key: &KeyId, revoked: &Revoked) -> Result<Option<AccessKey>, StoreError> {

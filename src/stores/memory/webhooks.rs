@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::MemoryStore;
+use super::{MemoryStore, page};
 use crate::core::id::{EndpointId, MessageId, RunId, Tenant};
 use crate::core::run::Status;
 use crate::ports::{
-    DeliveryFilter, DeliveryState, DueEndpoint, EndpointFilter, RunRow, Settled, Standing, StoreError, Told, Untold,
-    WebhookDeliveries, WebhookDelivery, WebhookEndpoint, WebhookEndpoints, WebhookOutbox,
+    DeliveryFilter, DeliveryState, DueEndpoint, EndpointFilter, EndpointSaved, RunRow, Settled, Standing, StoreError,
+    Told, Untold, WebhookDeliveries, WebhookDelivery, WebhookEndpoint, WebhookEndpoints, WebhookOutbox,
 };
 
 #[derive(Debug, Default)]
@@ -24,26 +24,34 @@ pub(super) struct Kept {
 
 #[async_trait]
 impl WebhookEndpoints for MemoryStore {
-    async fn save(&self, endpoint: &WebhookEndpoint) -> Result<bool, StoreError> {
+    async fn save(&self, endpoint: &WebhookEndpoint) -> Result<EndpointSaved, StoreError> {
         let mut kept = self.kept();
         let known = kept.webhooks.endpoints.get(&endpoint.id);
         let revision = known.map_or(0, |known| known.revision);
         if revision != endpoint.revision {
-            return Ok(false);
+            return Ok(EndpointSaved::Stale);
+        }
+        let of_tenant = || kept.webhooks.endpoints.values().filter(|other| other.tenant == endpoint.tenant);
+        if known.is_none_or(|known| known.url != endpoint.url)
+            && let Some(other) = of_tenant().find(|other| other.url == endpoint.url)
+        {
+            return Ok(EndpointSaved::UrlTaken(other.clone().into()));
+        }
+        if known.is_none() && of_tenant().count() >= WebhookEndpoint::MOST {
+            return Ok(EndpointSaved::LimitReached);
         }
         let stays_on_or_off = known.filter(|known| known.disabled.is_none() || endpoint.disabled.is_some());
         let failing_since = stays_on_or_off.and_then(|known| known.failing_since);
         let saved = WebhookEndpoint { revision: revision + 1, failing_since, ..endpoint.clone() };
         kept.webhooks.endpoints.insert(endpoint.id.clone(), saved);
-        Ok(true)
+        Ok(EndpointSaved::Saved)
     }
 
     async fn endpoints(&self, filter: &EndpointFilter) -> Result<Vec<WebhookEndpoint>, StoreError> {
-        let kept = self.kept();
-        let found = kept.webhooks.endpoints.values().filter(|endpoint| filter.admits(endpoint));
-        let mut found: Vec<_> = found.cloned().collect();
-        found.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
-        Ok(found)
+        let endpoints = &self.kept().webhooks.endpoints;
+        let after = filter.after.as_ref().map(|after| endpoints.get(after));
+        let admitted = endpoints.values().filter(|endpoint| filter.admits(endpoint));
+        Ok(page(admitted, after, filter.limit, |endpoint| (endpoint.created_at, &endpoint.id)))
     }
 
     async fn remove(&self, endpoint: &EndpointId) -> Result<bool, StoreError> {

@@ -2,21 +2,20 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use sqlx::sqlite::{SqliteConnection, SqlitePool};
+use sqlx::QueryBuilder;
+use sqlx::sqlite::{Sqlite, SqliteConnection};
 
 use super::SqliteStore;
+use super::page::{self, Order};
 use super::writer::Write;
-use crate::core::id::{KeyId, Tenant};
-use crate::ports::{AccessKey, AccessKeys, KeyHash, Revoked, StoreError};
+use crate::core::id::KeyId;
+use crate::ports::{AccessKey, AccessKeys, KeyFilter, KeyHash, Revoked, StoreError};
 
 const PUT: &str = "INSERT INTO access_key (id, hash, tenant, created_at, body) VALUES (?1, ?2, ?3, ?4, ?5)";
 const REVOKE: &str =
     "UPDATE access_key SET revoked = coalesce(revoked, ?2) WHERE id = ?1 RETURNING body, used_at, revoked";
 const TOUCH: &str = "UPDATE access_key SET used_at = max(coalesce(used_at, ''), ?2) WHERE id = ?1";
 const BY_HASH: &str = "SELECT body, used_at, revoked FROM access_key WHERE hash = ?1";
-const ALL: &str = "SELECT body, used_at, revoked FROM access_key ORDER BY created_at DESC, id DESC";
-const OF_TENANT: &str =
-    "SELECT body, used_at, revoked FROM access_key WHERE tenant = ?1 ORDER BY created_at DESC, id DESC";
 
 /// The key as it was made, when it was used, and how it was revoked.
 type Row = (String, Option<String>, Option<String>);
@@ -33,9 +32,9 @@ impl AccessKeys for SqliteStore {
         row.map(read).transpose()
     }
 
-    async fn keys(&self, tenant: Option<&Tenant>) -> Result<Vec<AccessKey>, StoreError> {
-        let rows = listed(&self.readers, tenant).await.map_err(|error| self.fault(error))?;
-        rows.into_iter().map(read).collect()
+    async fn keys(&self, filter: &KeyFilter) -> Result<Vec<AccessKey>, StoreError> {
+        let rows = select(filter).build_query_as().fetch_all(&self.readers).await;
+        rows.map_err(|error| self.fault(error))?.into_iter().map(read).collect()
     }
 
     async fn revoke_key(&self, key: &KeyId, revoked: &Revoked) -> Result<Option<AccessKey>, StoreError> {
@@ -47,11 +46,18 @@ impl AccessKeys for SqliteStore {
     }
 }
 
-async fn listed(db: &SqlitePool, tenant: Option<&Tenant>) -> Result<Vec<Row>, sqlx::Error> {
-    match tenant {
-        Some(tenant) => sqlx::query_as(OF_TENANT).bind(tenant.as_str()).fetch_all(db).await,
-        None => sqlx::query_as(ALL).fetch_all(db).await,
+/// The query for a page of keys.
+pub(super) fn select(filter: &KeyFilter) -> QueryBuilder<Sqlite> {
+    let KeyFilter { id, tenant, after, limit } = filter;
+    let mut query = QueryBuilder::new("SELECT body, used_at, revoked FROM access_key WHERE true");
+    if let Some(id) = id {
+        query.push(" AND id = ").push_bind(id.as_str());
     }
+    if let Some(tenant) = tenant {
+        query.push(" AND tenant = ").push_bind(tenant.as_str());
+    }
+    page::restrict(&mut query, "access_key", Order::NewestFirst, after.as_ref().map(KeyId::as_str), *limit);
+    query
 }
 
 /// With all its digits: text without them does not sort by time.

@@ -2,8 +2,10 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use sqlx::sqlite::{SqliteConnection, SqlitePool};
+use sqlx::QueryBuilder;
+use sqlx::sqlite::{Sqlite, SqliteConnection, SqlitePool};
 
+use super::page::{self, Order};
 use super::writer::Write;
 use crate::core::id::GrantId;
 use crate::ports::{Asker, Grant, GrantFilter, Guarded, Revoked, StoreError};
@@ -11,10 +13,6 @@ use crate::ports::{Asker, Grant, GrantFilter, Guarded, Revoked, StoreError};
 const GRANT: &str =
     "INSERT INTO standing_grant (id, definition, created_at, body) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
 const REVOKE: &str = "UPDATE standing_grant SET revoked = coalesce(revoked, ?2) WHERE id = ?1 RETURNING body, revoked";
-const ALL: &str = "SELECT body, revoked FROM standing_grant ORDER BY created_at DESC, id DESC";
-/// The tenant stands in the body, and not where it is the default one.
-pub(super) const OF_TENANT: &str = "SELECT body, revoked FROM standing_grant
-    WHERE coalesce(body ->> 'tenant', 'default') = ? ORDER BY created_at DESC, id DESC";
 /// `CROSS JOIN` makes SQLite look up each key instead of reading every grant.
 pub(super) const COVERING: &str =
     "SELECT given.body, given.revoked FROM json_each(?1) AS asked CROSS JOIN standing_grant AS given
@@ -47,13 +45,39 @@ pub(super) async fn named(db: &SqlitePool, grants: &[GrantId]) -> Result<Vec<Row
     sqlx::query_as(NAMED).bind(serde_json::json!(grants).to_string()).fetch_all(db).await
 }
 
-/// Those that may be meant, and few others, newest first.
-pub(super) async fn candidates(db: &SqlitePool, filter: &GrantFilter) -> Result<Vec<Row>, sqlx::Error> {
-    match (&filter.id, &filter.tenant) {
-        (Some(id), _) => named(db, std::slice::from_ref(id)).await,
-        (None, Some(tenant)) => sqlx::query_as(OF_TENANT).bind(tenant.as_str()).fetch_all(db).await,
-        (None, None) => sqlx::query_as(ALL).fetch_all(db).await,
+/// The query for a page of grants, newest first.
+pub(super) fn select(filter: &GrantFilter, now: Timestamp) -> QueryBuilder<Sqlite> {
+    let GrantFilter { id, tenant, agent, session, tool, ended, after, limit } = filter;
+    // The index of a tenant alone finds the ids of a page, and only their rows are read.
+    let index = if id.is_none() && tenant.is_some() { " INDEXED BY standing_grant_by_tenant" } else { "" };
+    let mut query = QueryBuilder::new("SELECT given.body, given.revoked FROM (SELECT id FROM standing_grant");
+    query.push(index).push(" WHERE true");
+    if let Some(id) = id {
+        query.push(" AND id = ").push_bind(id.as_str());
     }
+    if let Some(tenant) = tenant {
+        // It stands in the body, and not where it is the default one.
+        query.push(" AND coalesce(body ->> 'tenant', 'default') = ").push_bind(tenant.as_str());
+    }
+    if let Some(agent) = agent {
+        query.push(" AND body ->> 'agent' = ").push_bind(agent.as_str());
+    }
+    if let Some(session) = session {
+        query.push(" AND (body ->> 'session' IS NULL OR body ->> 'session' = ").push_bind(session.as_str()).push(")");
+    }
+    if let Some(tool) = tool {
+        query.push(" AND body ->> 'tool' = ").push_bind(tool.as_str());
+    }
+    if !ended {
+        // As few digits as the time needs: without the `Z` behind them, such texts sort by time.
+        let now = now.to_string();
+        query.push(" AND revoked IS NULL AND (body ->> 'expires_at' IS NULL OR rtrim(body ->> 'expires_at', 'Z') > ");
+        query.push_bind(now.trim_end_matches('Z').to_owned()).push(")");
+    }
+    page::restrict(&mut query, "standing_grant", Order::NewestFirst, after.as_ref().map(GrantId::as_str), *limit);
+    query.push(") AS page CROSS JOIN standing_grant AS given ON given.id = page.id");
+    query.push(" ORDER BY given.created_at DESC, given.id DESC");
+    query
 }
 
 /// With all its digits: text without them does not sort by time.

@@ -13,6 +13,7 @@ mod fault;
 mod grant;
 mod health;
 mod open;
+mod page;
 mod purge;
 mod read;
 mod reply;
@@ -208,8 +209,8 @@ impl ApprovalCache for SqliteStore {
     }
 
     async fn grants(&self, filter: &GrantFilter, now: Timestamp) -> Result<Vec<Grant>, StoreError> {
-        let found = grant::candidates(&self.readers, filter).await.map_err(|error| self.fault(error))?;
-        Ok(grant::read(found)?.into_iter().filter(|grant| filter.admits(grant, now)).collect())
+        let found = grant::select(filter, now).build_query_as().fetch_all(&self.readers).await;
+        grant::read(found.map_err(|error| self.fault(error))?)
     }
 
     async fn revoke(&self, grant: &GrantId, revoked: &Revoked) -> Result<Option<Grant>, StoreError> {

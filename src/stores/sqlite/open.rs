@@ -121,6 +121,7 @@ async fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrateError> 
         migration(12, "tenant_lists", include_str!("schema/0012_tenant_lists.sql")),
         migration(13, "grant_lookup", include_str!("schema/0013_grant_lookup.sql")),
         migration(14, "write_check", include_str!("schema/0014_write_check.sql")),
+        migration(15, "pages", include_str!("schema/0015_pages.sql")),
     ]);
     // One process migrates, the others wait and find it done.
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::writer::Write;
 use super::*;
 use crate::core::run::{Event, Owes, Status};
-use crate::ports::{AccessKeys as _, Owing};
+use crate::ports::{AccessKeys as _, EndpointFilter, KeyFilter, Owing};
 
 fn file(directory: &TempDir) -> std::path::PathBuf {
     directory.path().join("runs.db")
@@ -223,7 +223,6 @@ async fn whatever_is_looked_up_has_an_index() {
             "SEARCH given USING INDEX standing_grant_by_call (<expr>=? AND definition=? AND <expr>=?)",
         ),
         (grant::NAMED.to_owned(), "SEARCH given USING PRIMARY KEY (id=?)"),
-        (grant::OF_TENANT.to_owned(), "SEARCH standing_grant USING INDEX standing_grant_by_tenant (<expr>=?)"),
         (purge::UNQUOTE.to_owned(), "SEARCH reply USING INDEX reply_by_run (<expr>=?)"),
         (webhook::outbox::UNTOLD.to_owned(), "SCAN run USING INDEX run_by_untold"),
         (
@@ -243,9 +242,55 @@ async fn whatever_is_looked_up_has_an_index() {
     }
 }
 
+#[tokio::test]
+async fn pages_of_grants_keys_and_endpoints_read_an_index_and_their_own_rows() {
+    let directory = TempDir::new().unwrap();
+    let mut db = open::connect_and_migrate(&impatient(&directory)).await.unwrap();
+    let now = Timestamp::UNIX_EPOCH;
+    for is_later_page in [false, true] {
+        let (range, newer) = if is_later_page { (" AND created_at<?)", " AND created_at>?)") } else { (")", ")") };
+        let tenant = || Some("acme".into());
+        let limit = Some(20);
+        let keys = KeyFilter { tenant: tenant(), after: is_later_page.then(|| "key_b".into()), limit, id: None };
+        let key = format!("SEARCH access_key USING INDEX access_key_tenant (tenant=?{range}");
+        let endpoints =
+            EndpointFilter { tenant: tenant(), after: is_later_page.then(|| "we_b".into()), limit, id: None };
+        let endpoint = format!("SEARCH webhook_endpoint USING INDEX webhook_endpoint_by_tenant (tenant=?{newer}");
+        let all = GrantFilter {
+            tenant: tenant(),
+            after: is_later_page.then(|| "grant_b".into()),
+            limit,
+            ..GrantFilter::default()
+        };
+        let (agent, session, tool) = (Some("clerk".into()), Some("session".into()), Some("tool".to_owned()));
+        let some = GrantFilter { agent, session, tool, ended: true, ..all.clone() };
+        let ended = GrantFilter { ended: true, ..all.clone() };
+        let grant = format!("SEARCH standing_grant USING COVERING INDEX standing_grant_by_tenant (<expr>=?{range}");
+        for (select, wanted) in [
+            (access_key::select(&keys), &key),
+            (webhook::endpoint::select(&endpoints), &endpoint),
+            (grant::select(&all, now), &grant),
+            (grant::select(&some, now), &grant),
+            (grant::select(&ended, now), &grant),
+        ] {
+            let sql = select.into_string();
+            let steps = steps(&mut db, &sql).await;
+            let reads = |step: &&String| step.starts_with("SEARCH") || step.starts_with("SCAN");
+            let reads: Vec<&String> = steps.iter().filter(reads).collect();
+            assert!(reads.contains(&wanted), "{sql}: {steps:?}");
+            let others = reads.iter().filter(|step| **step != wanted && **step != "SCAN page");
+            assert!(others.clone().all(|step| step.ends_with("USING PRIMARY KEY (id=?)")), "{sql}: {steps:?}");
+        }
+    }
+}
+
 /// The steps of SQLite's plan for a filter.
 async fn plan(db: &mut sqlx::sqlite::SqliteConnection, filter: &RunFilter) -> Vec<String> {
-    let select = read::select(filter).into_string();
+    steps(db, &read::select(filter).into_string()).await
+}
+
+/// The steps of SQLite's plan for a query.
+async fn steps(db: &mut sqlx::sqlite::SqliteConnection, select: &str) -> Vec<String> {
     let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {select}"));
     let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).fetch_all(db).await.unwrap();
     steps.into_iter().map(|(.., step)| step).collect()

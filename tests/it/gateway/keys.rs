@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, oneshot};
-use toolgate::core::id::{KeyId, Tenant};
+use toolgate::core::id::KeyId;
 use toolgate::gateway::{NewKey, Scope, Scopes, mint};
-use toolgate::ports::{AccessKey, AccessKeys, KeyHash, Revoked, StoreError};
+use toolgate::ports::{AccessKey, AccessKeys, KeyFilter, KeyHash, Revoked, StoreError};
 use toolgate::stores::MemoryStore;
 
 use super::served::{Answer, Served};
@@ -198,7 +198,8 @@ async fn a_key_is_made_over_http_shown_once_and_never_wider_than_whoever_makes_i
         let refused = locked.post("/v1/keys", &admin, wrong.clone()).await;
         assert_eq!((refused.status.as_u16(), refused.problem()), (status, code), "{wrong}");
     }
-    assert_eq!(locked.store.keys(None).await.unwrap().len(), 2, "nothing was made of what was refused");
+    let kept = locked.store.keys(&KeyFilter::default()).await.unwrap();
+    assert_eq!(kept.len(), 2, "nothing was made of what was refused");
 }
 
 #[tokio::test]
@@ -209,7 +210,8 @@ async fn when_a_key_was_used_is_noted_beside_the_request() {
     locked.get("/v1/runs", &secret).await;
     let noted = async {
         loop {
-            let known = locked.store.keys(None).await.unwrap().into_iter().find(|known| known.id == key.id).unwrap();
+            let filter = KeyFilter { id: Some(key.id.clone()), ..KeyFilter::default() };
+            let known = locked.store.keys(&filter).await.unwrap().pop().unwrap();
             match known.used_at {
                 Some(at) => break at,
                 None => tokio::task::yield_now().await,
@@ -264,8 +266,8 @@ impl AccessKeys for Late {
         found
     }
 
-    async fn keys(&self, tenant: Option<&Tenant>) -> Result<Vec<AccessKey>, StoreError> {
-        self.inner.keys(tenant).await
+    async fn keys(&self, filter: &KeyFilter) -> Result<Vec<AccessKey>, StoreError> {
+        self.inner.keys(filter).await
     }
 
     async fn revoke_key(&self, key: &KeyId, revoked: &Revoked) -> Result<Option<AccessKey>, StoreError> {

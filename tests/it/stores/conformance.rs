@@ -70,6 +70,7 @@ macro_rules! conforms {
             a_grant_ends_with_its_time_or_when_it_is_revoked
             grants_are_listed_newest_first_and_filtered
             grants_are_found_by_id_and_tenant
+            pages_of_grants_have_each_grant_that_is_meant_once
             a_blob_comes_back_exactly_as_it_went_in
             the_same_bytes_are_one_blob_under_their_first_type
             what_was_never_put_is_not_there
@@ -85,6 +86,7 @@ macro_rules! conforms {
             a_key_is_taken_back_once_and_stays_listed
             the_last_use_of_a_key_never_goes_back
             keys_are_listed_newest_first_and_by_tenant
+            pages_of_keys_have_each_key_once
             a_request_is_noted_once_and_its_answer_kept
             of_many_who_begin_one_request_one_does
             a_request_is_one_of_its_caller
@@ -93,6 +95,8 @@ macro_rules! conforms {
             a_request_that_nobody_works_on_is_taken_over_by_one
             an_endpoint_is_changed_only_by_whoever_knows_how_it_is
             endpoints_are_found_by_id_and_by_tenant_oldest_first
+            pages_of_endpoints_have_each_endpoint_once
+            a_url_has_one_endpoint_of_a_tenant_and_a_tenant_no_more_than_the_limit
             what_is_configured_takes_the_place_of_what_was
             a_run_at_rest_is_untold_until_it_is_told
             what_happens_while_nobody_of_the_tenant_listens_counts_as_told

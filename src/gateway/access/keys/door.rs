@@ -17,7 +17,7 @@ use crate::core::id::{KeyId, Tenant};
 use crate::gateway::access::credentials::{bearer, unauthorized};
 use crate::gateway::access::{Caller, Door, Scope};
 use crate::gateway::problem::Problem;
-use crate::ports::{AccessKey, AccessKeys, KeyHash, Revoked, StoreError};
+use crate::ports::{AccessKey, AccessKeys, KeyFilter, KeyHash, Revoked, StoreError};
 
 /// How long what was found is believed.
 const BELIEVED: Duration = Duration::from_secs(5);
@@ -58,14 +58,15 @@ impl KeyDoor {
         self.store.put_key(hash, key).await
     }
 
-    /// The keys of a tenant, newest first.
-    pub(super) async fn keys(&self, tenant: &Tenant) -> Result<Vec<AccessKey>, StoreError> {
-        self.store.keys(Some(tenant)).await
+    /// Keys, newest first.
+    pub(super) async fn keys(&self, filter: &KeyFilter) -> Result<Vec<AccessKey>, StoreError> {
+        self.store.keys(filter).await
     }
 
     /// A key of a tenant.
     pub(super) async fn key(&self, tenant: &Tenant, id: &str) -> Result<Option<AccessKey>, StoreError> {
-        Ok(self.keys(tenant).await?.into_iter().find(|key| key.id.as_str() == id))
+        let filter = KeyFilter { id: Some(id.into()), tenant: Some(tenant.clone()), ..KeyFilter::default() };
+        Ok(self.keys(&filter).await?.pop())
     }
 
     /// Takes a key of a tenant back, and hears of it at once. `None` if the tenant has none of that id.

@@ -5,11 +5,13 @@ use axum::extract::State;
 
 use super::keys;
 use super::view::KeyView;
+use crate::core::id::KeyId;
 use crate::gateway::access::{Caller, ReadPermit, Scope};
 use crate::gateway::body::Query;
-use crate::gateway::page::{Page, Paging, behind, limit};
+use crate::gateway::page::{Page, Paging, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
+use crate::ports::KeyFilter;
 
 /// List the keys of your tenant, newest first
 #[utoipa::path(
@@ -27,7 +29,13 @@ pub(super) async fn list(
 ) -> Result<Json<Page<KeyView>>, Problem> {
     caller.require(Scope::Admin)?;
     let limit = limit(which.limit)?;
-    let all = keys(&gateway)?.keys(&caller.tenant).await?;
-    let found = behind(all, which.after.as_deref(), "key", |key| key.id.as_str())?;
+    let keys = keys(&gateway)?;
+    if let Some(after) = &which.after
+        && keys.key(&caller.tenant, after).await?.is_none()
+    {
+        return Err(Problem::not_found("key", after).of_parameter("after"));
+    }
+    let (tenant, after) = (Some(caller.tenant.clone()), which.after.map(KeyId::from));
+    let found = keys.keys(&KeyFilter { id: None, tenant, after, limit: Some(limit + 1) }).await?;
     Ok(Json(Page::of(found, limit, |key| key.id.to_string(), KeyView::of)))
 }

@@ -162,7 +162,8 @@ fn streamed(gateway: &Gateway, tail: Tail) -> Response {
 }
 
 fn frames(tail: Tail) -> impl Stream<Item = Result<Event, Infallible>> {
-    stream::unfold(Some(tail), |tail| async move {
+    // In a box, because the future of each step holds it twice: as it came and as it is used.
+    stream::unfold(Some(Box::new(tail)), |tail| async move {
         let mut tail = tail?;
         let told = match tail.next().await {
             Ok(Some(Told::Event(event))) => event.frame().map(|frame| (Ok(frame), Some(tail))),

@@ -142,7 +142,7 @@ impl Tail {
         {
             match update {
                 // Fragments of a reply that was read meanwhile are old news.
-                Some(Update::Recorded(fact)) if fact.seq < self.teller.next() => self.events.truncate(told),
+                Some(Update::Recorded(fact)) if self.teller.has_told(fact.seq) => self.events.truncate(told),
                 Some(update) => {
                     let is_fact = matches!(update, Update::Recorded(_));
                     self.take(update);
@@ -183,28 +183,29 @@ impl Tail {
         Ok(())
     }
 
-    /// Reads what was missed. If that was nothing and the run rests, says so.
+    /// Reads what was missed. If that was nothing and the run rests, says so, and holds no more of the run than its position: a
+    /// run may wait for days, with many listeners.
     async fn catch_up(&mut self) -> Result<(), Problem> {
-        self.read().await?;
-        if !self.facts.is_empty() {
-            return Ok(());
-        }
         let row = self.lookout.row().await?;
         if row.purged_at.is_some() {
             self.state = State::Over;
             return Ok(());
         }
-        if row.version > self.teller.next() {
-            return Ok(());
+        if self.teller.next().max(self.rested_at.unwrap_or_default()) < row.version {
+            return self.read().await;
         }
         self.state = State::Listening;
-        if row.status == Status::Pending && self.rested_at != Some(row.version) {
+        if row.status != Status::Pending {
+            return Ok(());
+        }
+        if self.rested_at != Some(row.version) {
             self.rested_at = Some(row.version);
             self.events.extend(self.teller.rest(row.updated_at));
             if self.until == Until::Rest {
                 self.state = State::Over;
             }
         }
+        self.teller.release();
         Ok(())
     }
 
@@ -215,6 +216,9 @@ impl Tail {
 
     /// Waits for news of any kind.
     async fn listen(&mut self) {
+        // The buffers of what was read last, which may not be needed again for long.
+        self.facts.shrink_to_fit();
+        self.events.shrink_to_fit();
         tokio::select! {
             news = self.watch.news() => match news {
                 News::Update(update) => self.take(*update),

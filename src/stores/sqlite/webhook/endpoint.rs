@@ -1,22 +1,26 @@
 //! Where webhooks go.
 
 use async_trait::async_trait;
-use sqlx::sqlite::SqliteConnection;
+use sqlx::QueryBuilder;
+use sqlx::sqlite::{Sqlite, SqliteConnection};
 
 use super::super::SqliteStore;
 use super::super::append::{integer, nanos};
+use super::super::page::{self, Order};
 use super::super::writer::Write;
 use super::{json, moment, parsed};
-use crate::core::id::{EndpointId, Tenant};
-use crate::ports::{EndpointFilter, StoreError, WebhookEndpoint, WebhookEndpoints};
+use crate::core::id::EndpointId;
+use crate::ports::{EndpointFilter, EndpointSaved, StoreError, WebhookEndpoint, WebhookEndpoints};
 
 const ADD: &str = "INSERT INTO webhook_endpoint (id, tenant, configured, revision, created_at, disabled, body)
     VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING";
 const CHANGE: &str = "UPDATE webhook_endpoint SET disabled = ?3, body = ?4, revision = revision + 1,
         failing_since = CASE WHEN disabled IS NOT NULL AND ?3 IS NULL THEN NULL ELSE failing_since END
     WHERE id = ?1 AND revision = ?2";
-const FIND: &str = "SELECT revision, created_at, failing_since, disabled, body FROM webhook_endpoint
-    WHERE (?1 IS NULL OR id = ?1) AND (?2 IS NULL OR tenant = ?2) ORDER BY created_at, id";
+const FIND: &str = "SELECT revision, created_at, failing_since, disabled, body FROM webhook_endpoint WHERE true";
+const OF_URL: &str = "SELECT revision, created_at, failing_since, disabled, body FROM webhook_endpoint
+    WHERE tenant = ?1 AND body ->> 'url' = ?2 ORDER BY created_at, id";
+const COUNT: &str = "SELECT count(*) FROM webhook_endpoint WHERE tenant = ?1";
 /// What is configured anew is as old as it was, and is switched on again.
 const CONFIGURE: &str =
     "INSERT INTO webhook_endpoint (id, tenant, configured, revision, created_at, failing_since, disabled, body)
@@ -33,18 +37,13 @@ type Row = (i64, i64, Option<i64>, Option<String>, String);
 
 #[async_trait]
 impl WebhookEndpoints for SqliteStore {
-    async fn save(&self, endpoint: &WebhookEndpoint) -> Result<bool, StoreError> {
-        self.writer.make(Saving(endpoint.clone())).await
+    async fn save(&self, endpoint: &WebhookEndpoint) -> Result<EndpointSaved, StoreError> {
+        self.writer.make(Saving(endpoint.clone())).await?
     }
 
     async fn endpoints(&self, filter: &EndpointFilter) -> Result<Vec<WebhookEndpoint>, StoreError> {
-        let rows: Vec<Row> = sqlx::query_as(FIND)
-            .bind(filter.id.as_ref().map(EndpointId::as_str))
-            .bind(filter.tenant.as_ref().map(Tenant::as_str))
-            .fetch_all(&self.readers)
-            .await
-            .map_err(|error| self.fault(error))?;
-        rows.into_iter().map(read).collect()
+        let rows = select(filter).build_query_as().fetch_all(&self.readers).await;
+        rows.map_err(|error| self.fault(error))?.into_iter().map(read).collect()
     }
 
     async fn remove(&self, endpoint: &EndpointId) -> Result<bool, StoreError> {
@@ -54,6 +53,21 @@ impl WebhookEndpoints for SqliteStore {
     async fn configure(&self, endpoints: &[WebhookEndpoint]) -> Result<(), StoreError> {
         self.writer.make(Configuring(endpoints.to_vec())).await
     }
+}
+
+/// The query for a page of endpoints, oldest first.
+pub(in crate::stores::sqlite) fn select(filter: &EndpointFilter) -> QueryBuilder<Sqlite> {
+    let EndpointFilter { id, tenant, after, limit } = filter;
+    let mut query = QueryBuilder::new(FIND);
+    if let Some(id) = id {
+        query.push(" AND id = ").push_bind(id.as_str());
+    }
+    if let Some(tenant) = tenant {
+        query.push(" AND tenant = ").push_bind(tenant.as_str());
+    }
+    let after = after.as_ref().map(EndpointId::as_str);
+    page::restrict(&mut query, "webhook_endpoint", Order::OldestFirst, after, *limit);
+    query
 }
 
 fn read((revision, created_at, failing_since, disabled, body): Row) -> Result<WebhookEndpoint, StoreError> {
@@ -72,10 +86,26 @@ struct Saving(WebhookEndpoint);
 
 #[async_trait]
 impl Write for Saving {
-    type Answer = bool;
+    type Answer = Result<EndpointSaved, StoreError>;
 
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    /// One writer at a time has the file, so that nothing is saved between these checks and the write.
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<Self::Answer, sqlx::Error> {
         let Self(endpoint) = self;
+        let query = sqlx::query_as(OF_URL).bind(endpoint.tenant.as_str()).bind(&endpoint.url);
+        let of_url = query.fetch_all(&mut *db).await?.into_iter().map(read).collect::<Result<Vec<_>, _>>();
+        match of_url {
+            Ok(of_url) if of_url.iter().any(|other| other.id == endpoint.id) => {}
+            Ok(of_url) => {
+                if let Some(other) = of_url.into_iter().next() {
+                    return Ok(Ok(EndpointSaved::UrlTaken(other.into())));
+                }
+            }
+            Err(error) => return Ok(Err(error)),
+        }
+        let count: i64 = sqlx::query_scalar(COUNT).bind(endpoint.tenant.as_str()).fetch_one(&mut *db).await?;
+        if endpoint.revision == 0 && count >= integer(WebhookEndpoint::MOST as u64) {
+            return Ok(Ok(EndpointSaved::LimitReached));
+        }
         let disabled = endpoint.disabled.as_ref().map(json).transpose()?;
         let query = match endpoint.revision {
             0 => sqlx::query(ADD)
@@ -86,7 +116,7 @@ impl Write for Saving {
             revision => sqlx::query(CHANGE).bind(endpoint.id.as_str()).bind(integer(revision)),
         };
         let done = query.bind(disabled).bind(json(endpoint)?).execute(db).await?;
-        Ok(done.rows_affected() == 1)
+        Ok(Ok(if done.rows_affected() == 1 { EndpointSaved::Saved } else { EndpointSaved::Stale }))
     }
 }
 

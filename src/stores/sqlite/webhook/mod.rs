@@ -1,7 +1,7 @@
 //! Webhooks in the file of the journals, so that a run and what is to be told of it are one commit apart and never two.
 
 pub(super) mod delivery;
-mod endpoint;
+pub(super) mod endpoint;
 pub(super) mod outbox;
 
 use jiff::Timestamp;

@@ -4,6 +4,7 @@ use reqwest::Method;
 use serde_json::json;
 use toolgate::gateway::{Caller, ConfiguredWebhook, Scope, WebhookEgress};
 
+use super::process::Process;
 use super::receiver::{Manner, Receiver};
 use super::{HERE, Hooked, until};
 use crate::gateway::served::{Answer, Served};
@@ -273,6 +274,27 @@ async fn a_url_has_one_endpoint_however_often_it_is_created() {
     let moved = hooked.patch(another.text("id"), json!({"url": new["url"]})).await;
     assert_eq!(moved.problem(), "conflict", "{moved:?}");
     assert_eq!(hooked.served.get("/v1/webhook-endpoints").await.body["data"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn two_processes_make_one_endpoint_of_a_url_and_no_more_than_the_limit() {
+    let directory = tempfile::TempDir::new().unwrap();
+    let (one, other) = (Process::on(directory.path()).await, Process::on(directory.path()).await);
+    let (one, other) = (one.serve().await, other.serve().await);
+    let client = reqwest::Client::new();
+    let create = async |process: &str, url: String| {
+        let path = format!("{process}/v1/webhook-endpoints");
+        client.post(path).json(&json!({"url": url})).send().await.unwrap().status().as_u16()
+    };
+    let both = async |url: &str, another: &str| {
+        let (first, second) = tokio::join!(create(&one, url.to_owned()), create(&other, another.to_owned()));
+        [first.min(second), first.max(second)]
+    };
+    for number in 0..99 {
+        let url = format!("https://example.com/{number}");
+        assert_eq!(both(&url, &url).await, [200, 201], "{url}");
+    }
+    assert_eq!(both("https://example.com/a", "https://example.com/b").await, [201, 409], "one more than the limit");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use toolgate::core::run::Status;
-use toolgate::ports::{EndpointFilter, RunFilter, RunStore, WebhookEndpoint, WebhookEndpoints};
+use toolgate::ports::{EndpointFilter, EndpointSaved, RunFilter, RunStore, WebhookEndpoint, WebhookEndpoints};
 use toolgate::runner::Request;
 
 use super::process::{Process, SECRET, endpoint};
@@ -87,7 +87,7 @@ fn kill_in_the_middle(directory: &Path) -> BTreeSet<String> {
 async fn run_until_killed(directory: &Path) {
     let process = Process::on(directory).await;
     // Nobody is there: every message still waits when the next process comes.
-    assert!(process.store.save(&endpoint("http://127.0.0.1:9/hooks".into())).await.unwrap());
+    assert_eq!(process.store.save(&endpoint("http://127.0.0.1:9/hooks".into())).await.unwrap(), EndpointSaved::Saved);
     tokio::spawn(process.dispatcher().run(CancellationToken::new()));
     loop {
         let report = process.runner.execute(Request::new("clerk", "Hello")).await.unwrap();
@@ -101,7 +101,10 @@ async fn tell_the_rest(directory: &Path, acknowledged: &BTreeSet<String>) {
     let receiver = Receiver::open().await;
     receiver.learn(SECRET);
     let endpoint = process.store.endpoints(&EndpointFilter::default()).await.unwrap().remove(0);
-    assert!(process.store.save(&WebhookEndpoint { url: receiver.url(), ..endpoint }).await.unwrap());
+    assert_eq!(
+        process.store.save(&WebhookEndpoint { url: receiver.url(), ..endpoint }).await.unwrap(),
+        EndpointSaved::Saved
+    );
     let completed = RunFilter { status: Some(Status::Completed), limit: usize::MAX, ..RunFilter::default() };
     let completed = process.store.list(&completed).await.unwrap().into_iter().map(|row| row.id.to_string());
     let completed: BTreeSet<String> = completed.collect();

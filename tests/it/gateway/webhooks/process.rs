@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use tokio::net::TcpListener;
 use toolgate::gateway::{Caller, Dispatcher, Gateway, Outbound};
 use toolgate::ports::{EndpointSecrets, WebhookEndpoint, WebhookSecret};
 use toolgate::runner::AgentRunner;
@@ -30,6 +31,15 @@ impl Process {
         let outbound = Outbound::new(store.clone()).egress(HERE).look_every(Duration::from_millis(5));
         let gateway = Gateway::builder(runner.clone()).anonymous(Caller::local()).webhooks(outbound).build();
         Self { store, runner, gateway }
+    }
+
+    /// Serves the gateway until the test ends; where.
+    pub(super) async fn serve(&self) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let router = self.gateway.router();
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        address
     }
 
     pub(super) fn dispatcher(&self) -> Dispatcher {

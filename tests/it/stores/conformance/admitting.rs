@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use toolgate::ports::{AccessKey, AccessKeys, KeyHash, Revoked};
+use toolgate::ports::{AccessKey, AccessKeys, KeyFilter, KeyHash, Revoked};
 
 use super::Store;
 
@@ -49,7 +49,7 @@ pub(crate) async fn a_key_is_taken_back_once_and_stays_listed<S: Store>(store: A
     assert_eq!(store.revoke_key(&"key_b".into(), &first).await.unwrap(), None);
     assert_eq!((revoked.revoked.as_ref(), revoked.holds(at(161))), (Some(&first), false));
     assert_eq!(store.by_hash(&hash).await.unwrap(), Some(revoked.clone()));
-    assert_eq!(store.keys(None).await.unwrap(), [revoked]);
+    assert_eq!(store.keys(&KeyFilter::default()).await.unwrap(), [revoked]);
 }
 
 pub(crate) async fn the_last_use_of_a_key_never_goes_back<S: Store>(store: Arc<S>) {
@@ -59,7 +59,7 @@ pub(crate) async fn the_last_use_of_a_key_never_goes_back<S: Store>(store: Arc<S
         assert_eq!(store.by_hash(&hash).await.unwrap().unwrap().used_at, Some(at(known)));
     }
     store.touch(&"key_of_nobody".into(), at(1)).await.unwrap();
-    assert_eq!(store.keys(None).await.unwrap().len(), 1);
+    assert_eq!(store.keys(&KeyFilter::default()).await.unwrap().len(), 1);
 }
 
 pub(crate) async fn keys_are_listed_newest_first_and_by_tenant<S: Store>(store: Arc<S>) {
@@ -67,7 +67,35 @@ pub(crate) async fn keys_are_listed_newest_first_and_by_tenant<S: Store>(store: 
         put(&*store, &key(id, tenant, created)).await;
     }
     let ids = |keys: Vec<AccessKey>| keys.into_iter().map(|key| key.id.to_string()).collect::<Vec<_>>();
-    assert_eq!(ids(store.keys(None).await.unwrap()), ["new", "other", "old"]);
-    assert_eq!(ids(store.keys(Some(&"acme".into())).await.unwrap()), ["new", "old"]);
-    assert_eq!(ids(store.keys(Some(&"nobody".into())).await.unwrap()), [""; 0]);
+    assert_eq!(ids(store.keys(&KeyFilter::default()).await.unwrap()), ["new", "other", "old"]);
+    let of = |tenant: &str| KeyFilter { tenant: Some(tenant.into()), ..KeyFilter::default() };
+    assert_eq!(ids(store.keys(&of("acme")).await.unwrap()), ["new", "old"]);
+    assert_eq!(ids(store.keys(&of("nobody")).await.unwrap()), [""; 0]);
+}
+
+pub(crate) async fn pages_of_keys_have_each_key_once<S: Store>(store: Arc<S>) {
+    // Several were made in the same second.
+    for number in 0..20 {
+        let tenant = if number % 3 == 0 { "bolt" } else { "acme" };
+        put(&*store, &key(&format!("key_{number:02}"), tenant, number % 4)).await;
+    }
+    for tenant in [None, Some("acme")] {
+        let filter = KeyFilter { tenant: tenant.map(Into::into), ..KeyFilter::default() };
+        let whole = store.keys(&filter).await.unwrap();
+        for limit in [1, 3, 7, 100] {
+            let mut paged: Vec<AccessKey> = Vec::new();
+            loop {
+                let after = paged.last().map(|key| key.id.clone());
+                let page = store.keys(&KeyFilter { after, limit: Some(limit), ..filter.clone() }).await.unwrap();
+                assert!(page.len() <= limit);
+                if page.is_empty() {
+                    break;
+                }
+                paged.extend(page);
+            }
+            assert_eq!(paged, whole, "{tenant:?} in pages of {limit}");
+        }
+    }
+    let unknown = KeyFilter { after: Some("key_of_nobody".into()), ..KeyFilter::default() };
+    assert_eq!(store.keys(&unknown).await.unwrap(), []);
 }

@@ -173,3 +173,59 @@ pub(crate) async fn grants_are_found_by_id_and_tenant<S: Store>(store: Arc<S>) {
         assert_eq!(ids, found, "{filter:?}");
     }
 }
+
+pub(crate) async fn pages_of_grants_have_each_grant_that_is_meant_once<S: Store>(store: Arc<S>) {
+    let now = Timestamp::from_millisecond(100_500).unwrap();
+    for number in 0..40 {
+        let given = Grant {
+            created_at: at(number % 7),
+            tenant: if number % 5 == 0 { "acme".into() } else { toolgate::core::id::Tenant::default() },
+            agent: if number % 3 == 0 { "another".into() } else { "desk".into() },
+            session: (number % 4 == 0).then(|| "s".into()),
+            tool: name(if number % 2 == 0 { "mcp_disk_delete" } else { "mcp_disk_read" }),
+            // Before, at, and after the time of the list, some with fewer digits than it has.
+            expires_at: [None, Some(100_000), Some(100_500), Some(100_501), Some(101_000)][number as usize % 5]
+                .map(|ms| Timestamp::from_millisecond(ms).unwrap()),
+            ..grant(&format!("grant_{number:02}"), "h")
+        };
+        store.grant(&given).await.unwrap();
+        if number % 11 == 0 {
+            store.revoke(&given.id, &Revoked { at: at(99), by: "ann".to_owned() }).await.unwrap();
+        }
+    }
+    let all = GrantFilter { ended: true, ..GrantFilter::default() };
+    let every = store.grants(&all, now).await.unwrap();
+    assert_eq!(every.len(), 40);
+    let mut filters = vec![all];
+    for tenant in [None, Some("default")] {
+        for (agent, session, tool) in
+            [(None, None, None), (Some("desk"), Some("s"), None), (None, Some("x"), Some("mcp_disk_read"))]
+        {
+            filters.push(GrantFilter {
+                tenant: tenant.map(Into::into),
+                agent: agent.map(Into::into),
+                session: session.map(Into::into),
+                tool: tool.map(Into::into),
+                ..GrantFilter::default()
+            });
+        }
+    }
+    for filter in filters {
+        let meant: Vec<Grant> = every.iter().filter(|grant| filter.admits(grant, now)).cloned().collect();
+        assert!(!meant.is_empty(), "{filter:?}");
+        for limit in [1, 3, 100] {
+            let mut paged: Vec<Grant> = Vec::new();
+            loop {
+                let after = paged.last().map(|grant| grant.id.clone());
+                let page = GrantFilter { after, limit: Some(limit), ..filter.clone() };
+                let page = store.grants(&page, now).await.unwrap();
+                assert!(page.len() <= limit);
+                if page.is_empty() {
+                    break;
+                }
+                paged.extend(page);
+            }
+            assert_eq!(paged, meant, "{filter:?} in pages of {limit}");
+        }
+    }
+}

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use toolgate::core::run::Status;
 use toolgate::ports::{
-    DeliveryFilter, DeliveryState, Disabled, DueEndpoint, EndpointFilter, EndpointSecrets, Settled, Standing, Told,
-    WebhookDeliveries, WebhookDelivery, WebhookEndpoint, WebhookKind, WebhookOutbox, WebhookSecret,
+    DeliveryFilter, DeliveryState, Disabled, DueEndpoint, EndpointFilter, EndpointSaved, EndpointSecrets, Settled,
+    Standing, Told, WebhookDeliveries, WebhookDelivery, WebhookEndpoint, WebhookKind, WebhookOutbox, WebhookSecret,
 };
 
 use super::Store;
@@ -20,7 +20,7 @@ fn endpoint(id: &str, tenant: &str) -> WebhookEndpoint {
     WebhookEndpoint {
         id: id.into(),
         tenant: tenant.into(),
-        url: "https://example.com/hooks".into(),
+        url: format!("https://example.com/{id}"),
         events: [WebhookKind::RunPending].into(),
         description: Some("the ledger".into()),
         secrets: EndpointSecrets {
@@ -68,29 +68,34 @@ fn ids(deliveries: &[WebhookDelivery]) -> Vec<&str> {
 
 pub(crate) async fn an_endpoint_is_changed_only_by_whoever_knows_how_it_is<S: Store>(store: Arc<S>) {
     let new = endpoint("we_a", "acme");
-    assert!(store.save(&new).await.unwrap());
-    assert!(!store.save(&new).await.unwrap(), "there is one of that id");
+    assert_eq!(store.save(&new).await.unwrap(), EndpointSaved::Saved);
+    assert_eq!(store.save(&new).await.unwrap(), EndpointSaved::Stale, "there is one of that id");
     let saved = all(&store).await.remove(0);
     assert_eq!(saved, WebhookEndpoint { revision: 1, ..new.clone() });
 
     let disabled = Some(Disabled { at: second(1), reason: "it is gone".into() });
     let changed = WebhookEndpoint { url: "https://example.com/new".into(), disabled, ..saved.clone() };
-    assert!(store.save(&changed).await.unwrap());
-    assert!(!store.save(&saved).await.unwrap(), "it was changed since");
+    assert_eq!(store.save(&changed).await.unwrap(), EndpointSaved::Saved);
+    assert_eq!(store.save(&saved).await.unwrap(), EndpointSaved::Stale, "it was changed since");
     assert_eq!(all(&store).await, [WebhookEndpoint { revision: 2, ..changed.clone() }]);
     assert!(store.remove(&"we_a".into()).await.unwrap());
     assert!(!store.remove(&"we_a".into()).await.unwrap());
-    assert!(!store.save(&WebhookEndpoint { revision: 2, ..changed }).await.unwrap(), "what was removed stays away");
+    assert_eq!(
+        store.save(&WebhookEndpoint { revision: 2, ..changed }).await.unwrap(),
+        EndpointSaved::Stale,
+        "what was removed stays away"
+    );
     assert_eq!(all(&store).await, []);
 }
 
 pub(crate) async fn endpoints_are_found_by_id_and_by_tenant_oldest_first<S: Store>(store: Arc<S>) {
     for (id, tenant, made) in [("we_a", "acme", 3), ("we_b", "brim", 2), ("we_c", "acme", 1)] {
         let new = WebhookEndpoint { created_at: second(made), ..endpoint(id, tenant) };
-        assert!(store.save(&new).await.unwrap());
+        assert_eq!(store.save(&new).await.unwrap(), EndpointSaved::Saved);
     }
     let found = async |id: Option<&str>, tenant: Option<&str>| {
-        let filter = EndpointFilter { id: id.map(Into::into), tenant: tenant.map(Into::into) };
+        let filter =
+            EndpointFilter { id: id.map(Into::into), tenant: tenant.map(Into::into), ..EndpointFilter::default() };
         let found = store.endpoints(&filter).await.unwrap();
         found.iter().map(|endpoint| endpoint.id.to_string()).collect::<Vec<_>>()
     };
@@ -102,7 +107,7 @@ pub(crate) async fn endpoints_are_found_by_id_and_by_tenant_oldest_first<S: Stor
 
 pub(crate) async fn what_is_configured_takes_the_place_of_what_was<S: Store>(store: Arc<S>) {
     let configured = |id| WebhookEndpoint { configured: true, ..endpoint(id, "acme") };
-    assert!(store.save(&endpoint("we_own", "acme")).await.unwrap());
+    assert_eq!(store.save(&endpoint("we_own", "acme")).await.unwrap(), EndpointSaved::Saved);
     store.configure(&[configured("we_a"), configured("we_b")]).await.unwrap();
     store.enqueue(&delivery("msg_a", "we_a", 1)).await.unwrap();
     store.enqueue(&delivery("msg_b", "we_b", 1)).await.unwrap();
@@ -114,7 +119,7 @@ pub(crate) async fn what_is_configured_takes_the_place_of_what_was<S: Store>(sto
     let shown: Vec<_> = kept.iter().map(|kept| (kept.id.as_str(), kept.url.as_str(), kept.created_at)).collect();
     assert_eq!(
         shown,
-        [("we_b", "https://example.com/b", second(0)), ("we_own", "https://example.com/hooks", second(0)),]
+        [("we_b", "https://example.com/b", second(0)), ("we_own", "https://example.com/we_own", second(0)),]
     );
     assert_eq!((listed(&store, "we_a").await.len(), listed(&store, "we_b").await.len()), (0, 1));
 }
@@ -244,7 +249,7 @@ pub(crate) async fn an_endpoint_that_is_switched_off_is_sent_nothing<S: Store>(s
     assert_eq!(due(&store, 1_000).await, [""; 0]);
     assert_eq!(store.take(&"we_a".into(), second(1_000), second(2_000), 9).await.unwrap(), []);
     let off = all(&store).await.remove(0);
-    assert!(store.save(&WebhookEndpoint { disabled: None, ..off }).await.unwrap());
+    assert_eq!(store.save(&WebhookEndpoint { disabled: None, ..off }).await.unwrap(), EndpointSaved::Saved);
     assert_eq!(store.take(&"we_a".into(), second(1_000), second(2_000), 9).await.unwrap().len(), 4);
 }
 
@@ -282,13 +287,13 @@ pub(crate) async fn a_change_of_an_endpoint_leaves_what_attempts_say_of_it<S: St
     one_endpoint_with_messages(&store).await;
     let read = all(&store).await.remove(0);
     after(&store, Standing::Failing(second(3))).await;
-    assert!(store.save(&WebhookEndpoint { description: None, ..read }).await.unwrap());
+    assert_eq!(store.save(&WebhookEndpoint { description: None, ..read }).await.unwrap(), EndpointSaved::Saved);
     let changed = all(&store).await.remove(0);
     assert_eq!((changed.description.clone(), changed.failing_since), (None, Some(second(3))));
 
     after(&store, Standing::Well).await;
     let disabled = Some(Disabled { at: second(4), reason: "kim switched it off".into() });
-    assert!(store.save(&WebhookEndpoint { disabled, ..changed }).await.unwrap());
+    assert_eq!(store.save(&WebhookEndpoint { disabled, ..changed }).await.unwrap(), EndpointSaved::Saved);
     assert_eq!(all(&store).await.remove(0).failing_since, None, "it had recovered");
 }
 
@@ -296,10 +301,10 @@ pub(crate) async fn an_endpoint_that_is_switched_on_again_has_not_failed_yet<S: 
     one_endpoint_with_messages(&store).await;
     let failing = after(&store, Standing::Failing(second(3))).await;
     let disabled = Some(Disabled { at: second(4), reason: "kim switched it off".into() });
-    assert!(store.save(&WebhookEndpoint { disabled, ..failing }).await.unwrap());
+    assert_eq!(store.save(&WebhookEndpoint { disabled, ..failing }).await.unwrap(), EndpointSaved::Saved);
     let off = all(&store).await.remove(0);
     assert_eq!(off.failing_since, Some(second(3)));
-    assert!(store.save(&WebhookEndpoint { disabled: None, ..off }).await.unwrap());
+    assert_eq!(store.save(&WebhookEndpoint { disabled: None, ..off }).await.unwrap(), EndpointSaved::Saved);
     assert_eq!(all(&store).await.remove(0).failing_since, None);
 }
 
@@ -347,4 +352,50 @@ pub(crate) async fn old_deliveries_are_forgotten_and_those_of_a_removed_endpoint
     store.remove(&"we_a".into()).await.unwrap();
     assert_eq!(ids(&listed(&store, "we_a").await), [""; 0]);
     assert_eq!(ids(&listed(&store, "we_b").await), ["msg_3"]);
+}
+
+pub(crate) async fn pages_of_endpoints_have_each_endpoint_once<S: Store>(store: Arc<S>) {
+    for number in 0..20 {
+        let tenant = if number % 3 == 0 { "brim" } else { "acme" };
+        let new = WebhookEndpoint { created_at: second(number % 4), ..endpoint(&format!("we_{number:02}"), tenant) };
+        assert_eq!(store.save(&new).await.unwrap(), EndpointSaved::Saved);
+    }
+    for tenant in [None, Some("acme")] {
+        let filter = EndpointFilter { tenant: tenant.map(Into::into), ..EndpointFilter::default() };
+        let whole = store.endpoints(&filter).await.unwrap();
+        for limit in [1, 3, 7, 100] {
+            let mut paged: Vec<WebhookEndpoint> = Vec::new();
+            loop {
+                let after = paged.last().map(|endpoint| endpoint.id.clone());
+                let page = EndpointFilter { after, limit: Some(limit), ..filter.clone() };
+                let page = store.endpoints(&page).await.unwrap();
+                assert!(page.len() <= limit);
+                if page.is_empty() {
+                    break;
+                }
+                paged.extend(page);
+            }
+            assert_eq!(paged, whole, "{tenant:?} in pages of {limit}");
+        }
+    }
+}
+
+pub(crate) async fn a_url_has_one_endpoint_of_a_tenant_and_a_tenant_no_more_than_the_limit<S: Store>(store: Arc<S>) {
+    let first = endpoint("we_a", "acme");
+    let of_its_url = |id, tenant| WebhookEndpoint { url: first.url.clone(), ..endpoint(id, tenant) };
+    assert_eq!(store.save(&first).await.unwrap(), EndpointSaved::Saved);
+    let taken = EndpointSaved::UrlTaken(Box::new(WebhookEndpoint { revision: 1, ..first.clone() }));
+    assert_eq!(store.save(&of_its_url("we_b", "acme")).await.unwrap(), taken);
+    assert_eq!(store.save(&of_its_url("we_b", "brim")).await.unwrap(), EndpointSaved::Saved, "of another tenant");
+    assert_eq!(store.save(&endpoint("we_c", "acme")).await.unwrap(), EndpointSaved::Saved);
+    let moved = WebhookEndpoint { revision: 1, ..of_its_url("we_c", "acme") };
+    assert_eq!(store.save(&moved).await.unwrap(), taken, "a change of the URL");
+
+    for number in 2..WebhookEndpoint::MOST {
+        assert_eq!(store.save(&endpoint(&format!("we_{number}"), "acme")).await.unwrap(), EndpointSaved::Saved);
+    }
+    assert_eq!(store.save(&endpoint("we_more", "acme")).await.unwrap(), EndpointSaved::LimitReached);
+    let changed = WebhookEndpoint { revision: 1, description: None, ..endpoint("we_c", "acme") };
+    assert_eq!(store.save(&changed).await.unwrap(), EndpointSaved::Saved, "there are no more than before");
+    assert_eq!(store.save(&endpoint("we_more", "brim")).await.unwrap(), EndpointSaved::Saved);
 }

@@ -51,12 +51,26 @@ fn told(journal: &[Recorded], seen: Option<EventId>) -> Vec<EventView> {
     told
 }
 
+/// What is told by a teller that released the run after each of the first facts, and read the journal from its beginning again.
+fn told_with_releases(journal: &[Recorded]) -> Vec<EventView> {
+    let mut teller = Teller::new(RUN.into(), Content::Omit, None);
+    let told = (1..=journal.len()).flat_map(|length| {
+        let told: Vec<EventView> = journal[..length].iter().flat_map(|fact| teller.tell(fact)).collect();
+        assert!(teller.has_told(length as u64 - 1) && !teller.has_told(length as u64));
+        teller.release();
+        assert!(teller.has_told(length as u64 - 1) && !teller.has_told(length as u64));
+        told
+    });
+    told.collect()
+}
+
 proptest! {
     #[test]
     fn after_any_event_of_a_run_comes_exactly_the_rest_of_it(turns in prop::collection::vec(any::<u8>(), 0..12)) {
         let journal = journal(&turns);
         let whole = told(&journal, None);
         let ids: Vec<&str> = whole.iter().map(|event| event.id().unwrap()).collect();
+        prop_assert_eq!(&told_with_releases(&journal), &whole);
         let distinct: std::collections::BTreeSet<&&str> = ids.iter().collect();
         prop_assert_eq!(distinct.len(), ids.len(), "an id is there twice");
         for (index, id) in ids.iter().enumerate() {
@@ -89,7 +103,11 @@ fn what_was_said_is_told_only_to_those_who_may_read_it() {
         call: "call_1".into(),
         progress: Progress { progress: 0.5, total: None, message: Some("a secret".into()) },
     };
-    let teller = |content| Teller::new(RUN.into(), content, None);
+    let teller = |content| {
+        let mut teller = Teller::new(RUN.into(), content, None);
+        teller.tell(&journal(&[0])[0]);
+        teller
+    };
     assert!(teller(Content::Omit).fragment(text()).is_none());
     let shown = |event: Option<EventView>| serde_json::to_string(&event.unwrap()).unwrap();
     assert!(!shown(teller(Content::Omit).fragment(progress())).contains("a secret"));

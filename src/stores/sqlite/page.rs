@@ -1,0 +1,35 @@
+//! Pages of lists by a keyset: the rows behind one that is named, in the order of an index, so that a page costs its own rows.
+
+use sqlx::QueryBuilder;
+use sqlx::sqlite::Sqlite;
+
+use super::append::integer;
+
+/// In which order a table is listed: by the time its rows were made, then by id.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Order {
+    OldestFirst,
+    NewestFirst,
+}
+
+/// Restricts a query, which has a condition already, to a page.
+pub(super) fn restrict(
+    query: &mut QueryBuilder<Sqlite>,
+    table: &str,
+    order: Order,
+    after: Option<&str>,
+    limit: Option<usize>,
+) {
+    let (follows, direction) = match order {
+        Order::OldestFirst => (">", "ASC"),
+        Order::NewestFirst => ("<", "DESC"),
+    };
+    if let Some(after) = after {
+        query.push(format!(" AND (created_at, id) {follows} (SELECT created_at, id FROM {table} WHERE id = "));
+        query.push_bind(after).push(")");
+    }
+    query.push(format!(" ORDER BY created_at {direction}, id {direction}"));
+    if let Some(limit) = limit {
+        query.push(" LIMIT ").push_bind(integer(limit as u64));
+    }
+}
