@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use super::closable::Closable;
 use super::era::{self, Agreed, Broken, Disagreement, Era, Failed, Running, Terms, agree};
 use super::headers::ToolHeaders;
 use super::http;
@@ -160,11 +161,12 @@ impl Connection {
     ) -> Self {
         let Agreed { era, peer: itself } = agreed;
         let signals = Signals::default();
-        let listener = Listener::new(era::introduction(era, settings.elicitation), signals.clone());
+        let (goodbye, over) = (CancellationToken::new(), CancellationToken::new());
+        let listener = Listener::new(era::introduction(era, settings.elicitation), signals.clone(), goodbye.clone());
+        let transport = Closable::new(transport, goodbye.clone());
         let running = serve_directly(listener.clone(), transport, Some(itself));
         let peer = running.peer().clone();
         peer.set_response_cache_config(ClientCacheConfig::disabled()).await;
-        let (goodbye, over) = (CancellationToken::new(), CancellationToken::new());
         tasks.spawn(see_to_the_end(running, goodbye.clone(), over.clone(), signals.lost.clone()));
         let connection = Self {
             peer,
@@ -264,10 +266,11 @@ impl Connection {
         self.process.as_ref().map(|process| process.child.output().quoted()).unwrap_or_default()
     }
 
-    /// Says goodbye and waits until nothing is left.
+    /// Says goodbye and waits until nothing is left. Whatever the server sends, that takes no longer than [`GOODBYE`] and the
+    /// end of a process.
     pub(super) async fn close(&self) {
         self.goodbye.cancel();
-        let _ = timeout(GOODBYE, self.over.cancelled()).await;
+        self.over.cancelled().await;
         if let Some(process) = &self.process {
             process.child.shut_down().await;
         }
@@ -331,13 +334,15 @@ impl Process {
     }
 }
 
-/// Waits until nothing is exchanged any more, by our wish or by itself, and says so.
+/// Waits until nothing is exchanged any more, by our wish or by itself, and says so. A server that is still not heard out
+/// after [`GOODBYE`] is left to itself.
 async fn see_to_the_end(
     running: Running,
     goodbye: CancellationToken,
     over: CancellationToken,
     lost: CancellationToken,
 ) {
+    let _over = over.drop_guard();
     let stop = running.cancellation_token();
     let end = running.waiting();
     tokio::pin!(end);
@@ -345,10 +350,9 @@ async fn see_to_the_end(
         _ = &mut end => {}
         () = goodbye.cancelled() => {
             stop.cancel();
-            let _ = end.await;
+            let _ = timeout(GOODBYE, end).await;
         }
     }
-    over.cancel();
     lost.cancel();
 }
 

@@ -11,6 +11,7 @@
 mod answer;
 pub mod auth;
 mod call;
+mod closable;
 pub mod conformance;
 mod connection;
 mod content;

@@ -3,6 +3,7 @@
 mod answered;
 mod client;
 mod confidential;
+mod dialled;
 pub(in crate::mcp) mod egress;
 mod explain;
 mod post;
@@ -16,10 +17,10 @@ mod verdict;
 use std::collections::HashMap;
 
 use ::http::{HeaderName, HeaderValue};
-use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use secrecy::ExposeSecret;
 
+use dialled::Dialled;
 pub(super) use explain::{answered_without_mcp, explain, is_broken_off, is_locked, is_unreachable, send_fault};
 use replies::Replies;
 use traced::Traced;
@@ -79,11 +80,7 @@ fn told(address: &str) -> String {
 }
 
 /// A transport to the endpoint that has room for that many calls at a time. Dials nothing yet.
-pub(super) fn transport(
-    settings: &HttpSettings,
-    max_concurrency: usize,
-    seen: Seen,
-) -> Result<StreamableHttpClientTransport<Authorized<Traced>>, SettingsError> {
+pub(super) fn transport(settings: &HttpSettings, max_concurrency: usize, seen: Seen) -> Result<Dialled, SettingsError> {
     let url = reqwest::Url::parse(&settings.url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let url = url.ok_or_else(|| SettingsError::Url(settings.url.clone()))?;
     let reach = Reach::of_server(settings.egress);
@@ -96,7 +93,7 @@ pub(super) fn transport(
         .custom_headers(headers(settings)?);
     let access = settings.oauth.clone().map(|oauth| Access::new(oauth, url, settings.egress));
     let client = Authorized::new(Traced::over(client::pooled(&reach)?, seen), access);
-    Ok(StreamableHttpClientTransport::with_client(client, config))
+    Ok(Dialled::new(client, config))
 }
 
 fn headers(settings: &HttpSettings) -> Result<HashMap<HeaderName, HeaderValue>, SettingsError> {
