@@ -25,6 +25,7 @@ use super::stdio::{self, Child, Output, SpawnError};
 use super::subscription;
 use super::task::Told;
 use super::task_only::TaskOnly;
+use super::traffic::Traffic;
 use super::transport::{Cut, LineTransport, Requests, Taps};
 
 /// How long the exit status of a child is waited for once its connection broke.
@@ -51,6 +52,7 @@ pub(super) struct Connection {
     may_ask: bool,
     tool_headers: ToolHeaders,
     task_only: TaskOnly,
+    traffic: Traffic,
     /// Dropping it ends the connection as well, without waiting.
     goodbye: CancellationToken,
     /// Nothing is exchanged any more.
@@ -98,23 +100,29 @@ impl Connection {
         tasks: &TaskTracker,
         output: &Mutex<Option<Output>>,
     ) -> Result<Self, ConnectError> {
-        let (tool_headers, task_only) = (ToolHeaders::default(), TaskOnly::default());
+        let (tool_headers, task_only, traffic) = (ToolHeaders::default(), TaskOnly::default(), Traffic::default());
         match &settings.transport {
             Transport::Stdio(stdio) => {
-                let established = match agree(&terms, || spawn(stdio, tasks, output, &task_only)).await {
+                let established = match agree(&terms, || spawn(stdio, tasks, output, (&task_only, &traffic))).await {
                     Ok(established) => established,
                     Err(Failed::NoTransport(error)) => return Err(error.into()),
                     Err(Failed::Disagreed(why, (process, _))) => return Err(process.refused(why).await),
                 };
                 let (process, requests) = established.keeper;
                 let begun = Self::begin(established.agreed, established.transport, requests, settings, tasks);
-                Ok(Self { process: Some(process), task_only: task_only.clone(), ..begun.await })
+                Ok(Self {
+                    process: Some(process),
+                    task_only: task_only.clone(),
+                    traffic: traffic.clone(),
+                    ..begun.await
+                })
             }
             Transport::Http(http) => {
                 let max = settings.max_concurrency;
                 let open = || {
                     let requests = Requests::default();
-                    let seen = http::Seen::with(tool_headers.clone(), task_only.clone(), requests.clone());
+                    let (tools, task_only, traffic) = (tool_headers.clone(), task_only.clone(), traffic.clone());
+                    let seen = http::Seen::with(tools, task_only, requests.clone(), traffic);
                     Ok((http::transport(http, max, seen)?, requests))
                 };
                 let established = match agree(&terms, open).await {
@@ -127,6 +135,7 @@ impl Connection {
                     over_http: true,
                     tool_headers: tool_headers.clone(),
                     task_only: task_only.clone(),
+                    traffic: traffic.clone(),
                     ..begun.await
                 })
             }
@@ -180,6 +189,7 @@ impl Connection {
             may_ask: settings.elicitation,
             tool_headers: ToolHeaders::default(),
             task_only: TaskOnly::default(),
+            traffic: Traffic::default(),
             _when_dropped: goodbye.clone().drop_guard(),
             goodbye,
             over,
@@ -264,6 +274,11 @@ impl Connection {
     /// The end of a message about it: what its process said besides the protocol.
     pub(super) fn said(&self) -> String {
         self.process.as_ref().map(|process| process.child.output().quoted()).unwrap_or_default()
+    }
+
+    /// What the server sends besides its answers.
+    pub(super) fn traffic(&self) -> &Traffic {
+        &self.traffic
     }
 
     /// Says goodbye and waits until nothing is left. Whatever the server sends, that takes no longer than [`GOODBYE`] and the
@@ -363,15 +378,18 @@ fn spawn(
     settings: &StdioSettings,
     tasks: &TaskTracker,
     output: &Mutex<Option<Output>>,
-    task_only: &TaskOnly,
+    (task_only, traffic): (&TaskOnly, &Traffic),
 ) -> Result<(StdioTransport, (Process, Requests)), SpawnError> {
     let (child, stdout, stdin) = stdio::spawn(settings, tasks)?;
     *output.lock().unwrap_or_else(PoisonError::into_inner) = Some(child.output().clone());
     let (cut, requests) = (Cut::default(), Requests::default());
-    let (task_only, noise, secrets) =
-        (task_only.clone(), child.output().noise().clone(), child.output().noise().clone());
+    let (task_only, traffic) = (task_only.clone(), traffic.clone());
+    let (noise, secrets) = (child.output().noise().clone(), child.output().noise().clone());
     let taps = Taps {
-        on_message: Box::new(move |text| task_only.look_at(text)),
+        on_message: Box::new(move |text| {
+            task_only.look_at(text);
+            traffic.heard(text);
+        }),
         on_noise: Box::new(move |text| noise.note(text)),
         redact: Box::new(move |text| secrets.redacted(text)),
     };

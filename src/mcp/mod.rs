@@ -40,6 +40,7 @@ mod supervisor;
 mod tally;
 mod task;
 mod task_only;
+mod traffic;
 mod transport;
 mod watch;
 mod wire;

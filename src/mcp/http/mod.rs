@@ -30,6 +30,7 @@ use super::auth::{Access, Authorized};
 use super::headers::ToolHeaders;
 use super::settings::HttpSettings;
 use super::task_only::TaskOnly;
+use super::traffic::Traffic;
 use super::transport::{MAX_TEXT, Requests};
 use egress::{Reach, Refused};
 
@@ -55,13 +56,15 @@ pub(super) struct Seen {
     pub(super) task_only: TaskOnly,
     /// The requests that wait for its answers.
     pub(super) requests: Requests,
+    /// What it sends besides answers.
+    pub(super) traffic: Traffic,
     replies: Replies,
 }
 
 impl Seen {
     /// With these places for what is seen.
-    pub(super) fn with(tools: ToolHeaders, task_only: TaskOnly, requests: Requests) -> Self {
-        Self { tools, task_only, requests, replies: Replies::default() }
+    pub(super) fn with(tools: ToolHeaders, task_only: TaskOnly, requests: Requests, traffic: Traffic) -> Self {
+        Self { tools, task_only, requests, traffic, ..Self::default() }
     }
 }
 

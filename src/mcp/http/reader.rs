@@ -37,6 +37,7 @@ impl Reader {
         if self.lists_tools == Some(false) {
             self.seen.task_only.look_at(text);
         }
+        self.seen.traffic.heard(text);
         let requests = &self.seen.requests;
         let incoming = transport::read(text, |id| requests.is_in_flight(id));
         incoming.into_iter().map(|incoming| self.admitted(incoming)).collect()

@@ -67,6 +67,26 @@ async fn an_answer_that_comes_in_a_flood_arrives() {
 }
 
 #[tokio::test]
+async fn a_call_without_an_answer_ends_at_its_limit_and_names_the_flood() {
+    let methods = ["ping", "roots/list", "tea/brew", "message", "progress", "list_changed"];
+    for (way, (flood, method)) in
+        WAYS.iter().flat_map(|way| FLOODS.into_iter().zip(methods).map(move |row| (*way, row)))
+    {
+        let bad = Flooding::with(way, &[flood, NEVER]).await;
+        let limits = (Duration::from_millis(700), Duration::from_millis(900));
+        let settings = ServerSettings { call_timeout: limits.0, total_timeout: limits.1, ..bad.settings.clone() };
+        let servers = servers([("bad", settings)]);
+        list(&servers, &["bad"]).await;
+        bad.listened_to(way).await;
+        let (kind, message) = failed(call(&servers, "bad", "echo", json!({"text": "hello"})).await);
+        assert_eq!(kind, FailureKind::Timeout, "{way:?} {flood}: {message}");
+        let named = message.contains("meanwhile it sent ") && message.contains(&format!("{method}`"));
+        assert!(named, "{way:?} {flood}: {message}");
+        soon("the servers are closed", servers.close()).await;
+    }
+}
+
+#[tokio::test]
 async fn closing_does_not_wait_for_the_end_of_a_flood() {
     for (way, flood) in all() {
         let bad = Flooding::with(way, &[flood, NEVER]).await;
