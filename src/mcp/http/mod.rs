@@ -22,6 +22,7 @@ use secrecy::ExposeSecret;
 
 use dialled::Dialled;
 pub(super) use explain::{answered_without_mcp, explain, is_broken_off, is_locked, is_unreachable, send_fault};
+use reader::Resumable;
 use replies::Replies;
 use traced::Traced;
 pub(super) use verdict::{session_is_over, was_answered, was_too_long};
@@ -59,6 +60,7 @@ pub(super) struct Seen {
     /// What it sends besides answers.
     pub(super) traffic: Traffic,
     replies: Replies,
+    resumable: Resumable,
 }
 
 impl Seen {
