@@ -54,6 +54,7 @@ pub(super) async fn post(
     lists_tools: Option<bool>,
 ) -> Result<StreamableHttpPostResponse, Failure> {
     seen.requests.sending(message);
+    seen.replies.sending(message);
     let id = if let JsonRpcMessage::Request(request) = message { Some(request.id.clone()) } else { None };
     let confidential = Arc::new(Confidential::of(&target.headers, target.token.as_ref()));
     let stream = id.clone().map_or(Stream::Shared, Stream::Of);
