@@ -48,6 +48,8 @@ pub(super) struct Connection {
     era: Era,
     /// Whether it was told that it may ask in the middle of a call.
     may_ask: bool,
+    /// How many tools of its list are used.
+    pub(super) max_tools: usize,
     tool_headers: ToolHeaders,
     task_only: TaskOnly,
     /// Dropping it ends the connection as well, without waiting.
@@ -176,6 +178,7 @@ impl Connection {
             told: Told::default(),
             era,
             may_ask: settings.elicitation,
+            max_tools: settings.max_tools,
             tool_headers: ToolHeaders::default(),
             task_only: TaskOnly::default(),
             _when_dropped: goodbye.clone().drop_guard(),
