@@ -13,6 +13,7 @@ mod config;
 mod conformance_client;
 mod demo;
 mod demo_server;
+mod elsewhere;
 mod envelope;
 mod error;
 mod exit;

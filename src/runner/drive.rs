@@ -301,6 +301,14 @@ impl AgentRunner {
         Ok(self.inner.ports.store.runs.orphaned(RECOVERED_AT_ONCE).await.map_err(DriveError::from)?)
     }
 
+    /// The execution of a run wherever it is at work: joined or resumed here, or followed while another process drives it.
+    pub async fn take_up_or_follow(&self, run: &RunId) -> Result<Execution, RunnerError> {
+        match self.drive_on(run).await {
+            Err(RunnerError::DrivenElsewhere { .. }) => Ok(self.follow_elsewhere(run)),
+            taken => taken,
+        }
+    }
+
     fn sit(&self, run: &RunId) -> Result<Result<Seat, Driven>, RunnerError> {
         if self.inner.tasks.is_closed() { Err(RunnerError::Closed) } else { Ok(self.inner.sit(run)) }
     }
