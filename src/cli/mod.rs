@@ -41,6 +41,7 @@ mod seen;
 mod serve;
 mod settle;
 mod setup;
+mod stdin;
 mod text;
 mod tools;
 mod view;
