@@ -111,7 +111,9 @@ async fn a_server_is_started_looked_at_refreshed_and_restarted() {
 
 #[tokio::test]
 async fn a_server_that_never_lists_its_tools_is_listing_and_says_why() {
-    for (fault, reason) in [("hang-at-list", "did not list its tools"), ("list-fails-otherwise", "refused to list its tools")] {
+    for (fault, reason) in
+        [("hang-at-list", "did not list its tools"), ("list-fails-otherwise", "refused to list its tools")]
+    {
         let words = ["--stdio", "--fault", fault];
         let server = json!({"start_timeout_s": 1, "stdio": {"command": example("fault_server"), "args": words}});
         let program = Program::with(json!({"odd": server}), json!([])).await;
