@@ -1,6 +1,5 @@
 //! `toolgate mcp call`: one call of one tool, tried out.
 
-use std::io::Read;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -21,6 +20,7 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::setup;
+use crate::cli::stdin;
 use crate::cli::text::{list, one_line};
 use crate::core::run::Budget;
 use crate::core::tool::{CallFailure, FailureKind, Problem, Tool};
@@ -256,9 +256,7 @@ fn arguments(word: Option<&str>) -> Result<Map<String, Value>, CliError> {
     let (text, place) = match word {
         None => return Ok(Map::new()),
         Some("-") => {
-            let mut text = String::new();
-            let read = std::io::stdin().read_to_string(&mut text);
-            read.map_err(|error| {
+            let text = stdin::read().map_err(|error| {
                 CliError::usage(format!("the arguments cannot be read from standard input: {error}"))
             })?;
             (text, "the arguments".to_owned())
