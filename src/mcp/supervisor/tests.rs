@@ -101,6 +101,7 @@ impl Link for FakeLink {
         assert!(!self.closed.load(Ordering::Relaxed), "a closed connection was asked");
         self.world.log("list");
         if self.world.loses_at_list.swap(false, Ordering::Relaxed) {
+            tokio::time::sleep(Duration::from_secs(1)).await;
             self.signals.lost.cancel();
             return Err("ended the session".into());
         }
