@@ -60,12 +60,17 @@ impl Server {
         if self.has_lost_session || self.executed < calls {
             return None;
         }
+        let mut actions = self.forget_session();
+        actions.extend(streams.map(|_| Action::BreakEverything));
+        Some(actions)
+    }
+
+    /// Forgets all sessions and says so.
+    pub(crate) fn forget_session(&mut self) -> Vec<Action> {
         self.has_lost_session = true;
         let (status, refusal) = self.no_such_session(&Value::Null);
         let not_found = HttpAnswer { status, headers: JSON, body: refusal.to_string() };
-        let mut actions = vec![Action::ForgetSessions, Action::AnswerHttp(not_found)];
-        actions.extend(streams.map(|_| Action::BreakEverything));
-        Some(actions)
+        vec![Action::ForgetSessions, Action::AnswerHttp(not_found)]
     }
 
     /// How a request in a session is refused that is not, or no longer, known: as the specification wants it, or as the
@@ -146,6 +151,11 @@ impl Server {
         if has(Fault::DieInCall) {
             return vec![Action::Complain("fatal: the roof is on fire".into()), Action::Exit(4)];
         }
+        if has(Fault::DieInAnswer) {
+            let text = answer.to_string();
+            let half = text.get(..text.len() / 2).unwrap_or_default();
+            return vec![Action::Print(half.into()), Action::Exit(3)];
+        }
         if has(Fault::ConnectionReset) {
             return vec![Action::BreakConnection];
         }
@@ -175,7 +185,17 @@ impl Server {
             let broken = HttpAnswer { status: 400, headers: JSON, body: refusal.to_string() };
             return vec![Action::AnswerHttp(broken)];
         }
-        vec![self.spoilt(Moment::Call, answer)]
+        let mut actions = Vec::new();
+        if has(Fault::StrayAnswers) {
+            let nobody = json!(987_654_321);
+            let words = json!("server-error");
+            actions.push(Action::answer(message::response(&nobody, json!({}))));
+            let refused = |id: &Value| Action::answer(message::refusal(id, -32600, "that is for nobody"));
+            actions.extend([&nobody, &words, &Value::Null].map(refused));
+            actions.push(Action::SendBytes(r#"{"jsonrpc":"2.0","result":{"#.into()));
+        }
+        actions.push(self.spoilt(Moment::Call, answer));
+        actions
     }
 
     /// The result as this server gives it.

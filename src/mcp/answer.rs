@@ -54,6 +54,16 @@ fn again(result: &Map<String, Value>) -> Result<Answer, Fault> {
     Ok(Answer::Again { questions, state })
 }
 
+/// What is wrong with the type of a result that is no answer to a call: the stateless era knows one for it, and counts any
+/// other as invalid.
+pub(super) fn objection_to_type(result: &Value) -> Option<String> {
+    match result.get("resultType") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(kind)) if kind == "complete" => None,
+        Some(other) => Some(format!("its `resultType` is {}, which toolgate does not know", excerpt(other))),
+    }
+}
+
 /// The beginning of the JSON, for a message.
 pub(super) fn excerpt(value: &Value) -> String {
     const LONGEST: usize = 200;

@@ -386,14 +386,15 @@ fn spawn(
     let (child, stdout, stdin) = stdio::spawn(settings, tasks)?;
     *output.lock().unwrap_or_else(PoisonError::into_inner) = Some(child.output().clone());
     let (cut, requests) = (Cut::default(), Requests::default());
-    let (task_only, traffic) = (task_only.clone(), traffic.clone());
-    let (noise, secrets) = (child.output().noise().clone(), child.output().noise().clone());
+    let (task_only, traffic, noise) = (task_only.clone(), traffic.clone(), || child.output().noise().clone());
+    let (stranger, cut_off, secrets) = (noise(), noise(), noise());
     let taps = Taps {
         on_message: Box::new(move |text| {
             task_only.look_at(text);
             traffic.heard(text);
         }),
-        on_noise: Box::new(move |text| noise.note(text)),
+        on_noise: Box::new(move |text| stranger.note(text)),
+        on_cut_off: Box::new(move |text| cut_off.note_cut_off(text)),
         redact: Box::new(move |text| secrets.redacted(text)),
     };
     let transport = LineTransport::new(stdout, stdin, requests.clone(), cut.clone(), taps);

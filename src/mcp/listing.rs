@@ -8,8 +8,9 @@ use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::answer::excerpt;
+use super::answer::{excerpt, objection_to_type};
 use super::connection::Connection;
+use super::era::Era;
 use super::exchange::Limits;
 use super::fault::Fault;
 use super::measure::{depth, shortened, size};
@@ -76,6 +77,9 @@ async fn all_pages(
         let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
         let (page, flaws) = connection.exchange_leniently(request, meta.clone(), limits, &Sent::default()).await?;
         read += size(&page);
+        if let (Era::Modern, Some(wrong)) = (connection.era(), objection_to_type(&page)) {
+            return Err(Fault::Unreadable(wrong));
+        }
         let Some(next) = listing.add_page(page, &flaws)? else {
             return Ok(listing);
         };

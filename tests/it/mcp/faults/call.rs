@@ -95,12 +95,12 @@ async fn an_answer_that_comes_after_the_cancellation_is_taken_for_no_other_call(
 }
 
 #[tokio::test]
-async fn an_answer_under_an_id_that_no_request_has_fails_the_only_call_at_once() {
+async fn an_answer_that_names_no_request_fails_the_only_call_and_one_to_another_request_does_not() {
     let (settings, wire) = watched(&["wrong-ids"]);
     let servers = servers([("bad", settings)]);
     let outcome = call(&servers, "bad", "echo", json!({"text": "hello"})).await;
-    let expected = "the MCP server `bad` answered with something that cannot be read: it answered under the id \
-                    `987654321`, which no request has";
+    let expected = "the MCP server `bad` answered with something that cannot be read: it has no id that can be one: \
+                    `{\"jsonrpc\":\"2.0\",\"id\":null,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"hello\"}]}}`";
     assert_eq!(failed(outcome), (FailureKind::Unreadable, expected.into()));
     assert_eq!(executed(&servers, "bad").await, 1);
     assert_eq!(wire.calls(), ["echo", "count"]);
