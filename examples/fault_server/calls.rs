@@ -187,7 +187,12 @@ impl Server {
             return tools::structured(json!({"sum": "three"}));
         }
         if self.faults.has(&Fault::BrokenContent) {
-            return json!({"content": [{"type": "text"}, {"type": "image", "data": "aW1n"}, 7]});
+            let soft = json!({"type": "image", "mimeType": "image/png", "data": "!!!not base64!!!"});
+            let blocks = json!([{"type": "text"}, {"type": "image", "data": "aW1n"}, 7, soft]);
+            let usable = result.get("content").and_then(Value::as_array).cloned().unwrap_or_default();
+            let content: Vec<Value> =
+                usable.into_iter().chain(blocks.as_array().cloned().unwrap_or_default()).collect();
+            return json!({"content": content});
         }
         let text = |mebibytes: u64| "x".repeat(usize::try_from(mebibytes << 20).unwrap_or(0));
         if let Some(size) =

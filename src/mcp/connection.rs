@@ -50,6 +50,8 @@ pub(super) struct Connection {
     era: Era,
     /// Whether it was told that it may ask in the middle of a call.
     may_ask: bool,
+    /// How many tools of its list are used.
+    pub(super) max_tools: usize,
     tool_headers: ToolHeaders,
     task_only: TaskOnly,
     traffic: Traffic,
@@ -187,6 +189,7 @@ impl Connection {
             told: Told::default(),
             era,
             may_ask: settings.elicitation,
+            max_tools: settings.max_tools,
             tool_headers: ToolHeaders::default(),
             task_only: TaskOnly::default(),
             traffic: Traffic::default(),
