@@ -1,5 +1,6 @@
-//! Log records at fixed points of every run (FEATURES 2.56). The core never logs; this watcher does, from the lifecycle
-//! events. Records name calls and tools, never arguments or results; each names the trace and the span that tell the rest.
+//! Log sink: writes log records at fixed points of every run (FEATURES 2.56). The core never logs; this sink does, from
+//! the lifecycle events. Records name calls and tools, never arguments or results. Each record names the trace and the
+//! span that hold the rest.
 
 use jiff::Timestamp;
 
@@ -11,21 +12,21 @@ use crate::ports::{EventSink, Update};
 use crate::telemetry::lifecycle::{CallRef, Content, Fact, Lifecycle, LifecycleEvent};
 use crate::telemetry::per_run::PerRun;
 
-/// A watcher that writes log records.
+/// An event sink that writes log records.
 #[derive(Debug, Default)]
 pub struct LogSink {
     runs: PerRun<Lifecycle>,
 }
 
 impl LogSink {
-    /// A sink that has seen nothing yet.
+    /// A sink without runs.
     pub fn new() -> Self {
         Self::default()
     }
 }
 
-/// Writes one record: its level, where it belongs, its fields and what it says. Whatever else is said of the run on the way
-/// has a span of `tracing` around it that names the run; these records name it themselves.
+/// Writes one record: its level, trace context, fields and message. Other log lines about the run are inside a
+/// `tracing` span that names the run; these records name it themselves.
 macro_rules! record {
     ($level:ident, $place:expr, { $($fields:tt)* } $($message:literal)?) => {
         tracing::$level!(
@@ -43,7 +44,7 @@ impl EventSink for LogSink {
             self.runs.with_new(run, new, |lifecycle| places(lifecycle, run, recorded))
         } else {
             let known = self.runs.with(run, |lifecycle| places(lifecycle, run, recorded));
-            known.unwrap_or_else(|| places(&mut new(), run, recorded)) // from outside, about a run that nobody drives here
+            known.unwrap_or_else(|| places(&mut new(), run, recorded)) // from outside, for a run that is not active here
         };
         if matches!(recorded.event, Event::Ended { .. }) {
             self.runs.forget(run);
