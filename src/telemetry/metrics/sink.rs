@@ -17,8 +17,8 @@ use crate::telemetry::spans::IdentityOf;
 
 /// An event sink that records metrics of every run.
 ///
-/// Each fact is counted by one process: the one that drives the run or, for an idle run, the one that writes to it. A
-/// fact that another process writes to a run is counted there.
+/// Each fact is counted by one process: the one that drives the run or, for an idle run, the one that writes to it.
+/// A message for a run that another process drives is counted there.
 pub struct MetricSink {
     runs: PerRun<Meter>,
     identity_of: IdentityOf,

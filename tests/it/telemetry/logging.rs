@@ -117,7 +117,7 @@ fn a_run_that_is_over_does_not_wait_for_others() {
             sink.laid_down(&journal.run, Timestamp::UNIX_EPOCH);
         });
         let bytes = lines.0.lock().unwrap().clone();
-        String::from_utf8(bytes).unwrap().contains("waiting for others")
+        String::from_utf8(bytes).unwrap().contains("run pending")
     };
     let journal = journals::approved_call(Timestamp::UNIX_EPOCH);
     let asked = journal.events.iter().position(|fact| fact.event.name() == "approval.decided").unwrap();
