@@ -1,4 +1,4 @@
-//! Certificates for the way to a receiver, read from the files that the environment names.
+//! TLS certificates for receivers, from the files that the environment names.
 
 use opentelemetry_otlp::tonic_types::transport::{Certificate, ClientTlsConfig, Identity};
 use reqwest::ClientBuilder;
@@ -39,7 +39,7 @@ fn identity(certificate: &Named, key: &Named) -> Result<reqwest::Identity, Expor
 }
 
 impl Named {
-    /// PEM with at least one certificate: gRPC would take anything, and then trust nobody.
+    /// PEM with at least one certificate: gRPC accepts any file, and would then trust no certificate.
     fn authority(&self) -> Result<Vec<u8>, ExportError> {
         let pem = self.read()?;
         match reqwest::Certificate::from_pem_bundle(&pem) {
