@@ -502,7 +502,7 @@ fn a_tool_is_fitted_to_what_gemini_takes_and_our_own_copy_stays() {
     };
     assert_eq!(fit(json!({"$schema": "x", "type": "object", "properties": {"a": {"type": "string"}}})), Fit::Whole);
     let lossy = fit(json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "^a"}}}));
-    let lost = "#/properties/a/pattern is left out: Gemini does not take it";
+    let lost = "#/properties/a/pattern is left out: Gemini does not support it";
     assert_eq!(lossy, Fit::Lossy(vec![lost.into()]));
 }
 
