@@ -1,10 +1,10 @@
-//! What an image model can be asked: the text of the user's last message, and nothing else (FEATURES 3.16).
+//! Image prompt: the text of the user's last message, and no other content (FEATURES 3.16).
 
 use crate::core::chat::{Message, Part, Role};
 use crate::core::error::{ErrorCode, Failure};
 use crate::ports::ModelRequest;
 
-/// The prompt, or why the request cannot be made.
+/// The prompt, or why the request is invalid.
 pub(super) fn prompt(request: &ModelRequest<'_>) -> Result<String, Failure> {
     let refused = |why: String| Err(Failure::new(ErrorCode::Validation, format!("an image model {why}")));
     if request.tools.iter().next().is_some() {
@@ -27,7 +27,7 @@ pub(super) fn prompt(request: &ModelRequest<'_>) -> Result<String, Failure> {
     Ok(prompt)
 }
 
-/// What the message holds that is no text.
+/// The content of the message that is not text.
 fn beside_text(message: &Message) -> Option<&'static str> {
     message.content.iter().find_map(|part| match part {
         Part::Text { .. } => None,
