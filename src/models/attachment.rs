@@ -125,7 +125,7 @@ impl fmt::Display for Unfit {
                 let names: Vec<&str> = formats.iter().map(|format| format.name()).collect();
                 write!(f, "its bytes are none of {}", names.join(", "))
             }
-            Self::NoPdf => f.write_str("its bytes are no PDF"),
+            Self::NoPdf => f.write_str("its bytes are not a PDF"),
         }
     }
 }

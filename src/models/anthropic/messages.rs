@@ -167,17 +167,17 @@ fn check_thinking(settings: &Settings) -> Result<(), SettingsError> {
     };
     let refused = |why: String| Err(SettingsError::Unusable(format!("{asked_by} {why}")));
     if budget.is_some_and(|budget| budget < MIN_THINKING_BUDGET) {
-        return refused(format!("has to be at least {MIN_THINKING_BUDGET} for Anthropic"));
+        return refused(format!("must be at least {MIN_THINKING_BUDGET} for Anthropic"));
     }
     let limit = settings.max_tokens.zip(budget);
     if limit.is_some_and(|(max_tokens, budget)| max_tokens <= budget) {
-        return refused("counts towards max_tokens for Anthropic and has to be smaller".into());
+        return refused("counts towards max_tokens for Anthropic and must be smaller".into());
     }
     if settings.tool_choice != ToolChoice::Auto {
-        return refused("does not go with a tool_choice that forces a call, says Anthropic".into());
+        return refused("cannot be combined with a tool_choice that forces a call for Anthropic".into());
     }
     if settings.temperature.is_some_and(|temperature| temperature != 1.0) {
-        return refused("does not go with a temperature, says Anthropic".into());
+        return refused("cannot be combined with a temperature other than 1 for Anthropic".into());
     }
     Ok(())
 }

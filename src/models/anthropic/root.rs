@@ -13,11 +13,11 @@ pub(super) fn fit(schema: &Value) -> Result<(Value, Vec<String>), String> {
         Value::Object(root) => root.clone(),
         Value::Bool(true) => Map::new(),
         Value::Null | Value::Bool(false) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            return Err("its argument schema is no JSON object".into());
+            return Err("its argument schema is not a JSON object".into());
         }
     };
     if !allows_objects(root.get("type")) {
-        return Err("its arguments are no object, and the API takes nothing else".into());
+        return Err("its arguments are not an object, which the API requires".into());
     }
     root.insert("type".into(), json!("object"));
     // The API reads every schema as draft 2020-12.

@@ -130,10 +130,10 @@ fn by_word(word: &str) -> Option<ErrorCode> {
 
 fn remedy(code: ErrorCode, status: Option<u16>) -> Option<&'static str> {
     match (code, status) {
-        (ErrorCode::ProviderAuth, _) => Some("Check the API key of this model and what it may be used for"),
+        (ErrorCode::ProviderAuth, _) => Some("Check the API key of this model and its permissions"),
         (ErrorCode::ProviderBilling, _) => Some("Check the plan and the balance of the account"),
         (ErrorCode::ContextWindow, _) => Some("Shorten the conversation or choose a model with a larger window"),
-        (ErrorCode::ProviderRejected, Some(300..400)) => Some("It redirects elsewhere: check base_url"),
+        (ErrorCode::ProviderRejected, Some(300..400)) => Some("The server redirects: check base_url"),
         (ErrorCode::ProviderRejected, Some(404)) => Some("Check base_url and the name of the model"),
         (ErrorCode::ProviderRejected, Some(413)) => Some("The request is too large: shorten the conversation"),
         _ => None,

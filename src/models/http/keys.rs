@@ -129,7 +129,7 @@ impl Keys {
 
 async fn fetch(source: &dyn KeySource) -> Result<SecretString, Failure> {
     let asked = timeout(KEY_TIMEOUT, source.key()).await;
-    let key = asked.unwrap_or_else(|_| Err(format!("none came within {KEY_TIMEOUT:?}")));
+    let key = asked.unwrap_or_else(|_| Err(format!("no key came within {KEY_TIMEOUT:?}")));
     key.map_err(|why| Failure::new(ErrorCode::ProviderAuth, format!("there is no key to send: {why}")))
 }
 
@@ -163,7 +163,7 @@ mod tests {
         let asked = timeout(KEY_TIMEOUT * 2, keys.current()).await;
         let failure = asked.expect("the key is waited for").unwrap_err();
         assert_eq!(failure.code, ErrorCode::ProviderAuth);
-        assert_eq!(failure.message, "there is no key to send: none came within 30s");
+        assert_eq!(failure.message, "there is no key to send: no key came within 30s");
         assert_eq!(keys.instead_of(None).await.unwrap_err(), failure);
     }
 

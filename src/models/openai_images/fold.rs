@@ -50,7 +50,7 @@ impl ImagesFold {
 
 impl Fold for ImagesFold {
     fn event(&mut self, _data: &str, _deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
-        Err(Fault::Unreadable("it is a stream of events, which was not asked for".into()))
+        Err(Fault::Unreadable("it is an event stream, which was not requested".into()))
     }
 
     fn whole(&mut self, body: &[u8]) -> Result<(), Fault> {

@@ -58,7 +58,7 @@ impl Wire for Images {
     }
 
     fn declare(&self, _: &Tool) -> Declared {
-        Declared::Refused("an image model calls no tools".into())
+        Declared::Refused("an image model does not call tools".into())
     }
 
     fn body(&self, request: &ModelRequest<'_>, _: &Rendered<'_>) -> Result<Vec<u8>, serde_json::Error> {

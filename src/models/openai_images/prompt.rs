@@ -8,21 +8,21 @@ use crate::ports::ModelRequest;
 pub(super) fn prompt(request: &ModelRequest<'_>) -> Result<String, Failure> {
     let refused = |why: String| Err(Failure::new(ErrorCode::Validation, format!("an image model {why}")));
     if request.tools.iter().next().is_some() {
-        return refused("calls no tools; use an agent without servers and external tools".into());
+        return refused("does not call tools; use an agent without servers and external tools".into());
     }
     if request.output_schema.is_some() {
-        return refused("gives no answer that a schema could describe; leave the output schema out".into());
+        return refused("has no structured output; remove the output schema".into());
     }
     if !request.system.trim().is_empty() {
-        return refused("takes no instructions; say everything in the message".into());
+        return refused("takes no instructions; put everything into the message".into());
     }
     let message = request.messages.last().filter(|message| message.role == Role::User);
     if let Some(kind) = message.and_then(|message| beside_text(message)) {
-        return refused(format!("takes text alone, and the message holds {kind}"));
+        return refused(format!("takes only text, and the message holds {kind}"));
     }
     let prompt = message.map(|message| message.text()).unwrap_or_default();
     if prompt.trim().is_empty() {
-        return refused("needs a prompt, and the message has no text; say what the image is to show".into());
+        return refused("needs a prompt, and the message has no text; describe the image".into());
     }
     Ok(prompt)
 }

@@ -32,7 +32,7 @@ impl<'a> Root<'a> {
     fn part(&mut self, mut object: Object, depth: usize) -> Object {
         self.parts += 1;
         if depth > MAX_DEPTH || self.parts > MAX_PARTS {
-            self.lost.push("Its root refers to itself or to too much: some of that is left out.".into());
+            self.lost.push("Its root refers to itself or to too many schemas: some of them are left out.".into());
             return Object::new();
         }
         if let Some(reference) = object.remove("$ref") {
@@ -41,7 +41,7 @@ impl<'a> Root<'a> {
                     let target = self.part(target, depth + 1);
                     self.conjoin(&mut object, target);
                 }
-                None => self.lost.push(format!("`$ref` at the root leads nowhere: {reference}.")),
+                None => self.lost.push(format!("`$ref` at the root has no target: {reference}.")),
             }
         }
         for branch in branches(&mut object, "allOf") {
@@ -55,7 +55,7 @@ impl<'a> Root<'a> {
             alternatives.retain(|branch| branch.get("type").is_none_or(allows_object));
             if alternatives.len() > 1 {
                 self.lost
-                    .push(format!("`{word}` at the root is merged: which arguments go together is no longer said."));
+                    .push(format!("`{word}` at the root is merged: the rules on which arguments go together are lost."));
             }
             if let Some(merged) = disjoin(alternatives) {
                 self.conjoin(&mut object, merged);

@@ -44,7 +44,7 @@ pub(in crate::models) fn why_not_strict(schema: &Value) -> Option<String> {
         Some(_) | None => return Some("its root is not an object".into()),
     }
     if schema.get("anyOf").is_some() {
-        return Some("`anyOf` stands at its root".into());
+        return Some("`anyOf` is at its root".into());
     }
     let mut seen = Seen::default();
     seen.schema(schema, "the root", 0).err().or_else(|| seen.excess())
@@ -74,7 +74,7 @@ impl Seen {
             return Err(format!("it is nested deeper than {MAX_LEVELS} levels"));
         }
         if object.contains_key("$ref") {
-            return if object.len() == 1 { Ok(()) } else { Err(format!("`$ref` of {place} does not stand alone")) };
+            return if object.len() == 1 { Ok(()) } else { Err(format!("`$ref` of {place} has other keywords next to it")) };
         }
         if let Some(word) = object.keys().find(|word| !KEYWORDS.contains(&word.as_str())) {
             return Err(format!("{place} has `{word}`"));
@@ -90,7 +90,7 @@ impl Seen {
         self.values(object);
         self.object(object, place, level)?;
         if is_of_type(object, "array") || object.contains_key("items") {
-            let items = object.get("items").ok_or_else(|| format!("{place} does not say what its items are"))?;
+            let items = object.get("items").ok_or_else(|| format!("{place} does not declare its items"))?;
             self.schema(items, &format!("an item of {place}"), level + 1)?;
         }
         for alternative in object.get("anyOf").and_then(Value::as_array).into_iter().flatten() {

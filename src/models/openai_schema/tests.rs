@@ -57,7 +57,7 @@ fn a_schema_that_expands_without_end_is_cut_short() {
     definitions.insert("d30".into(), json!({}));
     let (schema, lost) = projected(json!({"$ref": "#/$defs/d0", "$defs": definitions.clone()}));
     assert_eq!(schema, json!({"$defs": definitions, "type": "object", "properties": {}}));
-    assert_eq!(lost, ["Its root refers to itself or to too much: some of that is left out."]);
+    assert_eq!(lost, ["Its root refers to itself or to too many schemas: some of them are left out."]);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn alternatives_at_the_root_keep_their_common_part() {
             "kind": {"anyOf": [{"const": "a"}, {"const": "b"}]},
             "x": {"type": "string"}, "y": {"type": "string"}}});
         assert_eq!(schema, expected);
-        assert_eq!(lost, [format!("`{word}` at the root is merged: which arguments go together is no longer said.")]);
+        assert_eq!(lost, [format!("`{word}` at the root is merged: the rules on which arguments go together are lost.")]);
     }
 }
 
@@ -164,7 +164,7 @@ fn a_schema_outside_the_subset_is_reported_with_the_reason() {
     let many: Vec<String> = (0..1_001).map(|value| value.to_string()).collect();
     for (schema, why) in [
         (json!({"type": "array", "items": {}}), "its root is not an object"),
-        (json!({"type": "object", "anyOf": []}), "`anyOf` stands at its root"),
+        (json!({"type": "object", "anyOf": []}), "`anyOf` is at its root"),
         (json!({"type": "object", "properties": {}}), "the root has no `additionalProperties: false`"),
         (json!({"type": "object", "additionalProperties": false}), "the root has no `properties`"),
         (closed(json!({"a": {"type": "string"}}), json!([])), "`a` is not required"),
@@ -175,8 +175,8 @@ fn a_schema_outside_the_subset_is_reported_with_the_reason() {
         (closed(json!({"a": {"oneOf": []}}), json!(["a"])), "`a` has `oneOf`"),
         (closed(json!({"a": {"type": "string", "minLength": 1}}), json!(["a"])), "`a` has `minLength`"),
         (closed(json!({"a": {"type": "string", "format": "uri"}}), json!(["a"])), "`a` has the format \"uri\""),
-        (closed(json!({"a": {"$ref": "#", "title": "t"}}), json!(["a"])), "`$ref` of `a` does not stand alone"),
-        (closed(json!({"a": {"type": "array"}}), json!(["a"])), "`a` does not say what its items are"),
+        (closed(json!({"a": {"$ref": "#", "title": "t"}}), json!(["a"])), "`$ref` of `a` has other keywords next to it"),
+        (closed(json!({"a": {"type": "array"}}), json!(["a"])), "`a` does not declare its items"),
         (closed(json!({"a": {"type": "object"}}), json!(["a"])), "`a` has no `additionalProperties: false`"),
         (closed(json!({"a": {"enum": ["x"]}}), json!(["a"])), "`a` has no `type`"),
         (closed(json!({"a": {"type": "string", "enum": many}}), json!(["a"])), "more than 1000 values of enums"),

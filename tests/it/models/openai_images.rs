@@ -70,7 +70,7 @@ async fn what_an_image_model_cannot_take_is_refused_before_anything_is_sent() {
         (said(vec![Part::text(" \n")]), "needs a prompt"),
         (ask([user("A cat"), says("Here")]), "needs a prompt"),
         (ask([]), "needs a prompt"),
-        (cat().with_tools(&["look"]), "calls no tools"),
+        (cat().with_tools(&["look"]), "does not call tools"),
         (Ask { output_schema: Some(json!({"type": "object"})), ..cat() }, "schema"),
         (Ask { system: "Always blue.".into(), ..cat() }, "takes no instructions"),
     ];

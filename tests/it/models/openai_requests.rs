@@ -520,7 +520,7 @@ fn what_a_schema_loses_is_told_and_a_tool_that_cannot_be_sent_is_refused() {
     assert_eq!(fit(json!({"type": "object"}), false), Fit::Whole);
     let not_strict = "It is not declared strict: the root has no `additionalProperties: false`.";
     assert_eq!(fit(json!({"type": "object"}), true), Fit::Lossy(vec![not_strict.into()]));
-    let merged = "`oneOf` at the root is merged: which arguments go together is no longer said.";
+    let merged = "`oneOf` at the root is merged: the rules on which arguments go together are lost.";
     let alternatives = json!({"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]});
     assert_eq!(fit(alternatives, false), Fit::Lossy(vec![merged.into()]));
     let refused = fit(json!({"type": "string"}), false);

@@ -66,7 +66,7 @@ fn what_is_no_image_or_document_is_told_and_not_sent() {
         (written("image/png", "<html>"), "image image/png, not shown here: its data is not base64"),
         (written("image/png", "data:image/png;base64,iVBORw0KGgo="), "not shown here: its data is not base64"),
         (file("image/svg+xml", svg), "(image/svg+xml), its content is not shown here: its bytes are none of PNG"),
-        (file("application/pdf", b"<html>"), "(application/pdf), its content is not shown here: its bytes are no PDF"),
+        (file("application/pdf", b"<html>"), "(application/pdf), its content is not shown here: its bytes are not a PDF"),
         (resource("application/pdf", Some("%PDF".into())), "its content is not shown here: its data is not base64"),
     ] {
         let Some(Media { data: Some(data), .. }) = part.as_media() else { panic!("it has data") };
