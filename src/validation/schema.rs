@@ -12,7 +12,7 @@ use crate::core::json::{MAX_DEPTH, is_deeper_than};
 const MAX_BYTES: usize = 256 * 1024;
 const MAX_WEIGHT: u64 = 200_000;
 const BACKTRACK_LIMIT: usize = 50_000;
-/// The memory limit of one compiled pattern, in bytes. A pattern of a few bytes (`\pL{1000}`) uses as much as is allowed.
+/// The memory limit of one compiled pattern, in bytes. A short pattern (`\pL{1000}`) uses as much as is allowed.
 const PATTERN_SIZE_LIMIT: usize = 1 << 20;
 /// The memory limit of all patterns of a schema: a schema has room for thousands of them.
 const PATTERNS_SIZE_LIMIT: usize = 16 << 20;
