@@ -54,8 +54,9 @@ impl<'a> Root<'a> {
                 alternatives.into_iter().map(|branch| self.part(branch, depth + 1)).collect();
             alternatives.retain(|branch| branch.get("type").is_none_or(allows_object));
             if alternatives.len() > 1 {
-                self.lost
-                    .push(format!("`{word}` at the root is merged: the rules on which arguments go together are lost."));
+                self.lost.push(format!(
+                    "`{word}` at the root is merged: the rules on which arguments go together are lost."
+                ));
             }
             if let Some(merged) = disjoin(alternatives) {
                 self.conjoin(&mut object, merged);

@@ -74,7 +74,7 @@ impl Seen {
             return Err(format!("it is nested deeper than {MAX_LEVELS} levels"));
         }
         if object.contains_key("$ref") {
-            return if object.len() == 1 { Ok(()) } else { Err(format!("`$ref` of {place} has other keywords next to it")) };
+            return if object.len() == 1 { Ok(()) } else { Err(format!("`$ref` of {place} has sibling keywords")) };
         }
         if let Some(word) = object.keys().find(|word| !KEYWORDS.contains(&word.as_str())) {
             return Err(format!("{place} has `{word}`"));

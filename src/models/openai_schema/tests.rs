@@ -100,7 +100,10 @@ fn alternatives_at_the_root_keep_their_common_part() {
             "kind": {"anyOf": [{"const": "a"}, {"const": "b"}]},
             "x": {"type": "string"}, "y": {"type": "string"}}});
         assert_eq!(schema, expected);
-        assert_eq!(lost, [format!("`{word}` at the root is merged: the rules on which arguments go together are lost.")]);
+        assert_eq!(
+            lost,
+            [format!("`{word}` at the root is merged: the rules on which arguments go together are lost.")]
+        );
     }
 }
 
@@ -175,7 +178,7 @@ fn a_schema_outside_the_subset_is_reported_with_the_reason() {
         (closed(json!({"a": {"oneOf": []}}), json!(["a"])), "`a` has `oneOf`"),
         (closed(json!({"a": {"type": "string", "minLength": 1}}), json!(["a"])), "`a` has `minLength`"),
         (closed(json!({"a": {"type": "string", "format": "uri"}}), json!(["a"])), "`a` has the format \"uri\""),
-        (closed(json!({"a": {"$ref": "#", "title": "t"}}), json!(["a"])), "`$ref` of `a` has other keywords next to it"),
+        (closed(json!({"a": {"$ref": "#", "title": "t"}}), json!(["a"])), "`$ref` of `a` has sibling keywords"),
         (closed(json!({"a": {"type": "array"}}), json!(["a"])), "`a` does not declare its items"),
         (closed(json!({"a": {"type": "object"}}), json!(["a"])), "`a` has no `additionalProperties: false`"),
         (closed(json!({"a": {"enum": ["x"]}}), json!(["a"])), "`a` has no `type`"),

@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(resolve(false, &[]), Ok(None));
         assert_eq!(resolve(true, &[("OTEL_METRICS_EXPORTER", "none")]), Ok(None));
         assert_eq!(resolve(true, &[("OTEL_SDK_DISABLED", "true"), ("OTEL_METRICS_EXPORTER", "prometheus")]), Ok(None));
-        assert_eq!(resolve(false, &[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://x:4318")]), Ok(None), "the general endpoint is for spans");
+        assert_eq!(resolve(false, &[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://x:4318")]), Ok(None), "only for spans");
         let named = resolve(false, &[("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://x:4318")]);
         assert!(named.expect("settings").expect("wanted").otlp);
         assert!(resolve(true, &[]).expect("settings").expect("wanted").otlp);
