@@ -91,7 +91,7 @@ impl Fold for MessageFold {
 
     fn into_reply(self: Box<Self>, known: &CallIds) -> Result<Reply, Fault> {
         if !self.has_message {
-            return Err(Fault::NoMessage("it never began"));
+            return Err(Fault::NoMessage("the message never started"));
         }
         let usage = self.usage();
         let Self { asked, blocks, stop_reason, model, response_id, .. } = *self;

@@ -32,7 +32,7 @@ pub(super) fn fit(schema: &Value) -> Result<(Value, Vec<String>), String> {
         }
     }
     if let Some(key) = keys(&root).find(|key| !is_plain(key)) {
-        return Err(format!("the API does not take {key:?} as the name of an argument"));
+        return Err(format!("the API does not accept {key:?} as an argument name"));
     }
     Ok((Value::Object(root), lost))
 }
@@ -145,7 +145,7 @@ mod tests {
     fn an_invalid_argument_name_at_the_root_rejects_the_tool() {
         for key in ["filter[id]", "", "$top", &"x".repeat(65)] {
             let schema = json!({"type": "object", "properties": {key: {}}});
-            assert!(fit(&schema).unwrap_err().contains("name of an argument"), "{key}");
+            assert!(fit(&schema).unwrap_err().contains("argument name"), "{key}");
             whole(json!({"type": "object", "properties": {"a": schema}}));
         }
     }

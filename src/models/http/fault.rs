@@ -28,7 +28,7 @@ pub(in crate::models) fn read<T: DeserializeOwned>(json: &[u8]) -> Result<T, Fau
     }
     let mut reader = serde_json::Deserializer::from_slice(json);
     Err(Fault::Unreadable(match serde_path_to_error::deserialize::<_, T>(&mut reader) {
-        Ok(_) => "there is something after the end of the JSON".into(),
+        Ok(_) => "there is data after the end of the JSON".into(),
         Err(error) if error.inner().is_data() => format!("{} is not of the expected type", error.path()),
         Err(error) => {
             format!("it is not JSON from column {} of line {}", error.inner().column(), error.inner().line())

@@ -54,7 +54,7 @@ impl KeySource for KeyCommand {
         if !status.success() {
             return Err(format!("`{program}` failed: {status}"));
         }
-        let key = String::from_utf8(printed).map_err(|_| format!("`{program}` printed no text"))?;
+        let key = String::from_utf8(printed).map_err(|_| format!("`{program}` printed invalid UTF-8"))?;
         match key.trim() {
             "" => Err(format!("`{program}` printed nothing")),
             key => Ok(key.into()),

@@ -98,7 +98,7 @@ impl Calls {
     fn begin(&mut self, draft: Draft) -> Result<usize, Fault> {
         let place = self.0.len();
         if place >= MAX_CALLS {
-            return Err(Fault::Unreadable(format!("it asks for more than {MAX_CALLS} tools at once")));
+            return Err(Fault::Unreadable(format!("it calls more than {MAX_CALLS} tools at once")));
         }
         self.0.push(draft);
         Ok(place)

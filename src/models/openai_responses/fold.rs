@@ -157,7 +157,7 @@ impl ResponseFold {
         match (response.status.as_deref(), error) {
             (Some("failed" | "cancelled"), error) => Err(provider(error.unwrap_or(&Value::Null))),
             (None, Some(error)) => Err(provider(error)),
-            (Some("queued" | "in_progress"), _) => Err(Fault::NoMessage("the response is still under way")),
+            (Some("queued" | "in_progress"), _) => Err(Fault::NoMessage("the response is still in progress")),
             (Some(_) | None, _) => {
                 self.response = Some(response);
                 Ok(())

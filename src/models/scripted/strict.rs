@@ -51,7 +51,7 @@ pub enum TranscriptFault {
         id: CallId,
     },
     /// A result for a call that the previous message does not make, or a second result for one.
-    #[error("message {index}: a result for {id}, which is not an open call of the message before")]
+    #[error("message {index}: a result for {id}, which is not an open call of the previous message")]
     Orphan {
         /// The message, from 0.
         index: usize,

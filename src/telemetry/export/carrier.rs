@@ -182,7 +182,7 @@ async fn out_of_patience(gate: &Gate, reach: &Reach, last_taken: Instant) -> &'s
     let closed = gate.closed().await;
     tokio::select! {
         () = sleep_until((closed.max(last_taken) + PATIENCE).min(closed + SHUTDOWN)) => {
-            "it took nothing for several seconds at the end"
+            "it accepted no spans for several seconds at the end"
         }
         () = reach.hopeless(closed) => "it was never reachable",
     }

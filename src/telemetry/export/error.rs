@@ -25,7 +25,7 @@ pub enum SettingsError {
     },
     /// A header that cannot be sent. Its value is a secret, so the message does not repeat it.
     #[error(
-        "{0} is no header that can be sent: give NAME=VALUE pairs in the variable, separated by commas, \
+        "{0} is not a valid header: give NAME=VALUE pairs in the variable, separated by commas, \
          or `NAME: VALUE` in the file"
     )]
     Header(String),
@@ -90,7 +90,7 @@ pub enum ExportError {
     #[error("telemetry cannot be exported: no HTTP client: {0}")]
     Client(String),
     /// The export thread cannot be started.
-    #[error("telemetry cannot be exported: its thread does not start: {0}")]
+    #[error("telemetry cannot be exported: the export thread cannot be started: {0}")]
     Runtime(#[from] std::io::Error),
     /// A certificate or key cannot be used.
     #[error("{variable} names `{path}`, which {why}: name a file in PEM")]

@@ -53,12 +53,12 @@ pub struct MetricsBuilder {
 #[derive(Debug, thiserror::Error)]
 pub enum MetricsError {
     /// The Prometheus exporter cannot be registered.
-    #[error("metrics cannot be offered to Prometheus: {0}")]
+    #[error("the Prometheus exporter cannot be set up: {0}")]
     Registry(String),
     /// The Prometheus endpoint cannot listen.
     #[error(
-        "metrics cannot be read at {address}: {reason}. Set OTEL_EXPORTER_PROMETHEUS_HOST and \
-         OTEL_EXPORTER_PROMETHEUS_PORT to an address of this machine that is free."
+        "the metrics endpoint cannot listen on {address}: {reason}. Set OTEL_EXPORTER_PROMETHEUS_HOST and \
+         OTEL_EXPORTER_PROMETHEUS_PORT to a free address of this machine."
     )]
     Listen {
         /// The address.

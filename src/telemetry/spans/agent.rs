@@ -45,7 +45,7 @@ impl Finish<'_> {
             Self::Paused => None,
             Self::Interrupted => {
                 let cut = CutShort::Interrupted;
-                Some((cut.as_str(), "the execution stopped before the run was over or had to wait".to_owned()))
+                Some((cut.as_str(), "the execution stopped before the run ended or paused".to_owned()))
             }
         }
     }

@@ -39,7 +39,7 @@ impl Listed<'_> {
                     return None;
                 }
                 let why = match content.hide_outputs {
-                    true => "a server could not be asked for its tools".to_owned(),
+                    true => "a server could not be listed".to_owned(),
                     false => failures(toolset).map(|left| left.reason.as_str()).collect::<Vec<_>>().join("; "),
                 };
                 Some(("unavailable", why))

@@ -91,7 +91,7 @@ async fn a_program_that_prints_a_key_is_a_source_of_keys() {
         ("echo secret-canary; exit 3", "exit status: 3"),
         ("echo secret-canary >&2; exit 3", "exit status: 3"),
         ("true", "printed nothing"),
-        ("printf '\\377'", "printed no text"),
+        ("printf '\\377'", "printed invalid UTF-8"),
     ] {
         let why = command(script).key().await.unwrap_err();
         assert!(why.contains(complaint) && !why.contains("canary"), "{script}: {why}");

@@ -35,7 +35,7 @@ impl TlsFiles {
 
 fn identity(certificate: &Named, key: &Named) -> Result<reqwest::Identity, ExportError> {
     let both = [key.read()?, certificate.read()?].join(&b'\n');
-    reqwest::Identity::from_pem(&both).map_err(|_| key.unusable("makes no identity with the certificate"))
+    reqwest::Identity::from_pem(&both).map_err(|_| key.unusable("cannot be used with the certificate"))
 }
 
 impl Named {

@@ -36,7 +36,7 @@ impl Values {
         let words: Vec<String> = secrets.iter().map(|secret| regex::escape(secret.expose_secret())).collect();
         // At the same start, the first alternative wins, which is the longest.
         let any = RegexBuilder::new(&words.join("|")).size_limit(usize::MAX).build();
-        let any = any.map_err(|_| "the secrets of the configuration are too long to be looked for".to_owned())?;
+        let any = any.map_err(|_| "the secrets of the configuration are too long to search for".to_owned())?;
         Ok(Self { longest_first: secrets, any: Some(any) })
     }
 
