@@ -8,7 +8,7 @@
 //!   which counts towards it.
 //! - **Thinking.** `reasoning.budget_tokens` requests manual thinking, which models from Claude 4.7 on reject; it is
 //!   omitted where another model started the turn. `reasoning.show: true` alone requests adaptive thinking, `false`
-//!   alone has no effect. `reasoning.effort` is the effort of the whole answer.
+//!   alone adds no field. `reasoning.effort` is the effort of the whole answer.
 //! - **Prompt cache.** Anthropic caches only marked content, and a loop sends its conversation again every turn. So
 //!   `automatic` marks the end of the request on anthropic.com; for other servers only explicit settings are sent.
 //! - **Output schema.** Sent if it is in the subset that the API can enforce, on anthropic.com by default.

@@ -1,4 +1,4 @@
-//! Declared tools: each server gets its limit of tools, and tool_choice never names an undeclared one.
+//! Declared tools: each server gets its limit of tools, and `tool_choice` never names an undeclared one.
 
 use std::sync::Arc;
 
