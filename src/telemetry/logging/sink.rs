@@ -44,7 +44,7 @@ impl EventSink for LogSink {
             self.runs.with_new(run, new, |lifecycle| places(lifecycle, run, recorded))
         } else {
             let known = self.runs.with(run, |lifecycle| places(lifecycle, run, recorded));
-            known.unwrap_or_else(|| places(&mut new(), run, recorded)) // from outside, for a run that is not active here
+            known.unwrap_or_else(|| places(&mut new(), run, recorded)) // from outside, for a run not active here
         };
         if matches!(recorded.event, Event::Ended { .. }) {
             self.runs.forget(run);
