@@ -40,7 +40,7 @@ pub enum SchemaError {
     Broken {
         /// JSON pointer into the schema; `#` is its root.
         at: String,
-        /// What is wrong there.
+        /// The problem at that place.
         reason: String,
     },
 }

@@ -19,7 +19,7 @@ pub struct Script {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Turn {
-    /// What the last user message must contain; otherwise the reply is a failure that names the turn.
+    /// The expected content of the last user message; without it the reply is a failure that names the turn.
     pub expect: Option<Expectation>,
     /// Visible reasoning; first in the reply.
     pub reasoning: Option<String>,
@@ -59,7 +59,7 @@ pub struct ScriptedCall {
     pub arguments: Arguments,
 }
 
-/// What the last user message must contain, including tool results.
+/// The expected content of the last user message, including tool results.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expectation {

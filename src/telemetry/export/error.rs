@@ -20,7 +20,7 @@ pub enum SettingsError {
     Endpoint {
         /// The variable or key.
         name: String,
-        /// What is wrong with the address.
+        /// The problem of the address.
         why: &'static str,
     },
     /// A header that cannot be sent. Its value is a secret, so the message does not repeat it.
@@ -99,7 +99,7 @@ pub enum ExportError {
         variable: String,
         /// The file.
         path: PathBuf,
-        /// What is wrong with the file.
+        /// The problem of the file.
         why: String,
     },
     /// Some spans never arrived.

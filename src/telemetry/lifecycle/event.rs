@@ -27,12 +27,12 @@ pub struct LifecycleEvent {
     pub at: Option<Timestamp>,
     /// Model turns started so far; 0 before the first.
     pub iteration: u32,
-    /// What happened.
+    /// The kind of the event, with its fields.
     #[serde(flatten)]
     pub fact: Fact,
 }
 
-/// What an event reports. Fields that quote the conversation are present only with `Content::Include`.
+/// The kinds of events. Fields that quote the conversation are present only with `Content::Include`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type")]
 #[allow(missing_docs)] // the fields are named as in the JSON that FEATURES and DESIGN describe
@@ -143,7 +143,7 @@ pub enum Fact {
     /// An attempt at the model failed.
     #[serde(rename = "llm.call.failed")]
     ModelFailed { model: ModelName, attempt: u32, error: Failure, usage: Usage, duration_ms: u64 },
-    /// Of the calls in a reply, the ones that run now and the ones deferred.
+    /// The calls of a reply that run now, and the ones deferred.
     #[serde(rename = "tool.tier.selected")]
     TierSelected { priority: i32, run: Vec<CallId>, deferred: Vec<CallId> },
     /// A call was sent to its server.
@@ -169,7 +169,7 @@ pub enum Fact {
         /// Parts of the result that are stored outside the journal.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         kept: Vec<Kept>,
-        /// Where the structured result does not match the tool's output schema.
+        /// Mismatches of the structured result with the tool's output schema.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         problems: Vec<Problem>,
         /// Lines that its server wrote to stderr during the call, if the call failed.

@@ -19,7 +19,7 @@ pub struct Measurement {
 /// The value of an attribute. The source decides the variant: our own words are few, names from others are unbounded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Word {
-    /// One of a fixed list.
+    /// A word of a fixed list.
     Fixed(&'static str),
     /// A name chosen by a user, a client, a server or a provider.
     Name(Arc<str>),
@@ -75,7 +75,7 @@ impl Word {
     }
 }
 
-/// As in `name{key=value, …} 1`.
+/// The form `name{key=value, …} 1`.
 impl fmt::Display for Measurement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.metric.definition().name)?;

@@ -78,7 +78,7 @@ pub struct McpOperation<'a> {
     pub server: &'a str,
     /// The method that was called; `None` for the connection as a whole.
     pub method: Option<&'static str>,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
     /// The stable error word, if it failed.
     pub error: Option<&'static str>,

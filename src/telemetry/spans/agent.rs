@@ -15,7 +15,7 @@ use crate::core::run::{Budget, CallVerdict, Debt, Ending, Event, Rejection, Star
 use crate::ports::ModelIdentity;
 use crate::telemetry::lifecycle::{Fact, LifecycleEvent};
 
-/// How an execution ended.
+/// The end of an execution.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Finish<'a> {
     /// The run ended.
