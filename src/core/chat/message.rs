@@ -1,4 +1,4 @@
-//! Messages as the caller sees them and as every provider adapter reads them.
+//! Chat messages in the provider-neutral form that the caller and every provider adapter use.
 
 use base64::Engine;
 use base64::alphabet;
@@ -10,46 +10,47 @@ use crate::core::blob::BlobHandle;
 use crate::core::id::CallId;
 use crate::core::tool::Arguments;
 
-/// Base64 as providers and servers write it: the standard alphabet, padded or not.
+/// Base64 as providers and servers write it: the standard alphabet, with or without padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Who speaks. Tool results are spoken by the user (source 002: appended as user messages with `tool_use_id`).
+/// The author of a message. Tool results have the user's role (source 002: appended as user messages with
+/// `tool_use_id`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// The person, the calling application, or a tool's result.
+    /// The user, the calling application, or a tool result.
     User,
     /// The model.
     Assistant,
 }
 
-/// One message of the conversation. A transcript alternates strictly between the two roles.
+/// One message of the conversation. Roles alternate strictly within a transcript.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// Who speaks.
+    /// The author.
     pub role: Role,
-    /// What is said, in order.
+    /// The parts of the message, in order.
     pub content: Vec<Part>,
     /// The provider's own form of an assistant turn, kept for an unchanged replay to the same provider and model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_state: Option<ProviderState>,
 }
 
-/// An assistant turn as its provider wrote it: reasoning, signatures and whatever else the neutral form does not carry.
-/// Only the wire format that wrote it reads it, and only for the same model on the same server: what is encrypted for one
-/// account is not for another. For any other the neutral form is translated. The calls in it are those of the message's content, in the same order; their ids may have been replaced
-/// there, and then the ids of the content are the ones to send.
+/// An assistant turn as its provider wrote it: reasoning, signatures and everything else that the neutral form lacks.
+/// Only the same protocol, model and server read it, because content encrypted for one account is not valid for
+/// another. Every other provider gets a translation of the neutral form. The calls are those of the message's content,
+/// in the same order. Their ids may have been replaced in the content; send the ids of the content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProviderState {
-    /// The wire format: `anthropic`, `gemini`, …
+    /// The provider protocol: `anthropic`, `gemini`, …
     pub wire: String,
-    /// The model that was asked.
+    /// The model that wrote the turn.
     pub model: String,
-    /// The server that was asked, as `host` or `host:port`. Without it nobody can tell whose turn it is, and it is
-    /// replayed to none.
+    /// The server that wrote the turn, as `host` or `host:port`. Without it the author is unknown, and the state is not
+    /// replayed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
     /// The content blocks, items or parts, unaltered and in order.
@@ -57,7 +58,7 @@ pub struct ProviderState {
 }
 
 impl ProviderState {
-    /// Two turns in a row as one, if the same model on the same server wrote both.
+    /// Joins two consecutive turns, if the same model on the same server wrote both.
     pub(crate) fn join(first: Option<Self>, second: Option<Self>) -> Option<Self> {
         let (mut first, second) = first.zip(second)?;
         if (&first.wire, &first.model, &first.origin) != (&second.wire, &second.model, &second.origin) {
@@ -68,7 +69,7 @@ impl ProviderState {
     }
 }
 
-/// A piece of a message.
+/// A part of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Part {

@@ -1,7 +1,7 @@
 //! Paths of files: whether one lies within a folder, by its text and by where its links lead (decision 0015).
 //!
-//! A path is read as POSIX has it. Whatever a server could read otherwise (relative paths, `~`, addresses, escapes, backslashes) is
-//! refused, so that a condition about it is neither true nor false.
+//! A path is parsed by POSIX rules. A path that a server could read differently (relative paths, `~`, addresses,
+//! escapes, backslashes) is refused, so that a condition about it is neither true nor false.
 
 use super::Links;
 
@@ -10,7 +10,7 @@ use super::Links;
 pub(super) struct Names(Vec<String>);
 
 impl Names {
-    /// Reads an absolute path; `..` takes back the name before it.
+    /// Parses an absolute path; `..` removes the name before it.
     pub(super) fn of(path: &str) -> Result<Self, String> {
         if let Some(reason) = refusal(path) {
             return Err(reason.to_owned());
@@ -52,7 +52,7 @@ pub(super) fn is_within(path: &str, folder: &str, links: &Links) -> Result<bool,
     }
 }
 
-/// Why a text is no path whose meaning is certain.
+/// The reason why a text is not an unambiguous path.
 fn refusal(path: &str) -> Option<&'static str> {
     if path.chars().any(char::is_control) {
         return Some("a path has a control character in it");
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_programs_read_in_different_ways_is_refused() {
+    fn ambiguous_paths_are_refused() {
         for path in [
             "",
             "a",
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn links_have_to_lead_where_the_text_says() {
+    fn links_have_to_agree_with_the_text() {
         let resolved = |pairs: &[(&str, Result<&str, &str>)]| {
             let own = |(path, to): &(&str, Result<&str, &str>)| {
                 ((*path).to_owned(), to.map(str::to_owned).map_err(str::to_owned))
