@@ -98,7 +98,7 @@ impl Driver<'_> {
                 InputFindings::Invalid(problems) => problems,
             },
         };
-        let headline = format!("Invalid arguments for `{}`. Mend what is named here and call it again:", tool.name);
+        let headline = format!("Invalid arguments for `{}`. Fix the problems below and call it again:", tool.name);
         let message = Problem::feedback(&headline, &problems);
         Some(CallVerdict::Rejected { reason: Rejection::InvalidArguments, message, problems })
     }
