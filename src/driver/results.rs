@@ -1,5 +1,5 @@
-//! What a tool answered, made fit to be a fact: looked at against what the tool declares, cut to what a journal and a
-//! model are to bear, and kept whole beside the journal before anything names it.
+//! Processing of tool results before they are journaled: validated against the tool's output schema, cut to the limits
+//! of journal and model, and stored in full before anything names them.
 
 use super::Ports;
 use crate::core::chat::Part;
@@ -12,27 +12,27 @@ use crate::core::tool::{
 };
 use crate::ports::{Blob, BlobError, InputFindings, MAX_BLOB_BYTES};
 
-/// So much of a place or of a message in a finding is told.
+/// The maximum length of a location or a message in a problem.
 const PROBLEM_BYTES: usize = 400;
-/// What is said about findings takes no more than this part of a result's room.
+/// The fraction of a result's room that the note about problems may take.
 const NOTE_PART: usize = 4;
 
-/// What a server wants to know has no more than this, as it is recorded.
+/// The maximum size of an elicitation request in the journal.
 const QUESTIONS_BYTES: usize = 1 << 20;
-/// The name of a task has no more than this; of what is said about one no more is kept.
+/// The maximum length of a task id, and of a task's status message.
 const TASK_BYTES: usize = 4096;
 
-/// How the results of one server are taken.
+/// How results of one server are processed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerResults {
-    /// Bytes of text that one result brings into the conversation; `None` for the run's own limit.
+    /// Bytes of text that one result adds to the conversation; `None` for the run's own limit.
     pub max_bytes: Option<u64>,
-    /// What becomes of a structured result that does not fit the tool's output schema.
+    /// The treatment of a structured result that does not match the tool's output schema.
     pub check: ResultCheck,
 }
 
 impl Ports {
-    /// The reply with a result that is fit to be recorded. What it names is durable when this returns.
+    /// The reply with a result that can be journaled. Everything it names is durable on return.
     pub(crate) async fn fit(&self, run: &RunId, limits: &Limits, tool: &Tool, reply: CallReply) -> CallReply {
         match reply {
             CallReply::Ended { outcome, stderr } => {
@@ -87,8 +87,8 @@ impl Ports {
         output
     }
 
-    /// The result in its limit, with the rest kept. The call has happened and may have changed the world: where nothing
-    /// can be kept its result is recorded all the same, without what there is no room for.
+    /// The result within its limit, with the omitted part stored. The call has happened and may have had effects: if
+    /// nothing can be stored, its result is recorded all the same, without the omitted part.
     async fn kept(&self, run: &RunId, limit: usize, output: ToolOutput) -> ToolOutput {
         let (fit, wholes) = bounded(output.clone(), limit, self.keeping());
         match self.keep_all(run, wholes).await {
@@ -100,8 +100,8 @@ impl Ports {
         }
     }
 
-    /// Where the structured form does not fit the tool's output schema. What the tool itself calls an error may look as
-    /// it likes.
+    /// The violations of the tool's output schema by the structured form. A result that the tool reports as an error is
+    /// not validated.
     async fn misfits(&self, tool: &Tool, output: &ToolOutput) -> Vec<Problem> {
         if tool.output_schema.is_none() || output.is_error {
             return Vec::new();
@@ -118,7 +118,7 @@ impl Ports {
         }
     }
 
-    /// Whether large content has a place.
+    /// Whether there is a store for large content.
     pub(crate) fn keeping(&self) -> Keeping<'static> {
         match &self.blobs {
             Some(_) => Keeping::UpTo(MAX_BLOB_BYTES),
@@ -126,7 +126,7 @@ impl Ports {
         }
     }
 
-    /// Keeps what a result is about to name. Durable when this returns.
+    /// Stores the content that a result is about to name. Durable on return.
     pub(crate) async fn keep_all(&self, run: &RunId, wholes: Vec<Whole>) -> Result<(), BlobError> {
         let Some(blobs) = &self.blobs else { return Ok(()) };
         for Whole { handle: _, media_type, bytes } in wholes {
@@ -136,8 +136,8 @@ impl Ports {
     }
 }
 
-/// Why what a server wants to know cannot be recorded, if it cannot: a fact that could be written and not read again would
-/// end its run.
+/// The reason why an elicitation request cannot be journaled, if it is too large: an event that could be written and
+/// not read back would end its run.
 pub(super) fn burden(needed: &InputNeeded) -> Option<String> {
     let is_too_deep = |question: &Question| match question {
         Question::Form { schema, .. } => json::is_deeper_than(schema, json::MAX_DEPTH),
@@ -163,7 +163,7 @@ fn note(problems: &[Problem], most: usize) -> Option<String> {
     (!problems.is_empty()).then(|| shortened(&Problem::feedback(headline, problems), most))
 }
 
-/// A finding is worded by what a server sent, so it may be of any length.
+/// Shortens a problem: a server's data determines its text, so it may have any length.
 fn brief(problem: Problem) -> Problem {
     let path = shortened(&problem.path, PROBLEM_BYTES);
     Problem { path, message: shortened(&problem.message, PROBLEM_BYTES), ..problem }
