@@ -29,7 +29,7 @@ impl Driver<'_> {
         let now = self.ports.clock.now();
         // If the cache fails, there is no grant and the call requires approval.
         let granted = self.ports.approvals.granted(&asker, &guarded, now).await.unwrap_or_else(|error| {
-            tracing::warn!(run = %journal.id(), %error, "the approval cache did not answer; nothing is granted");
+            tracing::warn!(run = %journal.id(), %error, "failed to query approval cache; guarded calls require approval");
             Vec::new()
         });
         journal.stage(Event::ApprovalsResolved { granted })

@@ -68,7 +68,7 @@ impl Ports {
                 return Outcome::Returned(ToolOutput::error(gone));
             }
             Err(error) => {
-                tracing::warn!(%handle, %error, "a kept result could not be read");
+                tracing::warn!(%handle, %error, "failed to read stored result");
                 return Outcome::failed(FailureKind::Unavailable, "The store could not be used just now. Try again.");
             }
         };

@@ -208,8 +208,8 @@ pub(super) fn not_sent(kind: FailureKind, why: &str, was_sent: bool) -> Outcome 
         match was_sent {
             false => format!("Not run: {why}."),
             true => format!(
-                "Not sent again: {why}. The call was sent before, and nobody knows how it ended: it may or may not have taken \
-             effect."
+                "Not sent again: {why}. The call was sent before, and its outcome is unknown: it may or may not have \
+                 taken effect."
             ),
         },
     )

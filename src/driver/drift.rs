@@ -87,7 +87,7 @@ impl Driver<'_> {
         let drifted = judged.into_iter().filter_map(|(id, call, live, judgement)| {
             let mut differences = run.drift(id, live, &judgement, now);
             if resting_on(call).is_some_and(|grant| ended.contains(grant)) {
-                differences.push(Difference::new("standing approval", "in force", "no longer in force"));
+                differences.push(Difference::new("grant", "in force", "no longer in force"));
             }
             // The next check has to judge the same tool as this one, in everything that a policy reads.
             let changed = call.tool.as_ref().is_none_or(|tool| tool != live).then(|| live.clone());
@@ -103,7 +103,7 @@ impl Driver<'_> {
         }
         let grants: Vec<GrantId> = grants.into_iter().collect();
         let hold = self.ports.approvals.hold(&grants, self.ports.clock.now()).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "the approval cache did not answer; what was granted is asked about");
+            tracing::warn!(%error, "failed to query approval cache; granted calls require approval");
             Vec::new()
         });
         let holds = hold.into_iter().chain(std::iter::repeat(false));

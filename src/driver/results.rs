@@ -94,7 +94,7 @@ impl Ports {
         match self.keep_all(run, wholes).await {
             Ok(()) => fit,
             Err(error) => {
-                tracing::warn!(%run, %error, "a large result could not be kept whole");
+                tracing::warn!(%run, %error, "failed to store large result");
                 bounded(output, limit, Keeping::Failed("the store could not be used")).0
             }
         }
@@ -152,8 +152,8 @@ pub(super) fn burden(needed: &InputNeeded) -> Option<String> {
 
 fn given_up(why: &str) -> CallReply {
     let message = format!(
-        "The server put this call aside with something that cannot be recorded: {why}. The call is given up. It may or may \
-         not have taken effect; its server has to ask for less."
+        "The server suspended this call with a request that cannot be recorded: {why}. The call was abandoned. It \
+         may or may not have taken effect; its server has to ask for less."
     );
     Outcome::failed(FailureKind::Unreadable, message).into()
 }

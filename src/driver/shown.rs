@@ -2,7 +2,8 @@
 //! image has to be sent in every later turn, as in the provider's own form.
 //!
 //! Each message is processed once: a message that was sent before is the same allocation in the next turn, and adapters
-//! they rendered. Only what this run's own replies and results named is fetched. A handle that somebody typed is text.
+//! they rendered. Only what this run's own replies and results named is fetched. A handle in any other text is only
+//! text.
 
 use std::sync::Arc;
 

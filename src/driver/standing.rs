@@ -24,7 +24,7 @@ impl Driver<'_> {
         for grant in grants {
             if let Err(error) = self.ports.approvals.grant(grant).await {
                 let tool = &grant.tool;
-                tracing::warn!(%tool, %error, "a standing approval could not be kept; it will be asked for again");
+                tracing::warn!(%tool, %error, "failed to store grant; the next call requires approval again");
             }
         }
     }

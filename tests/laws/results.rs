@@ -97,7 +97,7 @@ fn read_through(text: &str, handle: BlobHandle, limit: usize) -> Vec<String> {
         assert!(!answer.is_error && text_bytes(&answer) <= limit, "{answer:?}");
         let headline = answer.content[0].as_text().unwrap().to_owned();
         pieces.push(answer.content.get(1).and_then(Part::as_text).unwrap_or_default().to_owned());
-        let Some((_, next)) = headline.split_once("It goes on at `offset` ") else { return pieces };
+        let Some((_, next)) = headline.split_once("It continues at `offset` ") else { return pieces };
         let next = next.trim_end_matches('.').parse().unwrap();
         assert!(next > offset, "reading goes on: {headline}");
         offset = next;

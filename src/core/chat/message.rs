@@ -104,11 +104,11 @@ pub enum Part {
         /// The visible text; may be empty when the provider sends only a signature.
         text: String,
     },
-    /// The model asks for a tool.
+    /// The model requests a tool call.
     ToolUse {
         /// The call.
         id: CallId,
-        /// The name the model wrote; it may not exist.
+        /// The name that the model wrote; it may not exist.
         name: String,
         /// The arguments the model wrote.
         input: Arguments,
@@ -177,7 +177,7 @@ impl Part {
         }
     }
 
-    /// Takes the inline bytes out of it, as base64, with their type.
+    /// Removes the inline bytes, as base64, and returns them with their type.
     pub(crate) fn take_data(&mut self) -> Option<(String, String)> {
         match self {
             Self::Image(media) | Self::Audio(media) => Some((media.media_type.clone(), media.data.take()?)),
@@ -189,7 +189,7 @@ impl Part {
         }
     }
 
-    /// Puts a handle where the bytes were. The address a resource had becomes its name, unless it has one.
+    /// Inserts a handle in place of the bytes. The address of a resource becomes its name, unless it has one.
     pub(crate) fn refer(&mut self, handle: BlobHandle) {
         match self {
             Self::Image(media) | Self::Audio(media) => media.url = Some(handle.to_string()),
@@ -201,7 +201,7 @@ impl Part {
         }
     }
 
-    /// Puts bytes beside the handle that names them.
+    /// Adds the bytes to the handle that names them.
     pub fn fill(&mut self, bytes: &[u8]) {
         match self {
             Self::Image(Media { data, .. }) | Self::Audio(Media { data, .. }) | Self::Resource { data, .. } => {
@@ -211,7 +211,7 @@ impl Part {
         }
     }
 
-    /// Marks an address that looks like a handle of ours and came from somebody else. It leads nowhere from then on.
+    /// Invalidates an address that looks like a blob handle but comes from outside. It refers to no blob afterwards.
     pub fn disown(&mut self) {
         let marked = |address: &str| BlobHandle::parse(address).is_ok().then(|| format!("foreign:{address}"));
         match self {
@@ -268,17 +268,17 @@ impl Message {
         Self { role: Role::Assistant, content: vec![Part::text(text)], provider_state: None }
     }
 
-    /// The blobs that its parts name, those in tool results included.
+    /// The blobs that its parts name, including those in tool results.
     pub fn blobs(&self) -> impl Iterator<Item = BlobHandle> {
         self.content.iter().flat_map(Part::blobs)
     }
 
-    /// Whether there is nothing in it but white space. Providers refuse such a message.
+    /// Whether it contains only white space. Providers refuse such a message.
     pub fn is_blank(&self) -> bool {
         self.content.iter().all(|part| part.as_text().is_some_and(|text| text.trim().is_empty()))
     }
 
-    /// All text parts, joined as they stand.
+    /// All text parts, concatenated.
     pub fn text(&self) -> String {
         self.content.iter().filter_map(Part::as_text).collect()
     }
@@ -295,14 +295,14 @@ mod tests {
     }
 
     #[test]
-    fn turns_of_one_name_on_two_servers_are_not_joined() {
+    fn turns_of_one_model_on_two_servers_are_not_joined() {
         let joined = |first, second| ProviderState::join(Some(state(first)), Some(state(second)));
         assert_eq!(joined(Some("a:1"), Some("a:1")).map(|state| state.items.len()), Some(2));
         assert_eq!((joined(Some("a:1"), Some("a:2")), joined(None, Some("a:1"))), (None, None));
     }
 
     #[test]
-    fn a_state_that_was_kept_before_servers_were_noted_can_be_read() {
+    fn a_state_without_a_server_can_be_read() {
         let written = json!({"wire": "w", "model": "m", "items": [1]});
         assert_eq!(serde_json::from_value::<ProviderState>(written.clone()).unwrap(), state(None));
         assert_eq!(serde_json::to_value(state(None)).unwrap(), written);

@@ -109,7 +109,7 @@ on_every_store! {
             let report = other.resume(&run, results([("call_2_1", json!("go"))])).await.unwrap();
             let said = report.output.unwrap().text;
             assert!(said.ends_with("10000: nothing to see\n10001: nothing to see\n"), "{said}");
-            assert!(said.contains("lines 10000 to 10001. It goes on at `offset` "), "{said}");
+            assert!(said.contains("lines 10000 to 10001. It continues at `offset` "), "{said}");
         }
         assert_eq!(world.store.shared().len(), 1, "the fork came to use what its source kept");
     }

@@ -149,7 +149,7 @@ fn piece(text: &str, place: &str, piece: &Piece, room: usize) -> ToolOutput {
             let (wanted, from) =
                 (shortened(wanted), if *offset > 0 { format!(" from byte {offset} on") } else { String::new() });
             let headline = match (found.named, found.next) {
-                (0, None) => format!("[toolgate] `{wanted}` does not stand in {place}{from}; {}.", size(text)),
+                (0, None) => format!("[toolgate] `{wanted}` does not occur in {place}{from}; {}.", size(text)),
                 (named, None) => format!("[toolgate] {named} places with `{wanted}`{from}, and no more:"),
                 (named, Some(next)) => {
                     format!("[toolgate] {named} places with `{wanted}`{from}; there are more from `offset` {next} on:")
@@ -175,7 +175,7 @@ fn bytes(text: &str, place: &str, offset: usize, length: Option<usize>, room: us
     let last_line = first_line + newlines(shown.strip_suffix('\n').unwrap_or(shown));
     let goes_on = match end == text.len() {
         true => "This is the end.".to_owned(),
-        false => format!("It goes on at `offset` {end}."),
+        false => format!("It continues at `offset` {end}."),
     };
     let headline = format!(
         "[toolgate] Bytes {start} to {end} of {place}, {}; lines {first_line} to {last_line}. {goes_on}",

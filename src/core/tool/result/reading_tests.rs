@@ -20,7 +20,7 @@ fn an_answer_states_its_range_and_the_next_offset() {
     assert_eq!(
         answer(&text, json!({"line": 3, "lines": 2})),
         [
-            "[toolgate] Bytes 14 to 28 of it, 18893 bytes in 2000 lines; lines 3 to 4. It goes on at `offset` 28.",
+            "[toolgate] Bytes 14 to 28 of it, 18893 bytes in 2000 lines; lines 3 to 4. It continues at `offset` 28.",
             "line 3\nline 4\n"
         ]
     );
@@ -84,7 +84,7 @@ fn a_pointer_into_plain_text_is_answered_with_alternatives() {
 fn a_search_that_finds_nothing_says_so() {
     assert_eq!(
         answer("hay", json!({"search": "needle"})),
-        ["[toolgate] `needle` does not stand in it; 3 bytes in 1 line."]
+        ["[toolgate] `needle` does not occur in it; 3 bytes in 1 line."]
     );
 }
 
