@@ -29,7 +29,8 @@ impl Driver<'_> {
         let now = self.ports.clock.now();
         // If the cache fails, there is no grant and the call requires approval.
         let granted = self.ports.approvals.granted(&asker, &guarded, now).await.unwrap_or_else(|error| {
-            tracing::warn!(run = %journal.id(), %error, "failed to query approval cache; guarded calls require approval");
+            let run = journal.id();
+            tracing::warn!(%run, %error, "failed to query approval cache; guarded calls require approval");
             Vec::new()
         });
         journal.stage(Event::ApprovalsResolved { granted })

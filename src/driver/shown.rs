@@ -2,8 +2,8 @@
 //! image has to be sent in every later turn, as in the provider's own form.
 //!
 //! Each message is processed once: a message that was sent before is the same allocation in the next turn, and adapters
-//! they rendered. Only what this run's own replies and results named is fetched. A handle in any other text is only
-//! text.
+//! send their cached rendering. Only blobs that this run's own replies and results name are fetched. A handle in any
+//! other text is only text.
 
 use std::sync::Arc;
 
