@@ -38,7 +38,9 @@ impl Errand {
     pub(super) fn of(builtin: Option<Builtin>, arguments: &Map<String, Value>, run: &Run) -> Self {
         match builtin {
             // A question is answered from outside.
-            None | Some(Builtin::AskHuman) => Self::Refuse("This program has no such tool of its own any more.".into()),
+            None | Some(Builtin::AskHuman) => {
+                Self::Refuse("This version of toolgate does not have this builtin tool.".into())
+            }
             Some(Builtin::ResultRead) => match Reading::parse(arguments) {
                 Err(complaint) => Self::Refuse(complaint),
                 Ok(reading) if !run.blobs().contains(&reading.handle) => Self::Refuse(unknown(&reading.handle)),
@@ -64,12 +66,15 @@ impl Ports {
         let blob = match found {
             Ok(Some(blob)) => blob,
             Ok(None) => {
-                let gone = format!("{handle} is not in the store any more. Call the tool it came from again.");
+                let gone = format!("{handle} is no longer in the store. Call the tool it came from again.");
                 return Outcome::Returned(ToolOutput::error(gone));
             }
             Err(error) => {
                 tracing::warn!(%handle, %error, "failed to read stored result");
-                return Outcome::failed(FailureKind::Unavailable, "The store could not be used just now. Try again.");
+                return Outcome::failed(
+                    FailureKind::Unavailable,
+                    "The store is not available at the moment. Try again.",
+                );
             }
         };
         // Megabytes of JSON take their time, during which other runs continue. The permit is held as long as the
@@ -78,7 +83,7 @@ impl Ports {
         match reading.await {
             Ok(piece) => Outcome::Returned(piece),
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-            Err(_) => Outcome::failed(FailureKind::Unavailable, "Not read: the program is being ended."),
+            Err(_) => Outcome::failed(FailureKind::Unavailable, "Not read: the program is shutting down."),
         }
     }
 }
@@ -94,5 +99,5 @@ fn piece(blob: Blob, reading: &Reading, limit: usize) -> ToolOutput {
 }
 
 fn unknown(handle: &BlobHandle) -> String {
-    format!("No result of this run is kept as {handle}. Take the handle from the result as it is written there.")
+    format!("No result of this run is kept as {handle}. Copy the handle exactly from the result.")
 }

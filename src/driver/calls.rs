@@ -151,14 +151,14 @@ async fn make(
 /// A panic ends one call, and not its run.
 async fn caught(call: impl Future<Output = Replied>) -> Replied {
     AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_panic| {
-        let message = "the code that made this call panicked; this is a fault of toolgate";
+        let message = "the code that made this call panicked; this is a bug in toolgate";
         Outcome::failed(FailureKind::Panicked, message).into()
     })
 }
 
 async fn send(ports: &Ports, run: &RunId, call: &Outgoing, asker: mpsc::UnboundedSender<Elicitation>) -> Replied {
     let Origin::Mcp { server, tool } = &call.tool.origin else {
-        return Outcome::failed(FailureKind::Unavailable, "this tool is at no server").into();
+        return Outcome::failed(FailureKind::Unavailable, "this tool has no server").into();
     };
     let show = |progress| {
         let update = Update::Delta(Delta::Progress { call: call.id.clone(), progress });
@@ -184,7 +184,7 @@ async fn send(ports: &Ports, run: &RunId, call: &Outgoing, asker: mpsc::Unbounde
 fn objection(tool: &Tool, live: &Toolset) -> Option<(FailureKind, String)> {
     match live.by_origin(&tool.origin) {
         Some(now) if now.verdict == Verdict::Deny => {
-            let why = "the policy has come to deny this tool since the call was allowed";
+            let why = "the policy now denies this tool";
             Some((FailureKind::Unavailable, why.to_owned()))
         }
         Some(now) if now.hash == tool.hash => None,

@@ -71,7 +71,7 @@ impl Driver<'_> {
             }
             Ok(Err(Unanswered::Failed(failure))) => self.failed(journal, failure),
             Err(_panic) => {
-                let message = "the model adapter panicked; this is a fault of toolgate";
+                let message = "the model adapter panicked; this is a bug in toolgate";
                 self.failed(journal, Failure::new(ErrorCode::Internal, message).into())
             }
         }

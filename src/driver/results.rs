@@ -43,7 +43,7 @@ impl Ports {
                 Some(why) => given_up(&why),
             },
             CallReply::Task(task) if task.id.len() > TASK_BYTES => {
-                given_up(&format!("the name of its task has {} bytes, and {TASK_BYTES} are taken", task.id.len()))
+                given_up(&format!("the id of its task has {} bytes; the maximum is {TASK_BYTES}", task.id.len()))
             }
             CallReply::Task(task) => {
                 let message = task.message.map(|message| shortened(&message, TASK_BYTES));
@@ -109,7 +109,7 @@ impl Ports {
         let Some(structured) = &output.structured else {
             return vec![Problem::whole(
                 "structured",
-                "the tool declares an output schema, and no structured result came",
+                "the tool declares an output schema, and returned no structured result",
             )];
         };
         match self.inputs.check_result(tool, structured).await {
@@ -147,7 +147,7 @@ pub(super) fn burden(needed: &InputNeeded) -> Option<String> {
         return Some(format!("a form in it is nested deeper than {} levels", json::MAX_DEPTH));
     }
     let bytes = serde_json::to_string(needed).map_or(usize::MAX, |json| json.len());
-    (bytes > QUESTIONS_BYTES).then(|| format!("it has {bytes} bytes, and {QUESTIONS_BYTES} are taken"))
+    (bytes > QUESTIONS_BYTES).then(|| format!("it has {bytes} bytes; the maximum is {QUESTIONS_BYTES}"))
 }
 
 fn given_up(why: &str) -> CallReply {

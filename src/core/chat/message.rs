@@ -117,7 +117,7 @@ pub enum Part {
     ToolResult {
         /// The call it answers.
         tool_use_id: CallId,
-        /// What the model reads.
+        /// The content that the model reads.
         content: Vec<Part>,
         /// Whether the call failed or was not run.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -152,7 +152,7 @@ impl Media {
         Self { media_type: media_type.into(), data: None, url: Some(url.into()) }
     }
 
-    /// The bytes that base64 text stands for; `None` if it is not base64.
+    /// Decodes base64 text; `None` if it is not base64.
     pub fn decode(data: &str) -> Option<Vec<u8>> {
         BASE64.decode(data.trim()).ok()
     }

@@ -83,7 +83,7 @@ impl Hint {
         }
     }
 
-    /// Its word in a policy.
+    /// Its name in a policy.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ReadOnly => "read_only",
@@ -105,7 +105,7 @@ impl Finding {
         }
     }
 
-    /// Its word.
+    /// Its name.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Matches => "matches",
@@ -181,7 +181,7 @@ impl Miss {
     }
 }
 
-/// The word for an origin in a policy.
+/// The name of an origin in a policy.
 pub(super) fn kind(origin: &Origin) -> &'static str {
     match origin {
         Origin::Mcp { .. } => "mcp",

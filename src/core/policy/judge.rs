@@ -29,9 +29,9 @@ impl Policy {
     /// does not replace a stricter default.
     ///
     /// A tool whose definition changed during a run is not the tool the rules were written for: unless its server is
-    /// trusted, a call that they allow requires approval. is trusted, what they allow is asked about. A tool that has a
-    /// longer name, because another tool has the same, is judged by both names. A tool that is shown under a longer
-    /// name, because another one has the same, is judged by both names.
+    /// trusted, a call that they allow requires approval.
+    ///
+    /// A tool that has a longer name, because another tool has the same, is judged by both names.
     ///
     /// Paths are compared by their texts alone; [`Policy::judge_with_links`] is for calls that are about to run.
     pub fn judge(&self, subject: &Subject<'_>) -> Judgement {

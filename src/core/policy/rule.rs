@@ -7,7 +7,7 @@ use super::{CommandPattern, Condition, Example, Outlook, Subject, Verdict};
 use crate::core::pattern::{Pattern, SIGNS};
 use crate::core::tool::{Tool, ToolName};
 
-/// The words for an origin.
+/// The names of origins in policies.
 const KINDS: [&str; 3] = ["mcp", "external", "builtin"];
 
 /// A rule. Build with [`Rule::new`], which compiles its patterns.

@@ -15,7 +15,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Its word.
+    /// Its name in policies and JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",

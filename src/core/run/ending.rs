@@ -107,7 +107,9 @@ impl Ending {
                 };
                 Some(Failure::new(ErrorCode::TurnLimit, format!("the run reached its limit `{name}`")))
             }
-            Self::Expired => Some(Failure::new(ErrorCode::Expired, "the input that the run waited for did not arrive in time")),
+            Self::Expired => {
+                Some(Failure::new(ErrorCode::Expired, "the input that the run waited for did not arrive in time"))
+            }
         }
     }
 }
@@ -137,7 +139,7 @@ impl Status {
     pub const ALL: [Self; 7] =
         [Self::Running, Self::Pending, Self::Completed, Self::Failed, Self::Cancelled, Self::TurnLimit, Self::Expired];
 
-    /// Its word in JSON.
+    /// Its name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",

@@ -337,7 +337,7 @@ pub enum Rejection {
 }
 
 impl Rejection {
-    /// Its stable word.
+    /// Its stable name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",

@@ -93,8 +93,8 @@ impl Run {
             Phase::Asking(attempts) if attempts.unanswered >= VANISHED_IN_A_ROW => failed(
                 ErrorCode::Internal,
                 format!(
-                    "model `{}` was asked, and toolgate stopped before there was an answer, {} times in a row; the run is \
-                     not taken up again, because it may be what stops toolgate",
+                    "model `{}` was called, and toolgate stopped before there was an answer, {} times in a row; the \
+                     run is not resumed, because it may be the cause",
                     attempts.model, attempts.unanswered
                 ),
             ),

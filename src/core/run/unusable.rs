@@ -30,9 +30,7 @@ impl Run {
             (Answer::Deny, _) => "make no sense with a denial; leave them out".to_owned(),
             (Answer::Approve, Arguments::Malformed(_)) => "are not a JSON object".to_owned(),
             (Answer::Approve, Arguments::Object(object)) if is_too_deep(object.values()) => too_deep("are"),
-            (Answer::Approve, Arguments::Object(_)) if !is_usable => {
-                "are no question that could be put to a person".to_owned()
-            }
+            (Answer::Approve, Arguments::Object(_)) if !is_usable => "are not a valid question to the user".to_owned(),
             (Answer::Approve, Arguments::Object(_)) => return None,
         };
         Some(invalid(id, "the edited arguments", problems))

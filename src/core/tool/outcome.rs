@@ -74,7 +74,7 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    /// Its stable word, as in `error.type` of a span.
+    /// Its stable name, as in `error.type` of a span.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Refused => "refused",

@@ -10,7 +10,7 @@ use crate::core::json::present;
 pub struct Problem {
     /// JSON pointer to the offending value; empty for the whole.
     pub path: String,
-    /// The violated rule: a JSON Schema keyword, or a validator's own word.
+    /// The violated rule: a JSON Schema keyword, or a validator's own name for it.
     pub rule: String,
     /// The description.
     pub message: String,

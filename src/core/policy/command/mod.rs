@@ -36,11 +36,11 @@ pub struct CommandPattern {
     pub argument: Option<String>,
     /// The leading words; each is one of several alternatives.
     pub words: Vec<Vec<String>>,
-    /// What may follow the leading words.
+    /// The words that may follow the leading words.
     pub rest: Rest,
 }
 
-/// What may follow the leading words of a command in a rule that allows.
+/// The words that may follow the leading words of a command in a rule that allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rest {
     /// Any words, except options that are known to write files or to run programs.
@@ -62,7 +62,7 @@ pub(super) enum Comparison {
 }
 
 impl CommandPattern {
-    /// What is wrong with the pattern for a rule with this verdict.
+    /// The error in the pattern for a rule with this verdict.
     pub fn fault(&self, verdict: Verdict) -> Option<String> {
         let Some(program) = self.words.first() else {
             return Some("`command` names no program; write its words, for example `[git, [diff, log]]`".to_owned());

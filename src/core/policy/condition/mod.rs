@@ -50,7 +50,7 @@ pub struct Condition {
     compiled: Arc<Compiled>,
 }
 
-/// What the text of a condition reveals about its result.
+/// The possible results of a condition, as far as its text shows them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outlook {
     /// True or false, depending on the call.
@@ -127,7 +127,7 @@ impl Condition {
         &self.text
     }
 
-    /// What is known of the result before any call.
+    /// The possible results before any call is known.
     pub fn outlook(&self) -> Outlook {
         self.compiled.outlook()
     }

@@ -84,25 +84,23 @@ impl<'a> Bounding<'a> {
         let Some((media_type, data)) = part.take_data() else { return };
         let Some(bytes) = Media::decode(&data) else {
             let note = match self.keep("text/plain".into(), data.into_bytes(), KeptForm::Text) {
-                Rest::Kept(handle) => format!("what came instead is kept as {handle}"),
-                Rest::Lost(why) => format!("what came instead is not kept: {why}"),
+                Rest::Kept(handle) => format!("the original is kept as {handle}"),
+                Rest::Lost(why) => format!("the original is not kept: {why}"),
             };
-            *part = Part::text(format!("[toolgate] {media_type} came here that is not base64; {note}."));
+            *part = Part::text(format!("[toolgate] The data of {media_type} is not base64; {note}."));
             return;
         };
         if bytes.len() > most {
             let (size, most) = (bytes.len(), most >> 20);
-            *part = Part::text(format!(
-                "[toolgate] {media_type} of {size} bytes came here and is not kept: the limit is {most} MiB."
-            ));
+            *part =
+                Part::text(format!("[toolgate] {media_type} of {size} bytes is not kept: the limit is {most} MiB."));
             return;
         }
         let size = bytes.len();
         match self.keep(media_type.clone(), bytes, KeptForm::Media) {
             Rest::Kept(handle) => part.refer(handle),
             Rest::Lost(why) => {
-                *part =
-                    Part::text(format!("[toolgate] {media_type} of {size} bytes came here and is not kept: {why}."));
+                *part = Part::text(format!("[toolgate] {media_type} of {size} bytes is not kept: {why}."));
             }
         }
     }

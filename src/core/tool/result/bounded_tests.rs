@@ -39,8 +39,8 @@ fn images_are_stored_and_invalid_ones_are_reported() {
     assert_eq!(
         texts(&fit),
         [
-            &format!("[toolgate] image/png came here that is not base64; what came instead is kept as {broken_at}."),
-            "[toolgate] audio/wav of 1048577 bytes came here and is not kept: the limit is 1 MiB.",
+            &format!("[toolgate] The data of image/png is not base64; the original is kept as {broken_at}."),
+            "[toolgate] audio/wav of 1048577 bytes is not kept: the limit is 1 MiB.",
         ]
     );
     assert_eq!(wholes.iter().map(|whole| whole.handle).collect::<Vec<_>>(), [picture_at, broken_at]);
@@ -57,8 +57,8 @@ fn media_are_dropped_and_reported_if_the_store_failed() {
     assert_eq!(
         texts(&fit),
         [
-            "[toolgate] image/png of 9 bytes came here and is not kept: the store is away.",
-            "[toolgate] image/png came here that is not base64; what came instead is not kept: the store is away.",
+            "[toolgate] image/png of 9 bytes is not kept: the store is away.",
+            "[toolgate] The data of image/png is not base64; the original is not kept: the store is away.",
         ]
     );
     assert_eq!((wholes, fit.kept, fit.content.len()), (Vec::new(), Vec::new(), 2));

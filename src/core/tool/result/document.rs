@@ -50,7 +50,7 @@ pub(super) fn document(parts: &[Part]) -> String {
 
 fn told(part: &Part) -> String {
     let medium = |kind: &str, media: &Media| {
-        let place = media.url.as_deref().unwrap_or("a place that was not said");
+        let place = media.url.as_deref().unwrap_or("an unknown place");
         format!("[{kind} {} at {place}]", media.media_type)
     };
     match part {
