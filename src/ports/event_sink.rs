@@ -53,7 +53,7 @@ pub trait EventSink: Send + Sync {
     /// An update of that run. Events arrive in journal order, each once.
     fn observe(&self, run: &RunId, update: &Update);
 
-    /// Another component wrote to an idle run without a driver: `events` follow `history`. Sinks that need no history
+    /// Another component wrote to an idle run without a driver: `facts` follow `history`. Sinks that need no history
     /// observe them as well. For a run with a driver, here or elsewhere, its driver notifies the sinks.
     fn wrote_at_rest(&self, run: &RunId, history: &[Recorded], facts: &[Recorded]) {
         let _ = (run, history, facts);

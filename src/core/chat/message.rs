@@ -139,7 +139,7 @@ pub struct Media {
 }
 
 impl Media {
-    /// The media type of bytes of which nothing is known.
+    /// The media type of bytes whose type is unknown.
     pub const UNKNOWN_TYPE: &str = "application/octet-stream";
 
     /// Media with its bytes in it.
