@@ -146,7 +146,7 @@ proptest! {
         let says = fit.content.iter().filter_map(Part::as_text).collect::<String>();
         for (start, _) in says.match_indices("kept as media://") {
             let handle = BlobHandle::parse(&says[start + 8..start + 87]).unwrap();
-            prop_assert!(fit.kept.iter().any(|kept| kept.handle == handle), "the excerpt names content that the model cannot read");
+            prop_assert!(fit.kept.iter().any(|kept| kept.handle == handle), "a model reads an unknown handle");
         }
         if let (Some(structured), None) = (structured, &fit.structured) {
             let again = fit.kept.iter().find_map(|kept| {
