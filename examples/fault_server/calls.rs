@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::faults::{Fault, Moment};
 use crate::message::{self, INVALID_PARAMS};
-use crate::script::{Action, HttpAnswer};
+use crate::script::{Action, HttpAnswer, Repeat, Target};
 use crate::server::{Request, Server};
 use crate::tools;
 
@@ -33,8 +33,11 @@ impl Server {
             return asked;
         }
         self.executed += 1;
-        if let Some(repeated) = self.repeated(request) {
-            return vec![repeated, Action::Hold];
+        if let Some(message) = self.flooding(request) {
+            let answers_after = |fault| if let Fault::FloodAnswers(times) = fault { Some(times) } else { None };
+            let answer = self.faults.find(answers_after).map(|times| (times, request.result(result)));
+            let to = if self.faults.has(&Fault::FloodUnasked) { Target::Unasked } else { Target::Here };
+            return vec![Action::Repeat(Repeat { to, message, answer }), Action::Hold];
         }
         if self.makes_tasks() {
             return vec![Action::answer(self.start_task(request, result))];
@@ -91,21 +94,22 @@ impl Server {
     }
 
     /// What is sent without end.
-    fn repeated(&self, request: &Request<'_>) -> Option<Action> {
+    fn flooding(&self, request: &Request<'_>) -> Option<String> {
         let progress = || {
             let token = request.params.get("_meta").and_then(|meta| meta.get("progressToken")).cloned();
             let said = json!({"progressToken": token.unwrap_or_default(), "progress": "@"});
             message::notification("notifications/progress", said).to_string().replace("\"@\"", "@")
         };
         let log = || json!({"level": "info", "data": "polling the queue @, nothing there ".repeat(4)});
-        let repeated = [
+        let floods = [
             (Fault::PingFlood, message::request("ping-@", "ping", json!({})).to_string()),
             (Fault::RequestFlood, message::request("roots-@", "roots/list", json!({})).to_string()),
+            (Fault::UnknownFlood, message::request("unknown-@", "tea/brew", json!({})).to_string()),
             (Fault::LogFlood, message::notification("notifications/message", log()).to_string()),
             (Fault::ProgressFlood, progress()),
             (Fault::ChangeFlood, message::notification("notifications/tools/list_changed", json!({})).to_string()),
         ];
-        repeated.into_iter().find(|(fault, _)| self.faults.has(fault)).map(|(_, message)| Action::Repeat(message))
+        floods.into_iter().find(|(fault, _)| self.faults.has(fault)).map(|(_, message)| message)
     }
 
     /// The time a call takes, with progress if that is wanted on both sides.
@@ -183,7 +187,12 @@ impl Server {
             return tools::structured(json!({"sum": "three"}));
         }
         if self.faults.has(&Fault::BrokenContent) {
-            return json!({"content": [{"type": "text"}, {"type": "image", "data": "aW1n"}, 7]});
+            let soft = json!({"type": "image", "mimeType": "image/png", "data": "!!!not base64!!!"});
+            let blocks = json!([{"type": "text"}, {"type": "image", "data": "aW1n"}, 7, soft]);
+            let usable = result.get("content").and_then(Value::as_array).cloned().unwrap_or_default();
+            let content: Vec<Value> =
+                usable.into_iter().chain(blocks.as_array().cloned().unwrap_or_default()).collect();
+            return json!({"content": content});
         }
         let text = |mebibytes: u64| "x".repeat(usize::try_from(mebibytes << 20).unwrap_or(0));
         if let Some(size) =

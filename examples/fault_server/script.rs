@@ -28,9 +28,8 @@ pub(crate) enum Action {
     Send { to: Target, message: Value },
     /// Sends bytes in the place of an answer.
     SendBytes(Vec<u8>),
-    /// Sends a message again and again, as fast as it is taken, and reads nothing any more. `@` in its text is the number of
-    /// times so far.
-    Repeat(String),
+    /// Sends a message again and again, as fast as it is taken.
+    Repeat(Repeat),
     /// Writes to stdout what is no message.
     Print(String),
     /// Writes a line to stderr.
@@ -57,6 +56,19 @@ pub(crate) enum Action {
     SpawnGrandchild,
     /// Dies.
     Exit(i32),
+}
+
+/// After how many messages a flood is noted in the log.
+pub(crate) const FLOODED: u64 = 1024;
+
+/// A message that is sent without end.
+#[derive(Clone, Debug)]
+pub(crate) struct Repeat {
+    pub(crate) to: Target,
+    /// Its text, in which `@` is the number of times so far.
+    pub(crate) message: String,
+    /// What the exchange is answered with, after that many times. A process that never answers reads nothing any more.
+    pub(crate) answer: Option<(u64, Value)>,
 }
 
 /// Whom a message is for. Over stdio it is all the same.

@@ -240,6 +240,8 @@ pub struct ServerSettings {
     pub total_timeout: Duration,
     /// Calls at the same time; at least 1.
     pub max_concurrency: usize,
+    /// Tools of its list that are used; at least 1.
+    pub max_tools: usize,
     /// Which era of the protocol it is spoken to in.
     pub era: McpEra,
     /// Whether it may ask the run's user something in the middle of a call.

@@ -26,7 +26,12 @@ pub(super) fn read(result: Value) -> Result<Answer, Fault> {
     let Value::Object(result) = result else {
         return Err(Fault::Unreadable(format!("expected an object, got {}", excerpt(&result))));
     };
-    match result.get("resultType").and_then(Value::as_str) {
+    let kind = match result.get("resultType") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(kind)) => Some(kind.as_str()),
+        Some(other) => return Err(Fault::Unreadable(format!("`resultType` is {}, not a string", excerpt(other)))),
+    };
+    match kind {
         None | Some("complete") => content::read(result).map(Answer::Output).map_err(Fault::Unreadable),
         Some("input_required") => again(&result),
         Some("task") => task::handle(&result).map(Answer::Task).map_err(Fault::Unreadable),
@@ -93,6 +98,7 @@ mod tests {
             (json!({"resultType": "input_required", "inputRequests": [1]}), "`inputRequests` is [1], not an object"),
             (json!({"resultType": "task"}), "no `taskId`"),
             (json!({"resultType": "riddle", "content": []}), "`riddle`"),
+            (json!({"resultType": 1, "content": []}), "`resultType` is 1, not a string"),
         ] {
             let error = read(result).expect_err("refused").to_string();
             assert!(error.contains(complaint), "{error}");

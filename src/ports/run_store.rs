@@ -194,6 +194,10 @@ pub trait RunStore: Send + Sync {
     /// claimant already owns is returned again when it is named.
     async fn claim(&self, claim: &Claim) -> Result<Vec<RunId>, StoreError>;
 
+    /// Lists orphaned runs, oldest first, up to a maximum number: they are running and have no owner, or the lease of
+    /// their owner has expired. [`claim`](Self::claim) would claim the same runs. Writes nothing.
+    async fn orphaned(&self, limit: usize) -> Result<Vec<RunId>, StoreError>;
+
     /// Renews that owner's leases of these runs. Leases of other runs expire: a live owner that has released a run must
     /// not keep it from others.
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError>;

@@ -113,6 +113,9 @@ pub(super) struct Server {
     /// Calls at the same time. Default: 16.
     #[schemars(range(min = 1))]
     pub(super) max_concurrency: Option<Placed<usize>>,
+    /// Tools of its list that are used; the rest is left out, which is reported. Default: 10000.
+    #[schemars(range(min = 1))]
+    pub(super) max_tools: Option<Placed<usize>>,
     /// Which era of the protocol it is spoken to in. Default: `auto`.
     pub(super) era: Option<McpEra>,
     /// Whether it may ask the run's user something in the middle of a call. Default: true.

@@ -33,7 +33,8 @@ pub struct ToolOutput {
     /// The content that is stored outside the journal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<Kept>,
-    /// The problems of the structured form by the tool's output schema.
+    /// Violations of MCP in its content (pointers into the result), and of the tool's output schema in the structured
+    /// form (pointers into that form).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problem>,
 }
@@ -141,7 +142,7 @@ impl Outcome {
         }
     }
 
-    /// The problems of its structured form by the tool's output schema.
+    /// Violations of MCP, and of the tool's output schema by the structured form.
     pub fn problems(&self) -> &[Problem] {
         match self {
             Self::Returned(output) => &output.problems,

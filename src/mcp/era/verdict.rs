@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{Agreed, Era};
 use crate::mcp::answer::excerpt;
+use crate::mcp::fault;
 
 /// What the answer to `server/discover` says.
 #[derive(Debug, PartialEq)]
@@ -74,7 +75,7 @@ pub(super) fn refused_as_modern(said: &Result<Value, ErrorData>) -> Option<Strin
 
 /// How a refusal is told.
 fn refusal(error: &ErrorData) -> String {
-    format!("{} (JSON-RPC error {})", error.message, error.code.0)
+    fault::refusal(&error.message, error.code.0)
 }
 
 fn offered(versions: &[String], result: &Value) -> Discovered {

@@ -30,6 +30,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
@@ -337,6 +338,11 @@ impl<D: Dial> Supervisor<D> {
     /// How many tools are known, and why they are those of before.
     pub(super) fn tools(&self) -> (Option<usize>, Option<String>) {
         self.shelf.summary()
+    }
+
+    /// Why the tools could not be listed last, and since when: a whole sentence.
+    pub(super) fn list_trouble(&self) -> Option<(String, Timestamp)> {
+        self.shelf.list_trouble()
     }
 
     /// A number that changes when [`offer`](Self::offer) may say something else.

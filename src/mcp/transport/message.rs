@@ -10,9 +10,7 @@ use serde_json::{Map, Value, json};
 use super::frames::{Balance, trimmed};
 use super::json::{self, Flaw};
 use super::quote::{contains, quoted, quoted_at};
-
-/// The code of an error that has none.
-const INTERNAL_ERROR: i32 = -32603;
+use crate::mcp::fault::NO_CODE;
 
 /// What some bytes are.
 #[derive(Debug)]
@@ -71,7 +69,7 @@ fn loosely(error: &Value) -> (i32, String) {
         Some(message) => message.to_owned(),
         None => format!("no message, only {error}"),
     };
-    (code.unwrap_or(INTERNAL_ERROR), message)
+    (code.unwrap_or(NO_CODE), message)
 }
 
 /// What is known when a message is read.
@@ -249,7 +247,7 @@ mod tests {
         assert_eq!(answer(r#"{"jsonrpc":"2.0","id":1.0,"result":{}}"#), empty);
         assert_eq!(answer(r#"{"id":"x","jsonrpc":"2.0","id":1,"result":{}}"#), empty);
         assert_eq!(answer(&format!("[{empty},{empty}]")), format!("{empty} {empty}"));
-        let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"boom"}}"#;
+        let error = format!(r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":{NO_CODE},"message":"boom"}}}}"#);
         assert_eq!(answer(r#"{"jsonrpc":"2.0","id":1,"result":null,"error":"boom"}"#), error);
         let flawed = told(r#"[{"jsonrpc":"2.0","id":1,"result":{"a":NaN}}]"#);
         assert_eq!(flawed, [r#"{"jsonrpc":"2.0","id":1,"result":{"a":null}} `/a` is `NaN`, which is no JSON value"#]);
@@ -259,10 +257,10 @@ mod tests {
     fn an_error_that_is_none_to_the_letter_is_an_error() {
         for (error, code, message) in [
             (r#"{"code":-32000}"#, -32000, r#"no message, only {"code":-32000}"#),
-            (r#"{"message":"the till is closed"}"#, INTERNAL_ERROR, "the till is closed"),
-            (r#"{"code":"E_TILL","message":"closed"}"#, INTERNAL_ERROR, "closed"),
-            (r#""boom""#, INTERNAL_ERROR, "boom"),
-            ("[1]", INTERNAL_ERROR, "no message, only [1]"),
+            (r#"{"message":"the till is closed"}"#, NO_CODE, "the till is closed"),
+            (r#"{"code":"E_TILL","message":"closed"}"#, NO_CODE, "closed"),
+            (r#""boom""#, NO_CODE, "boom"),
+            ("[1]", NO_CODE, "no message, only [1]"),
         ] {
             let told = told(&format!(r#"{{"jsonrpc":"2.0","id":"é 7","error":{error}}}"#));
             let expected = json!({"jsonrpc": "2.0", "id": "é 7", "error": {"code": code, "message": message}});

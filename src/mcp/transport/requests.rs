@@ -15,6 +15,7 @@ use rmcp::model::{
 
 use super::json::Flaw;
 use super::message::Incoming;
+use crate::mcp::fault::NO_CODE;
 
 /// How many remarks are kept. A remark that is not read belongs to a request that nothing waits for.
 const MAX_REMARKS: usize = 256;
@@ -150,7 +151,7 @@ impl Requests {
         let words = format!("its answer cannot be read: {why}");
         self.remark(id.clone(), Remark::Unreadable(why));
         self.over(&id);
-        JsonRpcMessage::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, words, None), Some(id))
+        JsonRpcMessage::error(ErrorData::new(ErrorCode(NO_CODE), words, None), Some(id))
     }
 
     /// What was found in the answer to a request.

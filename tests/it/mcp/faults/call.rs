@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use toolgate::core::chat::Part;
 use toolgate::core::tool::FailureKind;
 use toolgate::mcp::ServerState;
 
@@ -130,6 +131,30 @@ async fn a_result_that_is_null_is_no_result() {
             "the MCP server `bad` answered with something that is no MCP result: expected an object, got null"
         )
     );
+    assert_eq!(executed(&servers, "bad").await, 1);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn broken_content_is_found_part_by_part_and_the_rest_is_kept() {
+    let servers = servers([("bad", fault(&["broken-content"]))]);
+    let output = returned(call(&servers, "bad", "echo", json!({"text": "hello"})).await);
+    let found: Vec<(&str, &str)> =
+        output.problems.iter().map(|problem| (problem.path.as_str(), problem.message.as_str())).collect();
+    assert_eq!(
+        found,
+        [
+            ("/content/1/text", "`text` is missing"),
+            ("/content/2/mimeType", "`mimeType` is missing"),
+            ("/content/3", "this is not an object"),
+            ("/content/4/data", "`data` is not base64"),
+        ]
+    );
+    assert!(output.problems.iter().all(|problem| problem.rule == "unreadable_content"), "{:?}", output.problems);
+    assert!(!output.is_error, "the tool did not say so");
+    let texts: Vec<&str> = output.content.iter().filter_map(Part::as_text).collect();
+    assert_eq!(texts[..2], ["hello", r#"[content that violates MCP, as JSON] {"type":"text"}"#]);
+    assert_eq!(texts.len(), 5, "{texts:?}");
     assert_eq!(executed(&servers, "bad").await, 1);
     servers.close().await;
 }
