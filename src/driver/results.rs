@@ -79,7 +79,7 @@ impl Ports {
             ResultCheck::Off => Vec::new(),
             ResultCheck::Warn | ResultCheck::Fail => self.misfits(tool, &output).await,
         };
-        // What cannot be read may be what the model asked for.
+        // The unreadable content may be what the model asked for.
         let is_unreadable = output.problems.iter().any(|problem| problem.rule == Problem::UNREADABLE_CONTENT);
         output.is_error |= is_unreadable || (check == ResultCheck::Fail && !misfits.is_empty());
         output.problems.extend(misfits);

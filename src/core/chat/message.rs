@@ -157,8 +157,8 @@ impl Media {
         BASE64.decode(data.trim()).ok()
     }
 
-    /// Base64 as providers take it, of what other encoders write: with line breaks, or in the alphabet of URLs. `None` if it is
-    /// not base64.
+    /// Base64 in the form that providers accept, from the output of other encoders: with line breaks, or in the URL-safe
+    /// alphabet. `None` if it is not base64.
     pub fn normalized(data: String) -> Option<String> {
         if Self::decode(&data).is_some() {
             return Some(data);

@@ -47,7 +47,7 @@ pub(super) fn is_within(path: &str, folder: &str, links: &Links) -> Result<bool,
     let (leads_to, folder) = (resolved(path)?, resolved(folder)?);
     match Names::of(leads_to)?.is_within(&Names::of(folder)?) == by_text {
         true => Ok(by_text),
-        // The place is part of the reason: a yes is to where the link leads, and not to wherever it leads later.
+        // The target is part of the reason: an approval is for this target, not for a later one.
         false => {
             let (path, leads_to) = (visible(path), visible(leads_to));
             Err(format!("a link on the path leads elsewhere than its text says: `{path}` leads to `{leads_to}`"))
