@@ -190,7 +190,7 @@ fn a_decision_about_what_was_seen_is_refused_once_something_else_waits_and_shows
     let other = format!("{}0", &seen[..seen.len() - 1]);
     let other = if other == seen { format!("{}1", &seen[..seen.len() - 1]) } else { other };
     let refused = approvals(&desk, &["approve", "last", "note", "--seen", &other]).expect(8);
-    assert!(refused.err.contains("is not what the decision was about any more"), "{}", refused.err);
+    assert!(refused.err.contains("changed since it was shown"), "{}", refused.err);
     assert!(refused.out.contains("waits for a decision") && refused.out.contains(&seen), "{}", refused.out);
     let machine = approvals(&desk, &["approve", "last", "note", "--seen", &other, "--json"]).expect(8);
     assert_eq!(

@@ -109,7 +109,7 @@ fn the_command_that_is_offered_is_bound_to_what_stands_above_it() {
     desk.paste(&offered).expect(8);
     // It waits again, and in other words: what was pasted is no answer to that.
     let refused = desk.paste(&offered).expect(8);
-    assert!(refused.err.contains("is not what the decision was about any more"), "{}", refused.err);
+    assert!(refused.err.contains("changed since it was shown"), "{}", refused.err);
     let anew = desk.toolgate(&["resume", "last"]).expect(10).offered_command();
     desk.paste(&anew).expect(0);
 }

@@ -78,7 +78,7 @@ fn a_file_answers_everything_at_once() {
 fn half_an_answer_is_refused_unless_it_says_that_it_is_partial() {
     let desk = pending(NOTE_AND_REFUND);
     let refused = desk.toolgate(&["resume", "last", "--approve", "note"]).expect(1);
-    assert!(refused.err.contains("these calls are owed too: refund"), "{}", refused.err);
+    assert!(refused.err.contains("these calls are pending too: refund"), "{}", refused.err);
     desk.toolgate(&["resume", "last", "--approve", "note", "--partial"]).expect(10);
     desk.toolgate(&["resume", "last", "--error", "refund=the bank is closed"]).expect(0);
 }

@@ -205,7 +205,7 @@ async fn revoked_grant_what_was_taken_back_between_lookup_and_call_is_asked_abou
     let report = world.runner.execute(request()).await.unwrap();
 
     assert_eq!((report.status, world.servers.calls().len()), (Status::Pending, 1));
-    assert_eq!(differences(&report), ["standing approval"]);
+    assert_eq!(differences(&report), ["grant"]);
     assert_eq!(world.approvals.holds(), [1]);
 }
 

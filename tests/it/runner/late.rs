@@ -47,7 +47,10 @@ async fn a_decision_that_comes_too_late_is_refused_and_the_model_reads_that_it_w
     assert_eq!(refusals, [Refusal::TooLate { call_id: "call_1_1".into() }]);
     assert_eq!((report.status, world.servers.calls()), (Status::Completed, vec![]));
     let told = answer_to(&report, "call_1_1");
-    assert!(told.contains("nobody decided about this call in time") && told.contains("no denial"), "{told}");
+    assert!(
+        told.contains("this call was neither approved nor denied in time") && told.contains("not a denial"),
+        "{told}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -158,7 +161,7 @@ async fn a_question_that_nobody_answers_in_time_is_no_refusal() {
 
     let report = world.runner.take_up(&run, nothing(), None).await.unwrap().rest().await.unwrap();
 
-    assert!(answer_to(&report, "call_1_1").contains("Nobody answered in time"));
+    assert!(answer_to(&report, "call_1_1").contains("There was no answer in time"));
 }
 
 #[tokio::test(start_paused = true)]

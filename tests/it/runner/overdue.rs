@@ -30,7 +30,7 @@ async fn what_is_overdue_is_told_to_the_model_once_and_what_is_not_is_left_alone
     assert_eq!((&overdue.run, &overdue.late), (&early, &Late::Calls(vec!["call_1_1".into()])));
     let report = swept.remove(0).taken.unwrap().rest().await.unwrap();
     assert_eq!((report.status, world.servers.calls()), (Status::Completed, vec![]));
-    assert!(answer_to(&report, "call_1_1").contains("nobody decided about this call in time"));
+    assert!(answer_to(&report, "call_1_1").contains("this call was neither approved nor denied in time"));
     assert!(world.runner.expire_due().await.unwrap().is_empty(), "it was swept already");
 }
 

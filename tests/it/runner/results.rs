@@ -109,7 +109,7 @@ on_every_store! {
             let report = other.resume(&run, results([("call_2_1", json!("go"))])).await.unwrap();
             let said = report.output.unwrap().text;
             assert!(said.ends_with("10000: nothing to see\n10001: nothing to see\n"), "{said}");
-            assert!(said.contains("lines 10000 to 10001. It goes on at `offset` "), "{said}");
+            assert!(said.contains("lines 10000 to 10001. It continues at `offset` "), "{said}");
         }
         assert_eq!(world.store.shared().len(), 1, "the fork came to use what its source kept");
     }
@@ -197,10 +197,8 @@ async fn a_run_reads_only_what_its_own_results_name() {
 
     let report = second.run().await;
 
-    let refused = format!(
-        "No result of this run is kept as {}. Take the handle from the result as it is written there.",
-        handle_of(&log())
-    );
+    let refused =
+        format!("No result of this run is kept as {}. Copy the handle exactly from the result.", handle_of(&log()));
     assert_eq!(answer_to(&report, "call_2_1"), refused);
 }
 
@@ -274,10 +272,7 @@ async fn a_picture_that_the_store_could_not_keep_is_left_out_of_the_journal_and_
     let report = world.run().await;
 
     let shown = answer_to(&report, "call_1_1");
-    assert!(
-        shown.ends_with("image/png of 9000 bytes came here and is not kept: the store could not be used."),
-        "{shown}"
-    );
+    assert!(shown.ends_with("image/png of 9000 bytes is not kept: the store could not be used."), "{shown}");
     assert!(journal(&world, &report.run_id).await.len() < 9000, "nor are its bytes journaled");
 }
 
@@ -291,7 +286,7 @@ async fn code_that_panics_while_something_is_read_ends_the_call_and_not_its_run(
 
     assert_eq!(report.status, Status::Completed);
     let told = answer_to(&report, "call_2_1");
-    assert_eq!(told, "the code that made this call panicked; this is a fault of toolgate");
+    assert_eq!(told, "the code that made this call panicked; this is a bug in toolgate");
 }
 
 #[tokio::test]
@@ -429,5 +424,5 @@ async fn a_structured_result_that_fits_and_an_error_are_not_complained_about_and
     let (report, told) = checked(ResultCheck::Fail, ToolOutput::error("no such file")).await;
     assert_eq!((answer_to(&report, "call_1_1"), problems(&told).len()), ("no such file".to_owned(), 0));
     let (_, told) = checked(ResultCheck::Warn, ToolOutput::text("7")).await;
-    assert_eq!(problems(&told), ["the tool declares an output schema, and no structured result came"]);
+    assert_eq!(problems(&told), ["the tool declares an output schema, and returned no structured result"]);
 }

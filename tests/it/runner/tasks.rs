@@ -165,8 +165,8 @@ on_every_store! {
         let deep = (0..120).fold(json!({}), |inner, _| json!([inner]));
         for (reply, why) in [
             (asks(deep), "a form in it is nested deeper than 100 levels"),
-            (asks(json!({"title": "x".repeat(2 << 20)})), "bytes, and 1048576 are taken"),
-            (CallReply::Task(TaskHandle { id: "x".repeat(5000), ..handle() }), "has 5000 bytes, and 4096 are taken"),
+            (asks(json!({"title": "x".repeat(2 << 20)})), "bytes; the maximum is 1048576"),
+            (CallReply::Task(TaskHandle { id: "x".repeat(5000), ..handle() }), "has 5000 bytes; the maximum is 4096"),
         ] {
             let world = printing_only([reply]).kept(kept).await;
 
