@@ -1,5 +1,5 @@
-//! The scope that a route requires, checked before its body is read: a caller without it learns so at once, and costs
-//! nothing more. Handlers check again, and those whose answer depends on the body require more.
+//! The scope that a route requires, checked before its body is read: a caller without it is refused at once, at no
+//! further cost. Handlers check again, and those whose answer depends on the body require more.
 
 use axum::extract::{MatchedPath, Request};
 use axum::http::Method;

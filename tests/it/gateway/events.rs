@@ -53,7 +53,7 @@ async fn after_any_event_of_a_finished_run_a_stream_goes_on_with_exactly_the_res
     assert_eq!((events(&whole)[0], *events(&whole).last().unwrap()), ("execution.started", "execution.completed"));
     let ids = ids(&whole);
     assert_eq!(ids.len(), whole.len(), "what is told of the past can be asked for");
-    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "an id is there twice: {ids:?}");
+    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "duplicate id: {ids:?}");
     assert!(ids.iter().any(|id| id.contains('.')), "{ids:?}");
     let (last, others) = ids.split_last().unwrap();
     for (index, id) in others.iter().enumerate() {

@@ -412,5 +412,5 @@ async fn a_token_opens_the_tenant_it_names_and_no_other() {
     assert_eq!(read(&acme).await.status, 200);
     assert_eq!(read(&of(json!("bolt"), json!(["staff"]))).await.problem(), "not_found");
     assert_eq!(read(&of(json!("acme"), json!(["guests"]))).await.problem(), "forbidden");
-    refuses(&served, &of(Value::Null, json!(["staff"])), "nobody's tenant is guessed").await;
+    refuses(&served, &of(Value::Null, json!(["staff"])), "no tenant is guessed").await;
 }

@@ -1,11 +1,11 @@
-//! How many at once: a seat is taken while a request is worked on, or a stream is open.
+//! Concurrency limiter: a permit is held while a request is worked on, or while a stream is open.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Who;
 
-/// What a seat is taken for.
+/// The kind of a permit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     /// A request.

@@ -149,10 +149,7 @@ async fn an_endpoint_that_is_switched_off_is_sent_what_waited_when_it_is_on_agai
 
     let off = hooked.patch(&id, json!({"enabled": false})).await;
 
-    assert_eq!(
-        (&off.body["enabled"], &off.body["disabled"]["reason"]),
-        (&json!(false), &json!("local switched it off"))
-    );
+    assert_eq!((&off.body["enabled"], &off.body["disabled"]["reason"]), (&json!(false), &json!("local disabled it")));
     hooked.clock.by(60);
     hooked.served.run(json!({"input": "While it is off"})).await;
     let store = hooked.served.world.webhooks();
