@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_number_may_be_written_with_a_fraction_and_a_broken_one_is_none() {
+    fn an_integer_may_have_a_zero_fraction_and_no_other() {
         let some = |said: Value| Some(Asked { seconds: 50, times: Some(2), said });
         assert_eq!(asked("{\"seconds\": 50.0,\n \"times\": 2.000}"), some(Value::Null));
         assert_eq!(asked(r#"{"said": [1.0, "5.0"], "seconds": 50.0, "times": 2}"#), some(json!([1.0, "5.0"])));

@@ -380,7 +380,7 @@ mod tests {
     use crate::runner::every_error;
 
     #[test]
-    fn what_a_store_says_is_for_the_log_alone() {
+    fn store_errors_appear_only_in_the_log() {
         let fault = StoreError::Unavailable("/var/lib/toolgate: the disk is full".into());
         for problem in [Problem::from(&fault), Problem::from(RunnerError::Drive(fault.clone().into()))] {
             assert_eq!(problem.code(), ErrorCode::StoreUnavailable);
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_refuses_as_it_is_by_now_is_not_to_be_tried_again() {
+    fn a_lasting_conflict_is_not_retryable() {
         let of = |error| {
             let view = Problem::from(error).view("", String::new(), String::new());
             (view.code, view.retryable)
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_is_retryable_as_its_error_is_and_a_delay_is_named_only_then() {
+    fn a_problem_is_retryable_exactly_if_its_error_is() {
         for error in every_error() {
             let view = Problem::from(error.clone()).view("", String::new(), String::new());
             assert_eq!(view.retryable, error.is_retryable(), "{error:?}");
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_position_that_there_is_not_is_the_fault_of_its_field() {
+    fn an_unknown_position_is_reported_at_its_field() {
         let error = RunnerError::NoSuchPosition { run: "run_1".into(), length: 3, at: 7 };
         let view = Problem::from(error).view("", String::new(), String::new());
         let pointers: Vec<&str> = view.errors.iter().map(|error| error.pointer.as_str()).collect();

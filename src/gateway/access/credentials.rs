@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_bearer_token_is_read_and_anything_else_is_none() {
+    fn exactly_one_bearer_token_is_accepted() {
         let of = |values: &[&str]| {
             let mut headers = HeaderMap::new();
             for value in values {

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_can_mean_nothing_else_is_this_machine() {
+    fn only_unambiguous_names_mean_this_machine() {
         for own in ["localhost", "LOCALHOST:8484", "127.0.0.1", "127.0.0.1:8484", "127.9.9.9:1", "[::1]:8484", "[::1]"]
         {
             assert!(is_loopback(without_port(own).unwrap()), "{own}");

@@ -41,7 +41,7 @@ mod tests {
     use crate::gateway::description;
 
     #[test]
-    fn every_route_of_the_description_requires_a_scope_also_when_it_is_nested() {
+    fn every_route_requires_a_scope_even_when_nested() {
         let description = serde_json::to_value(description()).unwrap();
         for (path, item) in description["paths"].as_object().unwrap() {
             for method in item.as_object().unwrap().keys() {

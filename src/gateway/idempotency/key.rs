@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_visible_bounded_and_alone() {
+    fn a_key_is_single_visible_and_bounded() {
         let of = |keys: &[&str]| {
             let mut headers = HeaderMap::new();
             for key in keys {

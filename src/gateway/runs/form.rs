@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_is_the_one_that_is_wanted_most() {
+    fn the_most_preferred_format_is_chosen() {
         use Form::{Json, Stream};
         let either = [Stream, Json];
         assert_eq!(Form::wanted(&HeaderMap::new(), &either).ok(), Some(Stream));

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_waits_as_long_as_it_prefers_and_no_longer_than_the_server_lets_it() {
+    fn a_request_waits_as_preferred_within_the_servers_limit() {
         let settings = GatewaySettings::default();
         let of = |value: &str| {
             let mut headers = HeaderMap::new();

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_names_its_place_and_nothing_else_does() {
+    fn only_canonical_approval_ids_parse() {
         let place = Place { run: "run_019a_3f".into(), event: 7 };
         assert_eq!(place.to_string(), "appr_019a_3f_7");
         assert_eq!(Place::parse("appr_019a_3f_7"), Some(place));

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_may_ask_for_a_longer_pause_within_a_day_and_never_for_a_shorter_one() {
+    fn an_endpoint_can_lengthen_a_pause_and_never_shorten_it() {
         assert_eq!(next(0, refused(Some("120"))), Some(120));
         assert_eq!(next(0, refused(Some("Thu, 01 Jan 1970 00:03:00 GMT"))), Some(180));
         assert_eq!(next(0, refused(Some("99999999"))), Some(24 * HOUR));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_that_is_gone_or_fails_for_days_is_sent_nothing_any_more() {
+    fn an_endpoint_that_is_gone_or_fails_for_days_is_disabled() {
         let standing =
             |since, now, answered| settled(&endpoint(since), delivery(0), now, Duration::ZERO, answered).standing;
         assert!(matches!(standing(None, at(9), Answered::Gone), Standing::Disabled(_)));

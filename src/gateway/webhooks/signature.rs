@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn the_secret_before_signs_until_its_time_is_over() {
+    fn a_previous_secret_signs_until_it_expires() {
         let at = |second| Timestamp::from_second(second).expect("a time");
         let secrets = secrets(vec![(fresh().expect("random bytes"), at(100))]);
         let count = |now| header(&secrets, &"msg_1".into(), at(now), "{}").split(' ').count();
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_as_long_as_the_specification_wants_it_and_is_never_printed() {
+    fn a_secret_has_the_specified_length_and_is_never_printed() {
         let of = |bytes: usize| brought(&format!("whsec_{}", STANDARD.encode(vec![7; bytes])));
         assert!(of(24).is_ok() && of(64).is_ok());
         assert!(of(23).is_err() && of(65).is_err());

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_to_rest_and_what_is_written_at_rest_wakes() {
+    fn idle_runs_and_writes_to_them_wake_the_dispatcher() {
         let (wake, run) = (Wake::default(), RunId::new("run_1"));
         assert_eq!(wake.woken().now_or_never(), None);
         wake.laid_down(&run, Timestamp::UNIX_EPOCH);

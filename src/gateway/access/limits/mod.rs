@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_of_the_sixth_version_counts_with_its_network() {
+    fn an_ipv6_address_is_counted_with_its_network() {
         let of = |text: &str| network(text.parse().unwrap()).to_string();
         assert_eq!(of("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
         assert_eq!(of("::ffff:10.0.0.1"), "10.0.0.1");

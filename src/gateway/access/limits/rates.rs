@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_gives_a_burst_and_then_makes_wait() {
+    fn a_bucket_allows_a_burst_and_then_delays() {
         let rates = Rates::new(rate(6, 3));
         let left: Vec<String> = (0..3).map(|_| rates.check(&"ann").unwrap().standing()).collect();
         assert_eq!(left, [r#""requests";r=2;t=10"#, r#""requests";r=1;t=20"#, r#""requests";r=0;t=30"#]);

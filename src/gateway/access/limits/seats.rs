@@ -71,7 +71,7 @@ mod tests {
     use crate::core::id::Tenant;
 
     #[test]
-    fn a_seat_is_free_again_when_it_is_left_and_streams_sit_apart() {
+    fn a_dropped_permit_is_free_and_streams_are_counted_apart() {
         let seats = Seats::new(Some(1), Some(1), None);
         let ann: Who = (Tenant::default(), "ann".into());
         let request = seats.take(&ann, Kind::Request).unwrap();

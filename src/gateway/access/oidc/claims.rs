@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_say_who_it_is_and_what_they_may_do() {
+    fn claims_identify_the_caller_and_its_scopes() {
         let claims = Claims::default();
         let ann = read(&claims, &json!({"sub": "ann", "scope": "openid runs:read email runs:write"})).unwrap();
         assert_eq!((ann.name.as_ref(), ann.tenant.is_default()), ("user:ann", true));
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_says_what_groups_may_do_and_nothing_else_counts() {
+    fn a_table_maps_groups_to_scopes_and_ignores_others() {
         let table = BTreeMap::from([("ops".to_owned(), Scopes::all())]);
         let claims = Claims { scope: "groups".into(), tenant: Some("org".into()), scopes_of: Some(table) };
         let ann = read(&claims, &json!({"sub": "ann", "org": "acme", "groups": ["ops", "x"]})).unwrap();
