@@ -64,7 +64,7 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
 
 fn unreadable(body: &[u8], error: &serde_path_to_error::Error<serde_json::Error>) -> Problem {
     let inner = error.inner();
-    // serde_json counts an unknown enum variant of a wrong type as a syntax error.
+    // serde_json reports a value of a wrong type in place of an enum variant as a syntax error.
     let is_json = inner.is_data() || serde_json::from_slice::<IgnoredAny>(body).is_ok();
     let detail = if is_json { without_place(inner) } else { format!("the body is not valid JSON: {inner}") };
     Problem::field(pointer(error.path()), detail)

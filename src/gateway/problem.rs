@@ -250,8 +250,8 @@ impl Problem {
         }
     }
 
-    /// The HTTP status. A run that reached a limit is not an error of its request; a request that needs such a run to
-    /// continue conflicts with it.
+    /// The HTTP status. Codes of runs that reached a limit have 200, because such a run is not a failed request; as a
+    /// problem they are a conflict.
     pub(super) fn status(&self) -> StatusCode {
         match self.0.code.http_status() {
             200 => StatusCode::CONFLICT,

@@ -53,7 +53,7 @@ const REFUSALS: [(&str, &str, When); 14] = [
     ("410", "The resource no longer exists", When::Named),
     ("412", "The resource has changed since it was read", When::Changes),
     ("413", "The body is too large", When::Body),
-    ("415", "The body's media type is not supported", When::Body),
+    ("415", "The body's media type or encoding is not supported", When::Body),
     ("422", "The request is well formed, but not valid", When::Always),
     ("429", "Too many requests, or too many at once", When::Always),
     ("503", "The server accepts no new work at the moment, or its store is not available", When::Always),

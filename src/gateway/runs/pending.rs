@@ -85,7 +85,7 @@ pub(in crate::gateway) enum PendingView {
         repeats: bool,
         /// Whether the server keeps the call open: the answers reach the same call, and the run is `running` meanwhile.
         held: bool,
-        /// How long the call is kept open; after that it is cancelled, and the run becomes pending.
+        /// Until when the call is kept open; after that it is cancelled, and the run becomes pending.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<String>, format = DateTime)]
         held_until: Option<Timestamp>,

@@ -93,7 +93,7 @@ fn must_fit(there: &WebhookEndpoint, wanted: &WebhookEndpoint, brought: Option<&
         return Ok(());
     }
     let detail = format!(
-        "`{}` posts to this URL already, with other settings; change it with PATCH, rotate its secret, or remove it",
+        "`{}` already posts to this URL, with other settings; update it with PATCH, rotate its secret, or delete it",
         there.id
     );
     Err(Problem::lasting_conflict(detail))

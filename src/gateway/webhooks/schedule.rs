@@ -159,7 +159,7 @@ mod tests {
         let days = 5 * 24 * HOUR;
         assert!(matches!(standing(Some(at(0)), at(days - 1), refused(None)), Standing::Failing(_)));
         let given_up = standing(Some(at(0)), at(days), refused(None));
-        let Standing::GivenUp { since, disabled } = given_up else { panic!("it goes on") };
+        let Standing::GivenUp { since, disabled } = given_up else { panic!("it is not disabled") };
         assert_eq!(since, at(0));
         assert_eq!(disabled.reason, "no message was delivered since 1970-01-01T00:00:00Z");
         assert_eq!(standing(Some(at(0)), at(days), Answered::Taken { status: 204 }), Standing::Well);

@@ -79,8 +79,8 @@ impl Limiter {
     /// Handles a request, which holds a permit while it is worked on; a stream holds one of its own for as long as it
     /// is open. The error says which kind of permit is exhausted.
     async fn seated(&self, who: &Who, request: Request, next: Next) -> Result<Response, &'static str> {
-        let take_stream = || self.seats.take(who, Kind::Stream).ok_or("these credentials have too many streams open");
-        let seat = self.seats.take(who, Kind::Request).ok_or("these credentials have too many requests under way")?;
+        let take_stream = || self.seats.take(who, Kind::Stream).ok_or("too many open streams with these credentials");
+        let seat = self.seats.take(who, Kind::Request).ok_or("too many concurrent requests with these credentials")?;
         // Taken beforehand, so that no work starts for a stream that is then refused.
         let reserved = wants_stream(request.headers()).then(take_stream).transpose()?;
         let response = next.run(request).await;

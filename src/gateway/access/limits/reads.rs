@@ -49,12 +49,12 @@ impl Reads {
     /// Waits for a permit for a caller.
     async fn permit(&self, seats: &Seats, who: &Who) -> Result<ReadPermit, Problem> {
         let (tenant, _): &(Tenant, _) = who;
-        let full = || limited("these credentials have too many lists and runs being read", SEAT_PAUSE);
+        let full = || limited("too many concurrent reads with these credentials", SEAT_PAUSE);
         let seat = seats.take(who, Kind::Read).ok_or_else(full)?;
         let mut turn = self.0.enter(tenant.clone());
         match timeout(LONGEST_WAIT, turn.come()).await {
             Ok(()) => Ok(ReadPermit { _turn: turn, _seat: seat }),
-            Err(_) => Err(limited("too many lists and runs of this tenant are being read", SEAT_PAUSE)),
+            Err(_) => Err(limited("too many concurrent reads by this tenant", SEAT_PAUSE)),
         }
     }
 }

@@ -16,7 +16,7 @@ pub(super) enum Kind {
     Read,
 }
 
-/// Who sits.
+/// The permits in use, and their limits.
 pub(super) struct Seats {
     requests: Option<usize>,
     streams: Option<usize>,
@@ -26,7 +26,7 @@ pub(super) struct Seats {
 
 type Taken = Mutex<HashMap<(Who, Kind), usize>>;
 
-/// A seat that is taken until it is dropped.
+/// A permit, held until it is dropped.
 pub(super) struct Seat {
     taken: Arc<Taken>,
     place: (Who, Kind),
@@ -37,7 +37,7 @@ impl Seats {
         Self { requests, streams, reads, taken: Arc::default() }
     }
 
-    /// A seat, if one is free.
+    /// A permit, unless the caller has as many as its limit allows.
     pub(super) fn take(&self, who: &Who, kind: Kind) -> Option<Seat> {
         let most = match kind {
             Kind::Request => self.requests,

@@ -34,7 +34,7 @@ impl Claims {
             None => Tenant::default(),
             Some(claim) => {
                 let tenant = claims.get(claim).and_then(Value::as_str).filter(|tenant| is_printable(tenant));
-                tenant.ok_or("it does not say whose it is")?.into()
+                tenant.ok_or("it has no tenant")?.into()
             }
         };
         Ok(Caller {

@@ -111,7 +111,7 @@ impl Issuer {
         let place = format!("{}/.well-known/openid-configuration", self.name.trim_end_matches('/'));
         let discovered: Discovered = self.get(&place).await?;
         if discovered.issuer != self.name {
-            return Err(format!("it calls itself `{}`", discovered.issuer));
+            return Err(format!("it reports the issuer `{}`", discovered.issuer));
         }
         let published: Published = self.get(&discovered.jwks_uri).await?;
         // One key of an unknown kind must not cost the others.
@@ -131,7 +131,7 @@ impl Issuer {
                 return Err(format!("{url} answers with more than {LARGEST} bytes"));
             }
         }
-        serde_json::from_slice(&body).map_err(|error| format!("{url} answers with no such document: {error}"))
+        serde_json::from_slice(&body).map_err(|error| format!("{url} answers with an invalid document: {error}"))
     }
 }
 

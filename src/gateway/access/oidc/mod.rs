@@ -57,7 +57,7 @@ impl OidcSettings {
 
 /// The authenticator could not be created.
 #[derive(Debug, thiserror::Error)]
-#[error("the issuer's keys cannot be fetched by this program: {0}")]
+#[error("failed to create the HTTP client for the issuer's keys: {0}")]
 pub struct OidcError(#[from] reqwest::Error);
 
 /// Authenticates requests by tokens of the issuer.

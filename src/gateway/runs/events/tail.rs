@@ -170,7 +170,7 @@ impl Tail {
         }
     }
 
-    /// The process that resumes the run is subscribed to again, before the journal is read.
+    /// Subscribes again, to the process that resumes the run, before the journal is read.
     fn was_laid_down(&mut self) {
         self.watch = self.lookout.watch();
         self.lookout.follow(self.poll);
