@@ -54,7 +54,7 @@ struct GivenResult {
     output: Option<Value>,
     /// The error, which the model reads.
     error: Option<String>,
-    /// Whether the tool will not run at all.
+    /// `true` if you will not run the tool.
     #[serde(default)]
     abandoned: bool,
 }

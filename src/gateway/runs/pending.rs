@@ -80,8 +80,8 @@ pub(in crate::gateway) enum PendingView {
         questions: BTreeMap<String, FormView>,
         /// Whether the answers are sent with a new call, which begins again.
         restarts: bool,
-        /// Whether the call was in progress before, and may run twice: answers with `accept` then also need `"repeat":
-        /// true`.
+        /// Whether the call was in progress before, and may run twice: answers with `accept` then also need
+        /// `"repeat": true`.
         repeats: bool,
         /// Whether the server keeps the call open: the answers reach the same call, and the run is `running` meanwhile.
         held: bool,

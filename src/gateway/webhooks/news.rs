@@ -74,7 +74,7 @@ struct Story<'a> {
 }
 
 impl Story<'_> {
-    /// The run waits here, for things asked from `since` on.
+    /// The run is pending here, for items requested from `since` on.
     fn rests(&mut self, run: &Run, since: u64) {
         let at = run.clock().unwrap_or(Timestamp::UNIX_EPOCH);
         if let Some(waits) = self.waits.filter(|waits| *waits > self.told.max(since)) {
