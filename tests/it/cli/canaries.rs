@@ -79,7 +79,7 @@ async fn no_key_that_is_shown_in_a_header_stands_in_a_log_a_store_or_an_answer()
         assert!(!said.contains(secret), "{said}");
     }
     // The log is written by a thread of its own, so a line may come after the answer that it is about.
-    while !read("log").contains("a key was shown that is none") {
+    while !read("log").contains("unknown API key") {
         assert!(server.try_wait().unwrap().is_none(), "the server ended: {}", read("log"));
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
