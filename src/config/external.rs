@@ -1,4 +1,5 @@
-//! Tools that the calling application runs itself, in the shapes people have them in: ours, and OpenAI's functions.
+//! External tools, which the calling application runs: parsed from toolgate's own format and from OpenAI's function
+//! format.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -25,7 +26,7 @@ pub fn external_tools_file(path: &Path) -> Result<Vec<ExternalTool>, ConfigError
 }
 
 const KEYS: [&str; 6] = ["name", "description", "input_schema", "result_schema", "priority", "deadline_s"];
-/// What others call the schemas.
+/// Other names for the schema keys.
 const ALIASES: [&str; 3] = ["parameters", "inputSchema", "outputSchema"];
 
 #[derive(Deserialize)]
@@ -34,7 +35,7 @@ struct ToolsMember {
     tools: Vec<Placed<Value>>,
 }
 
-/// The tools as the core knows them. Every name is there once.
+/// Parses the tools. Reports duplicate names.
 pub(super) fn tools(written: &[Placed<Value>], scope: &mut Scope<'_>) -> Vec<ExternalTool> {
     let mut names = BTreeSet::new();
     let mut tools = Vec::with_capacity(written.len());
@@ -80,7 +81,7 @@ fn tool(written: &Value) -> Result<ExternalTool, Fault> {
     Ok(tool)
 }
 
-/// What is inside OpenAI's `{type: function, function: {…}}`, without the members that only that API knows.
+/// The content of OpenAI's `{type: function, function: {…}}`, without members that only that API defines.
 fn function(written: &Map<String, Value>) -> Map<String, Value> {
     let is_function = written.get("type").and_then(Value::as_str) == Some("function");
     if !is_function {

@@ -1,6 +1,5 @@
-//! Policies: rules with examples that prove them, in files or in the configuration. They are taken as they stand, without
-//! variables. A rule that does not do what its author wrote beside it is
-//! refused, at the line of the example.
+//! Policies: rules with examples that verify them, in files or in the configuration. Policies contain no variables. A
+//! rule that contradicts one of its examples is rejected, and the error points at the example.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,12 +25,12 @@ const PRESETS: [(&str, &str); 4] = [
     ("approvals/bypass.yaml", include_str!("../../approvals/bypass.yaml")),
 ];
 
-/// Reads a policy file and runs its examples.
+/// Reads a policy file and verifies its examples.
 pub fn policy_file(path: &Path) -> Result<Policy, ConfigError> {
     read(yaml::read(path)?)
 }
 
-/// Reads a policy that does not stand in a file, and runs its examples. `name` is told where a file's path would be.
+/// Reads a policy that is not in a file, and verifies its examples. Errors show `name` in place of a path.
 pub fn policy_text(name: &str, text: &str) -> Result<Policy, ConfigError> {
     read(Source::new(name, text))
 }
@@ -63,7 +62,8 @@ fn read(source: Source) -> Result<Policy, ConfigError> {
     scope.finish(policy)
 }
 
-/// A policy that is written in the configuration itself. Its version is a hash of what is written, wherever it stands.
+/// A policy that is written in the configuration itself. Its version is a hash of its content, independent of its
+/// location.
 pub(super) fn in_place(
     written: &WrittenPolicy,
     otherwise: &str,
@@ -107,7 +107,7 @@ fn compile(
         rules.extend(rule(placed.value(), scope));
     }
     let within_s = written.within_s.as_ref().map(|seconds| scope.at_least_one(Some(seconds), 1));
-    // Without a default the policy is refused above.
+    // Without a default the policy is rejected above.
     let fallback = written.default.unwrap_or(Verdict::Ask);
     Policy { name, version, fallback, within_s, rules }
 }
@@ -148,7 +148,7 @@ fn rule(written: &WrittenRule, scope: &mut Scope<'_>) -> Option<Rule> {
     }
 }
 
-/// The rule's condition, if it has one; nothing if it has one that cannot be used.
+/// The rule's condition: `Some(None)` if it has no condition, `None` if the condition is invalid.
 fn condition(written: &WrittenRule, scope: &mut Scope<'_>) -> Option<Option<Condition>> {
     let Some(when) = &written.when else { return Some(None) };
     match Condition::parse(when.value()) {
@@ -161,7 +161,7 @@ fn condition(written: &WrittenRule, scope: &mut Scope<'_>) -> Option<Option<Cond
     }
 }
 
-/// Runs one example, alone, so that a failure points at its line.
+/// Verifies one example, alone, so that an error points at its line.
 fn prove(
     written: &WrittenRule,
     when: Option<&Condition>,

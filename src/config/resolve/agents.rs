@@ -18,14 +18,14 @@ use crate::core::policy::Policy;
 use crate::core::run::{AskHuman, Candidate, DEFAULT_COOLDOWN_S, Limits};
 use crate::core::tool::ToolFilter;
 
-/// What agents may refer to.
+/// The names that agents may refer to.
 struct Known<'a> {
     models: &'a BTreeMap<ModelName, ModelSettings>,
     servers: &'a BTreeMap<ServerId, ServerSettings>,
     policies: &'a BTreeMap<String, Arc<Policy>>,
 }
 
-/// Every agent. Without any there is `assistant`, which may use every server.
+/// Resolves every agent. If none is configured, adds `assistant`, which may use every server.
 pub(super) fn resolve(
     written: Option<&BTreeMap<String, Placed<Agent>>>,
     models: &BTreeMap<ModelName, ModelSettings>,
@@ -37,7 +37,7 @@ pub(super) fn resolve(
     let Some(written) = written.filter(|written| !written.is_empty()) else {
         let assistant = AgentName::from("assistant");
         let settings = known.agent(&assistant, &Agent::default(), String::new(), None, scope);
-        // An image model has no use for servers.
+        // An image model cannot use servers.
         let has_tools = models.get(&settings.model).is_none_or(|model| !is_generative(model));
         let servers = servers.keys().filter(|_| has_tools).cloned().collect();
         let settings = AgentSettings { servers, ..settings };
@@ -50,7 +50,7 @@ pub(super) fn resolve(
         let settings = match &agent.value().file {
             Some(file) => known.read_markdown(&name, file, agent.value(), scope),
             None => {
-                // Authored text for a model: what looks like a variable in it is meant as it stands.
+                // Text for a model: anything that looks like a variable is meant literally.
                 let instructions = agent.value().instructions.as_ref().map(|text| text.value().trim_end().to_owned());
                 Some(known.agent(&name, agent.value(), instructions.unwrap_or_default(), agent.place(), scope))
             }
@@ -201,7 +201,7 @@ fn filter(written: &Tools, scope: &mut Scope<'_>) -> ToolFilter {
     ToolFilter { allow: patterns(&written.allow), deny: patterns(&written.deny) }
 }
 
-/// A schema, or the schema in the file of that path.
+/// An inline schema, or the schema in the file at that path.
 fn output_schema(written: &Placed<Value>, scope: &mut Scope<'_>) -> Option<Value> {
     match written.value() {
         schema @ Value::Object(_) => Some(schema.clone()),

@@ -1,4 +1,4 @@
-//! How access to an HTTP server is granted.
+//! Resolves the authentication of an HTTP server.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::config::written::{Auth, ClientCredentials, OAuth};
 
 const AUTHORIZATION: &str = "Authorization";
 
-/// The access, and the headers that are sent for it.
+/// The authentication settings, and the headers to send.
 pub(super) fn resolve(
     written: Option<&Placed<Auth>>,
     headers: &mut BTreeMap<String, SecretString>,

@@ -1,4 +1,4 @@
-//! The keys of signed envelopes. Whether a key is one is found out when it is used; nothing here knows cryptography.
+//! Resolves the keys of signed envelopes. Their cryptographic validity is checked on use, not here.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,6 @@ use crate::config::scope::Scope;
 use crate::config::settings::{EnvelopeKeySettings, EnvelopeSettings, KeyMaterial};
 use crate::config::written::{Envelope, EnvelopeKey};
 
-/// A day.
 const TTL_SECONDS: u64 = 24 * 60 * 60;
 
 pub(super) fn resolve(written: Option<&Placed<Envelope>>, scope: &mut Scope<'_>) -> Option<EnvelopeSettings> {

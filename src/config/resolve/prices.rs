@@ -1,4 +1,4 @@
-//! Prices: what is written, for models that are there.
+//! Resolves prices. Each must belong to a configured model.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::config::written::Price as Written;
 use crate::core::chat::{Price, Rates};
 use crate::core::id::ModelName;
 
-/// The prices that are configured, by the names of the models.
+/// The configured prices, by model name.
 pub(super) fn resolve(
     written: Option<&BTreeMap<String, Placed<Written>>>,
     models: &BTreeMap<ModelName, ModelSettings>,
