@@ -183,9 +183,9 @@ impl fmt::Display for ConfigError {
             (0, Some(file)) if self.first.place.is_none() => write!(f, "{file}: {}", self.first),
             (0, _) => fmt::Display::fmt(&self.first, f),
             (others, Some(file)) if self.faults().all(|fault| fault.file() == Some(file)) => {
-                write!(f, "{file} has {} faults; the first: {}", others + 1, self.first)
+                write!(f, "{file} has {} errors; the first: {}", others + 1, self.first)
             }
-            (others, _) => write!(f, "the configuration has {} faults; the first: {}", others + 1, self.first),
+            (others, _) => write!(f, "the configuration has {} errors; the first: {}", others + 1, self.first),
         }
     }
 }

@@ -71,11 +71,11 @@ fn tool(written: &Value) -> Result<ExternalTool, Fault> {
     let tool: ExternalTool = serde_json::from_value(Value::Object(declaration))
         .map_err(|error| Fault::new(format!("the external tool `{name}` cannot be read: {error}")))?;
     if !tool.input_schema.is_object() {
-        let fault = Fault::new(format!("the `input_schema` of the external tool `{}` is no JSON Schema", tool.name));
+        let fault = Fault::new(format!("the `input_schema` of the external tool `{}` is not a JSON Schema", tool.name));
         return Err(fault.with_remedy("write `input_schema: { type: object, … }`"));
     }
     if tool.deadline_s == Some(0) {
-        let fault = Fault::new(format!("the external tool `{}` leaves no time for its result", tool.name));
+        let fault = Fault::new(format!("the external tool `{}` has a deadline of 0 seconds", tool.name));
         return Err(fault.with_remedy("write `deadline_s: 60`, or leave it out"));
     }
     Ok(tool)

@@ -63,7 +63,7 @@ pub fn mcp_servers_file(
 fn transport(name: &str, placed: &Placed<WrittenServer>, scope: &mut Scope<'_>) -> Option<TransportSettings> {
     let written = placed.value();
     if written.r#type.as_deref() == Some("sse") {
-        let fault = Fault::new(format!("server `{name}` uses the old SSE transport, which toolgate does not speak"));
+        let fault = Fault::new(format!("server `{name}` uses the old SSE transport, which toolgate does not support"));
         scope.fault(
             fault.with_remedy("give the server's streamable HTTP URL, with `\"type\": \"http\"`"),
             placed.place(),

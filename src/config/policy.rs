@@ -53,7 +53,7 @@ fn read(source: Source) -> Result<Policy, ConfigError> {
             name.value().clone()
         }
         None => {
-            let fault = Fault::new("the key `name` is missing").with_remedy("add `name:`; decisions tell it");
+            let fault = Fault::new("the key `name` is missing").with_remedy("add `name:`; decisions contain it");
             scope.fault(fault, Place::FIRST);
             String::new()
         }
@@ -94,7 +94,7 @@ fn compile(
 ) -> Policy {
     if written.default.is_none() {
         let fault = Fault::new("the key `default` is missing");
-        scope.fault(fault.with_remedy("add `default: ask`; it holds where no rule speaks"), place);
+        scope.fault(fault.with_remedy("add `default: ask`; it applies if no rule matches"), place);
     }
     let mut ids = BTreeSet::new();
     let mut rules = Vec::with_capacity(written.rules.len());
@@ -114,14 +114,12 @@ fn compile(
 
 fn rule(written: &WrittenRule, scope: &mut Scope<'_>) -> Option<Rule> {
     if written.justification.value().trim().is_empty() {
-        let fault = Fault::new(format!("rule `{}` gives no justification", written.id.value()));
-        scope.fault(
-            fault.with_remedy("say in a sentence why; people and the model read it"),
-            written.justification.place(),
-        );
+        let fault = Fault::new(format!("rule `{}` gives no reason", written.id.value()));
+        scope
+            .fault(fault.with_remedy("write one sentence; users and the model read it"), written.justification.place());
     }
     if written.r#match.value().is_empty() {
-        let fault = Fault::new(format!("rule `{}` asks for nothing and matches everything", written.id.value()));
+        let fault = Fault::new(format!("rule `{}` has no conditions and matches everything", written.id.value()));
         scope.fault(fault.with_remedy("write `match: { tool: \"*\" }` if that is meant"), written.r#match.place());
     }
     let when = condition(written, scope)?;
@@ -155,7 +153,7 @@ fn condition(written: &WrittenRule, scope: &mut Scope<'_>) -> Option<Option<Cond
         Ok(condition) => Some(Some(condition)),
         Err(error) => {
             let fault = Fault::new(format!("rule `{}`: the condition cannot be used: {error}", written.id.value()));
-            scope.fault(fault.with_remedy("docs/policy.md says what a condition may be"), when.place());
+            scope.fault(fault.with_remedy("docs/policy.md describes conditions"), when.place());
             None
         }
     }
@@ -176,7 +174,7 @@ fn prove(
         let remedy = match &failure {
             RuleError::NoArguments { .. } => "add `arguments: { … }` to the example",
             RuleError::Unclear { .. } => {
-                "such a call is asked about; correct the condition, or ask with `has(…)` first"
+                "such a call requires approval; correct the condition, or test with `has(…)` first"
             }
             RuleError::Example { .. }
             | RuleError::Pattern { .. }

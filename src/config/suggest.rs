@@ -6,7 +6,7 @@ pub(super) fn remedy<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, k
     let nearest = known.iter().map(|candidate| (distance(word, candidate), *candidate)).min();
     match nearest {
         Some((edits, candidate)) if edits <= word.chars().count().max(3) / 3 => format!("did you mean `{candidate}`?"),
-        Some(_) => format!("known {kind}: {}", quoted(&known)),
+        Some(_) => format!("expected one of: {}", quoted(&known)),
         None => format!("there are no {kind} yet"),
     }
 }
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn a_near_word_is_proposed_and_far_ones_are_listed() {
         assert_eq!(remedy("serves", ["servers", "store"], "keys"), "did you mean `servers`?");
-        assert_eq!(remedy("xyz", ["servers", "store"], "keys"), "known keys: `servers`, `store`");
+        assert_eq!(remedy("xyz", ["servers", "store"], "keys"), "expected one of: `servers`, `store`");
         assert_eq!(remedy("xyz", [], "agents"), "there are no agents yet");
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn read(path: &Path) -> Result<Source, Fault> {
     let failed = |reason: String| Fault::new(format!("`{name}` cannot be read: {reason}"));
     let unreadable = |error: std::io::Error| match error.kind() == ErrorKind::NotFound {
         true => Fault::new(format!("there is no file `{name}`")).with_remedy("check the path"),
-        false => failed(error.kind().to_string()).with_remedy("check the path, and who may read it"),
+        false => failed(error.kind().to_string()).with_remedy("check the path and the permissions of the file"),
     };
     let metadata = std::fs::metadata(path).map_err(unreadable)?;
     if metadata.is_dir() {
@@ -92,7 +92,7 @@ fn explained(error: &Error) -> Fault {
     }
     if let Error::SerdeUnknownVariant { variant, expected, .. } = error {
         let remedy = suggest::remedy(variant, expected.iter().copied(), "words");
-        return Fault::new(format!("`{variant}` is not known here")).with_remedy(remedy);
+        return Fault::new(format!("unknown value `{variant}`")).with_remedy(remedy);
     }
     if let Error::SerdeMissingField { field, .. } = error {
         return Fault::new(format!("the key `{field}` is missing")).with_remedy(format!("add `{field}:` here"));

@@ -83,7 +83,7 @@ impl Known<'_> {
         let settings = match markdown::agent(&inner.source) {
             Ok((agent, instructions)) => {
                 for text in agent.file.iter().chain(&agent.instructions) {
-                    let fault = Fault::new("`file` and `instructions` have no place in front matter");
+                    let fault = Fault::new("`file` and `instructions` are not allowed in front matter");
                     inner.fault(fault.with_remedy("the text below the front matter is the instructions"), text.place());
                 }
                 Some(self.agent(name, &agent, instructions, Place::FIRST, &mut inner))
@@ -146,7 +146,7 @@ impl Known<'_> {
                 (Some(only), None) => only.clone(),
                 _ => {
                     let known: Vec<&str> = self.models.keys().map(ModelName::as_str).collect();
-                    let fault = Fault::new(format!("agent `{agent}` does not say which model it uses"));
+                    let fault = Fault::new(format!("agent `{agent}` has no model"));
                     scope.fault(fault.with_remedy(format!("add `model:` with one of: {}", known.join(", "))), place);
                     ModelName::from("")
                 }
@@ -164,13 +164,13 @@ impl Known<'_> {
             };
             let name = self.named_model(written, scope);
             if name == *model || chain.iter().any(|candidate| candidate.model == name) {
-                let fault = Fault::new(format!("model `{name}` cannot stand in for itself"));
-                let remedy = "name each model once, as `model` or in `fallback`; `attempts` says how often it is asked";
+                let fault = Fault::new(format!("model `{name}` cannot be its own fallback"));
+                let remedy = "name each model once, as `model` or in `fallback`; `attempts` sets how often it is tried";
                 scope.fault(fault.with_remedy(remedy), written.place());
             }
             if self.models.get(&name).is_some_and(is_generative) {
-                let fault = Fault::new(format!("model `{name}` makes images and cannot stand in for another"));
-                scope.fault(fault.with_remedy("name a model that holds a conversation"), written.place());
+                let fault = Fault::new(format!("model `{name}` generates images and cannot be a fallback"));
+                scope.fault(fault.with_remedy("name a chat model"), written.place());
             }
             let attempts = attempts.map(|attempts| scope.at_least_one(Some(attempts), 1));
             chain.push(Candidate { model: name, attempts });

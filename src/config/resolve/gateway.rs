@@ -62,10 +62,10 @@ fn told(webhook: &Webhook, scope: &mut Scope<'_>) -> WebhookSettings {
 /// Rejects anonymous access on a non-loopback address: it would give every user of the network full access.
 fn allowed(anonymous: &Placed<bool>, listen: SocketAddr, scope: &mut Scope<'_>) -> bool {
     if *anonymous.value() && !listen.ip().is_loopback() {
-        let fault = Fault::new(format!("everybody who reaches {listen} could do everything"));
+        let fault = Fault::new(format!("anonymous access on {listen} would give everyone on the network full access"));
         scope.fault(
             fault.with_remedy(
-                "listen on the loopback address, or remove `anonymous` and let people in with `toolgate keys create` or \
+                "listen on the loopback address, or remove `anonymous` and authenticate callers with `toolgate keys create` or \
                  `gateway.oidc`",
             ),
             anonymous.place(),
@@ -79,7 +79,7 @@ fn origin(text: &Text, scope: &mut Scope<'_>) -> String {
     let origin = scope.url(text);
     let rest = origin.split_once("://").map_or("", |(_, rest)| rest);
     if rest.contains(['/', '?', '#', '@']) || origin != origin.to_lowercase() {
-        let fault = Fault::new(format!("`{origin}` is no origin"));
+        let fault = Fault::new(format!("`{origin}` is not an origin"));
         scope.fault(
             fault.with_remedy("write scheme, name and port as browsers do, such as `https://app.example.com`"),
             text.place(),
@@ -92,7 +92,7 @@ fn issuer(placed: &Placed<Oidc>, scope: &mut Scope<'_>) -> OidcSettings {
     let oidc = placed.value();
     let issuer = scope.url(&oidc.issuer);
     if !issuer.starts_with("https://") && !is_on_this_machine(&issuer) {
-        let fault = Fault::new("the keys of this issuer would be fetched in the clear");
+        let fault = Fault::new("the keys of this issuer would be fetched without TLS");
         scope.fault(fault.with_remedy("name its `https://` URL"), oidc.issuer.place());
     }
     let table = oidc.scopes_of.as_ref().map(|table| {
@@ -138,7 +138,7 @@ fn address(written: Option<&Text>, scope: &mut Scope<'_>) -> Option<SocketAddr> 
     let text = written?;
     let address = scope.text(text).parse().ok();
     if address.is_none() {
-        let fault = Fault::new("this is no address to listen at");
+        let fault = Fault::new("this is not a listen address");
         let remedy = "write an IP address and a port, such as `127.0.0.1:8484` or `[::]:8484`";
         scope.fault(fault.with_remedy(remedy), text.place());
     }

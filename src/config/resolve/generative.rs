@@ -42,7 +42,7 @@ pub(super) fn check(
     for (key, place) in useless {
         if let Some(place) = place {
             let message =
-                format!("agent `{agent}` has an image model, which takes a prompt and has no use for `{key}`");
+                format!("agent `{agent}` has an image model, which takes only a prompt and cannot use `{key}`");
             scope.fault(Fault::new(message).with_remedy("remove it, or give the agent another model"), place);
         }
     }

@@ -77,7 +77,7 @@ fn stand_in(
         }
         Some(Model::Environment(_)) => {
             let fault = Fault::new(format!("`{name}` itself depends on the environment"));
-            scope.fault(fault.with_remedy("name a model that is always there"), otherwise.place());
+            scope.fault(fault.with_remedy("name a model that is always available"), otherwise.place());
             None
         }
         Some(

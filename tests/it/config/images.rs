@@ -34,7 +34,7 @@ agents:
     let error = load(&text).map(drop).expect_err("it is refused");
     let told: Vec<_> = error.faults().map(|fault| (fault.line_and_column().unwrap().0, fault.message())).collect();
     let message =
-        |key: &str| format!("agent `painter` has an image model, which takes a prompt and has no use for `{key}`");
+        |key: &str| format!("agent `painter` has an image model, which takes only a prompt and cannot use `{key}`");
     let keys = ["instructions", "servers", "tools", "external_tools", "output_schema", "fallback"];
     let expected: Vec<_> = (6..).zip(keys.map(message)).collect();
     assert_eq!(told, expected.iter().map(|(line, message)| (*line, message.as_str())).collect::<Vec<_>>());
@@ -46,7 +46,7 @@ fn an_image_model_stands_in_for_no_other() {
     let text = format!("{TWO}agents: {{ writer: {{ model: talker, fallback: [artist] }} }}\n");
     let error = load(&text).map(drop).expect_err("it is refused");
     let told: Vec<&str> = error.faults().map(|fault| fault.message()).collect();
-    assert_eq!(told, ["model `artist` makes images and cannot stand in for another"]);
+    assert_eq!(told, ["model `artist` generates images and cannot be a fallback"]);
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn a_policy_that_cannot_be_read_is_told_with_what_to_write_instead() {
         (rule("match: { read_only: \"yes\" }"), "expected `true` or `false` (write `true` or `false`, without quotes)"),
         (
             "name: p\nrules:\n  - { id: r, match: { tool: a }, verdict: ask, justification: x }\n".to_owned(),
-            "p.yaml:1:1: the key `default` is missing (add `default: ask`; it holds where no rule speaks)",
+            "p.yaml:1:1: the key `default` is missing (add `default: ask`; it applies if no rule matches)",
         ),
     ] {
         let folder = folder(&[("p.yaml", &text)]);
@@ -154,7 +154,7 @@ fn a_policy_with_several_faults_is_called_by_its_name() {
     let folder = folder(&[("p.yaml", "rules:\n  - { id: r, match: {}, verdict: ask, justification: x }\n")]);
     let error = config::policy_file(&folder.path().join("p.yaml")).expect_err("three faults").to_string();
     let error = super::without(folder.path(), &error);
-    assert_eq!(error, "p.yaml has 3 faults; the first: the key `name` is missing");
+    assert_eq!(error, "p.yaml has 3 errors; the first: the key `name` is missing");
 }
 
 #[test]
@@ -444,5 +444,5 @@ fn an_external_tool_leaves_a_time_for_its_result() {
         load(&text).map(|settings| settings.agents[&"a".into()].external_tools[0].deadline_s)
     };
     assert_eq!(tool("90").expect("good"), Some(90));
-    assert!(tool("0").expect_err("no time").plain().contains("leaves no time"));
+    assert!(tool("0").expect_err("no time").plain().contains("has a deadline of 0 seconds"));
 }
