@@ -1,4 +1,4 @@
-//! The sentences people read when their configuration is wrong. The snapshot is for reviewing them.
+//! Error messages of invalid configurations. The snapshot exists for their review.
 
 use std::fmt::Write as _;
 
@@ -52,7 +52,7 @@ const CASES: &[(&str, &str)] = &[
         "envelope: { keys: [{ id: a, hmac: x }, { id: b, hmac: y }] }\n",
     ),
     ("envelopes without a key", "envelope: { keys: [] }\n"),
-    ("a gateway that lets everybody in from anywhere", "gateway: { listen: '0.0.0.0:80', anonymous: true }\n"),
+    ("anonymous access from a network", "gateway: { listen: '0.0.0.0:80', anonymous: true }\n"),
     (
         "a gateway that cannot be",
         "gateway:\n  listen: here\n  cors: { origins: [https://app.example.com/path, 'HTTPS://App.example.com'] }\n  oidc: { issuer: http://login.example.com, audience: x }\n  limits: { burst: 0, body_timeout_s: 0 }\n",
@@ -67,11 +67,11 @@ const CASES: &[(&str, &str)] = &[
     ("an unknown word", "agents:\n  a: { tiers: later }\n"),
     ("a limit of zero", "agents:\n  a: { limits: { max_iterations: 0 } }\n"),
     (
-        "an environment that stands in for itself",
+        "an environment model that falls back to itself",
         "models:\n  a: { environment: { otherwise: b } }\n  b: { environment: {} }\n",
     ),
     (
-        "an unknown stand-in",
+        "an unknown fallback of the environment",
         "models:\n  a: { environment: { otherwise: demmo } }\n  demo: { scripted: { file: x.yaml } }\nagents:\n  x: { model: a }\n",
     ),
     (
@@ -104,7 +104,7 @@ fn every_fault_is_told_with_its_place_and_a_remedy() {
 }
 
 #[test]
-fn a_key_whose_value_was_commented_out_does_not_count_as_one_that_is_not_there() {
+fn a_key_without_a_value_is_an_error() {
     for (text, key) in [
         ("agents:\n  a:\n    tools:\n      # deny: [\"*\"]\n", "tools"),
         ("agents:\n  a:\n    policy: # strict\n", "policy"),
@@ -130,7 +130,7 @@ fn a_key_whose_value_was_commented_out_does_not_count_as_one_that_is_not_there()
 }
 
 #[test]
-fn a_missing_file_is_told_by_its_name() {
+fn a_missing_file_is_reported_by_name() {
     let error = config::load(Some(std::path::Path::new("nowhere/toolgate.yaml")), &no_env).expect_err("missing");
     assert!(
         error.plain().starts_with("there is no file `nowhere/toolgate.yaml` (check the path)"),
@@ -140,7 +140,7 @@ fn a_missing_file_is_told_by_its_name() {
 }
 
 #[test]
-fn one_pass_finds_all_faults_and_each_knows_its_line() {
+fn one_pass_finds_all_errors_with_their_lines() {
     let text = "log: ${A}\nservers:\n  x: { http: { url: nope } }\nagents:\n  a: { policy: none }\n";
     let error = super::load(text).expect_err("faulty");
     let lines: Vec<_> = error.faults().filter_map(|fault| fault.line_and_column()).map(|(line, _)| line).collect();
@@ -148,7 +148,7 @@ fn one_pass_finds_all_faults_and_each_knows_its_line() {
 }
 
 #[test]
-fn a_fault_never_shows_the_value_of_a_variable() {
+fn an_error_never_shows_the_value_of_a_variable() {
     let secret = |_: &str| Some("top secret".to_owned());
     let folder = folder(&[("toolgate.yaml", "servers:\n  x: { http: { url: \"${SECRET_URL}\" } }\n")]);
     let error = config::load(Some(&folder.path().join("toolgate.yaml")), &secret).expect_err("faulty");
@@ -157,7 +157,7 @@ fn a_fault_never_shows_the_value_of_a_variable() {
 }
 
 #[test]
-fn an_excerpt_does_not_carry_a_key_that_stands_beside_the_mistake() {
+fn an_excerpt_masks_a_key_next_to_the_error() {
     let error = super::load("models: { m: { anthropic: { api_key: sk-canary-1, modle: x } } }").expect_err("a typo");
     let shown = rendered(&error, std::path::Path::new("/nowhere"));
     assert!(shown.contains("modle: x") && !shown.contains("canary"), "{shown}");
