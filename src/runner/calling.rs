@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_call_that_was_sent_and_has_no_end_nobody_knows_whether_it_took_effect() {
+    fn a_sent_call_without_an_end_has_an_unknown_outcome() {
         let unknown = Called::Ended(Outcome::Unknown.into());
         let expired = Event::Expired { call: CALL.into() };
         for said in [cancelled(), denied(), expired] {

@@ -22,10 +22,10 @@ use crate::core::trace::Trace;
 use crate::driver::{Agent, DriveError, Driver, Hint, Journal, Pace, Ports, Progress};
 use crate::ports::{Claim, Update};
 
-/// How many runs are claimed together after a crash.
+/// How many orphaned runs are claimed together.
 const RECOVERED_AT_ONCE: usize = 64;
 
-/// A run under way in this process. Dropping it changes nothing for the run.
+/// The execution of a run in this process. Dropping it does not affect the run.
 #[derive(Debug)]
 pub struct Execution {
     /// The run.

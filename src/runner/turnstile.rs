@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_called_and_has_gone_away_keeps_nobody_waiting() {
+    fn a_dropped_ticket_that_was_admitted_blocks_no_other() {
         let turnstile = one_at_a_time();
         let first = turnstile.enter("a".into());
         let (second, mut third) = (turnstile.enter("a".into()), turnstile.enter("b".into()));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_let_in_has_the_last_place_from_then_on() {
+    fn an_accepted_ticket_takes_the_last_place() {
         let turnstile = Arc::new(Turnstile::new(Capacity { driven: 1, waiting: 1, ..Capacity::default() }));
         let _first = turnstile.enter("a".into());
         let second = turnstile.enter_if_there_is_room("a".into());

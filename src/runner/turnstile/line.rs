@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenant_at_its_own_limit_holds_nobody_else_up() {
+    fn a_tenant_at_its_own_limit_delays_no_other_tenant() {
         let mut line = line(2, 1);
         assert_eq!(line.enter(&"a".into()), None);
         let second = line.enter(&"a".into()).unwrap();
@@ -168,7 +168,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn never_more_than_may_nobody_is_lost_and_everybody_comes_through(acts in acts()) {
+        fn limits_hold_no_ticket_is_lost_and_all_are_admitted(acts in acts()) {
             let mut line = line(3, 2);
             let (mut capacity, mut through, mut waits) = ((3, 2), Vec::new(), Vec::new());
             let mut arrived = BTreeMap::new();

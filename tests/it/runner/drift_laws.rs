@@ -98,7 +98,7 @@ fn answered(pending: &[Debt], answer: usize, version: u64) -> Resume {
             (Debt::Approval { .. }, 0) => resume.decisions.push((call, no("not today"))),
             (Debt::Approval { .. }, 1) => resume.decisions.push((call, yes_but_with(json!({"path": "EVIL"})))),
             (Debt::Approval { .. }, _) => resume.decisions.push((call, yes())),
-            (Debt::Question { .. } | Debt::Input { .. } | Debt::Task { .. }, _) => panic!("nobody asks: {debt:?}"),
+            (Debt::Question { .. } | Debt::Input { .. } | Debt::Task { .. }, _) => panic!("unexpected item: {debt:?}"),
         }
     }
     resume

@@ -70,7 +70,7 @@ async fn an_envelope_hides_the_operators_data() {
 
     assert_eq!(parts.len(), 3);
     let shows = |bytes: &[u8], text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
-    assert!(shows(&parts[0], "expires_at"), "the claims can be read by anybody");
+    assert!(shows(&parts[0], "expires_at"), "the claims are readable");
     for part in &parts {
         assert!(!shows(part, "Tell nobody.") && !shows(part, "mcp_files_delete"));
     }
