@@ -20,8 +20,8 @@ pub fn kind_of(api: Api) -> &'static str {
     KINDS.iter().find(|(known, _)| *known == api).map_or("unknown", |(_, kind)| kind)
 }
 
-/// A model of this kind that only answers how it encodes tools; it has no address. `None` for an unknown kind; an error
-/// message for a kind that cannot be used.
+/// A model of this kind that only answers how it encodes tools; its address is a placeholder. `None` for an unknown
+/// kind; an error message for a kind that cannot be used.
 pub fn model_of_kind(kind: &str) -> Option<Result<Arc<dyn Model>, String>> {
     let (api, _) = KINDS.iter().find(|(_, known)| *known == kind)?;
     let opened = adapter(*api)(&Settings::new("http://localhost", "any"));

@@ -76,8 +76,9 @@ impl AgentRunner {
     }
 }
 
-/// The state of the call, from the journal of its run. The first end of the call counts, however the run ends: a sent
-/// call may have had an effect, whatever later events say about the run or about a second attempt.
+/// The state of the call, from the journal of its run. A recorded outcome counts however the run ends. A call that was
+/// sent without one has an unknown outcome: it may have had an effect, whatever later events say about the run or about a
+/// second attempt.
 pub fn called(journal: &[Recorded]) -> Called {
     let facts = || journal.iter().rev().map(|recorded| &recorded.event);
     if let Some(outcome) = facts().find_map(end_of_call) {

@@ -176,8 +176,8 @@ fn invalid(call: &CallId, what: &str, problems: &[Problem]) -> Refusal {
     Refusal::Invalid { call_id: call.clone(), what: what.into(), at, problems }
 }
 
-/// The input with decisions that are bound to what the approver saw, if the approver saw it, and with the version of
-/// the current state of the run.
+/// The input with each decision bound to the current call. Rejects a decision whose approver saw another binding. An
+/// expected version that matches the journal becomes the version of the current state.
 fn bound(journal: &Journal, run: &Run, input: &Input) -> Result<Input, Vec<Refusal>> {
     let (id, mut input) = (journal.id(), input.clone());
     if let Input::Resume(Resume { expected_version: Some(version), .. })
