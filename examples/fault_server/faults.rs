@@ -277,7 +277,7 @@ pub(crate) const TABLE: &[Kind] = {
         kind("progress-every", Anywhere, Milliseconds(Fault::ProgressEvery, 100), "reports progress that often (100) in slow calls"),
         kind("die-in-call", Anywhere, Plain(Fault::DieInCall), "gives a reason on stderr and exits with 4 in tools/call"),
         kind("late-reply", Anywhere, Plain(Fault::LateReply), "answers a call only once it was cancelled"),
-        kind("wrong-ids", Anywhere, Plain(Fault::WrongIds), "answers a call under ids that were never used"),
+        kind("wrong-ids", Anywhere, Plain(Fault::WrongIds), "answers a call under ids that no request used"),
         kind("error-without-message", Anywhere, Plain(Fault::ErrorWithoutMessage), "answers a call with an error that is only a code"),
         kind("result-null", Anywhere, Plain(Fault::ResultNull), "answers a call with the result null"),
         kind("is-error", Anywhere, Plain(Fault::IsError), "answers a call with isError"),
