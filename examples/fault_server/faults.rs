@@ -309,7 +309,7 @@ pub(crate) const TABLE: &[Kind] = {
         kind("stdout-json-noise", Stdio, Plain(Fault::StdoutJsonNoise), "the same as JSON that is no JSON-RPC"),
         kind("stdout-banner-without-newline", Stdio, Plain(Fault::StdoutBannerWithoutNewline), "its first message stands behind a banner, on the same line"),
         kind("duplicate-replies", Anywhere, Plain(Fault::DuplicateReplies), "sends every answer twice"),
-        kind("connection-reset", Anywhere, Plain(Fault::ConnectionReset), "breaks the connection in a call and lives on"),
+        kind("connection-reset", Anywhere, Plain(Fault::ConnectionReset), "breaks the connection in a call and keeps running"),
 
         kind("lost-session", LegacyHttp, Number("CALLS", Fault::LostSession, 2), "forgets its sessions once, after that many (2) calls"),
         kind("lost-streams", LegacyHttp, Number("CALLS", Fault::LostStreams, 2), "the same, and breaks off all answers under way, as a restart does"),
@@ -328,14 +328,14 @@ pub(crate) const TABLE: &[Kind] = {
         kind("http-html", Http, At(Fault::HttpHtml), "answers with HTTP 200 and a web page"),
         kind("not-json-content-type", Http, At(Fault::NotJsonContentType), "answers with the right JSON, called text/plain"),
 
-        kind("ignores-stdin", Stdio, Plain(Fault::IgnoresStdin), "lives on when stdin ends, for ten minutes"),
+        kind("ignores-stdin", Stdio, Plain(Fault::IgnoresStdin), "keeps running when stdin ends, for ten minutes"),
         kind("ignores-sigterm", Anywhere, Plain(Fault::IgnoresSigterm), "ignores SIGTERM too; only SIGKILL ends it before that"),
         kind("spawns-grandchild", Anywhere, Plain(Fault::SpawnsGrandchild), "starts a process that ignores both and holds stderr open"),
         kind("stderr-flood", Anywhere, Number("MIB", Fault::StderrFlood, 8), "writes that many MiB (8) to stderr at start and in each call"),
         kind("secrets-on-stderr", Anywhere, Plain(Fault::SecretsOnStderr), "writes its environment to stderr at start"),
 
-        kind("elicits", Anywhere, Plain(Fault::Elicits), "asks for a name in each call, and answers once it was told"),
-        kind("elicits-forever", Anywhere, Plain(Fault::ElicitsForever), "asks again whatever it was told"),
+        kind("elicits", Anywhere, Plain(Fault::Elicits), "asks for a name in each call, and answers once it has one"),
+        kind("elicits-forever", Anywhere, Plain(Fault::ElicitsForever), "asks again after every answer"),
         kind("elicits-late", Anywhere, Plain(Fault::ElicitsLate), "executes each call, then asks for a name before it answers"),
         kind("asks-sampling", Anywhere, Plain(Fault::AsksSampling), "asks for a completion in each call"),
         kind("asks-nothing", Modern, Plain(Fault::AsksNothing), "wants each call again and again, without a question"),
