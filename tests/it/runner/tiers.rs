@@ -1,4 +1,4 @@
-//! Calls of one reply: which run, how many at once, and in which order they are told.
+//! Tiers: which calls of one reply run, how many at once, and in which order they are reported.
 
 use serde_json::{Value, json};
 use toolgate::core::run::{Event, Status};
