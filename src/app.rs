@@ -385,6 +385,7 @@ fn reached(
         total_timeout: server.total_timeout,
         trusted: server.trusted,
         max_concurrency: server.max_concurrency,
+        max_tools: server.max_tools,
         start: match server.start {
             config::McpStart::Eager => mcp::Start::Eager,
             config::McpStart::Lazy => mcp::Start::Lazy,

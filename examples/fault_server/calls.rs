@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::faults::{Fault, Moment};
 use crate::message::{self, INVALID_PARAMS};
-use crate::script::{Action, HttpAnswer};
+use crate::script::{Action, HttpAnswer, Repeat, Target};
 use crate::server::{Request, Server};
 use crate::tools;
 
@@ -33,8 +33,11 @@ impl Server {
             return asked;
         }
         self.executed += 1;
-        if let Some(repeated) = self.repeated(request) {
-            return vec![repeated, Action::Hold];
+        if let Some(message) = self.flooding(request) {
+            let answers_after = |fault| if let Fault::FloodAnswers(times) = fault { Some(times) } else { None };
+            let answer = self.faults.find(answers_after).map(|times| (times, request.result(result)));
+            let to = if self.faults.has(&Fault::FloodUnasked) { Target::Unasked } else { Target::Here };
+            return vec![Action::Repeat(Repeat { to, message, answer }), Action::Hold];
         }
         if self.makes_tasks() {
             return vec![Action::answer(self.start_task(request, result))];
@@ -57,12 +60,17 @@ impl Server {
         if self.has_lost_session || self.executed < calls {
             return None;
         }
+        let mut actions = self.forget_session();
+        actions.extend(streams.map(|_| Action::BreakEverything));
+        Some(actions)
+    }
+
+    /// Forgets all sessions and says so.
+    pub(crate) fn forget_session(&mut self) -> Vec<Action> {
         self.has_lost_session = true;
         let (status, refusal) = self.no_such_session(&Value::Null);
         let not_found = HttpAnswer { status, headers: JSON, body: refusal.to_string() };
-        let mut actions = vec![Action::ForgetSessions, Action::AnswerHttp(not_found)];
-        actions.extend(streams.map(|_| Action::BreakEverything));
-        Some(actions)
+        vec![Action::ForgetSessions, Action::AnswerHttp(not_found)]
     }
 
     /// The rejection of an unknown or expired session: as the specification requires, or as the examples of the
@@ -91,21 +99,22 @@ impl Server {
     }
 
     /// The message that is sent without end.
-    fn repeated(&self, request: &Request<'_>) -> Option<Action> {
+    fn flooding(&self, request: &Request<'_>) -> Option<String> {
         let progress = || {
             let token = request.params.get("_meta").and_then(|meta| meta.get("progressToken")).cloned();
             let said = json!({"progressToken": token.unwrap_or_default(), "progress": "@"});
             message::notification("notifications/progress", said).to_string().replace("\"@\"", "@")
         };
         let log = || json!({"level": "info", "data": "polling the queue @, nothing there ".repeat(4)});
-        let repeated = [
+        let floods = [
             (Fault::PingFlood, message::request("ping-@", "ping", json!({})).to_string()),
             (Fault::RequestFlood, message::request("roots-@", "roots/list", json!({})).to_string()),
+            (Fault::UnknownFlood, message::request("unknown-@", "tea/brew", json!({})).to_string()),
             (Fault::LogFlood, message::notification("notifications/message", log()).to_string()),
             (Fault::ProgressFlood, progress()),
             (Fault::ChangeFlood, message::notification("notifications/tools/list_changed", json!({})).to_string()),
         ];
-        repeated.into_iter().find(|(fault, _)| self.faults.has(fault)).map(|(_, message)| Action::Repeat(message))
+        floods.into_iter().find(|(fault, _)| self.faults.has(fault)).map(|(_, message)| message)
     }
 
     /// The duration of a call, with progress if both sides want it.
@@ -142,6 +151,11 @@ impl Server {
         if has(Fault::DieInCall) {
             return vec![Action::Complain("fatal: the roof is on fire".into()), Action::Exit(4)];
         }
+        if has(Fault::DieInAnswer) {
+            let text = answer.to_string();
+            let half = text.get(..text.len() / 2).unwrap_or_default();
+            return vec![Action::Print(half.into()), Action::Exit(3)];
+        }
         if has(Fault::ConnectionReset) {
             return vec![Action::BreakConnection];
         }
@@ -171,7 +185,17 @@ impl Server {
             let broken = HttpAnswer { status: 400, headers: JSON, body: refusal.to_string() };
             return vec![Action::AnswerHttp(broken)];
         }
-        vec![self.spoilt(Moment::Call, answer)]
+        let mut actions = Vec::new();
+        if has(Fault::StrayAnswers) {
+            let nobody = json!(987_654_321);
+            let words = json!("server-error");
+            actions.push(Action::answer(message::response(&nobody, json!({}))));
+            let refused = |id: &Value| Action::answer(message::refusal(id, -32600, "that is for nobody"));
+            actions.extend([&nobody, &words, &Value::Null].map(refused));
+            actions.push(Action::SendBytes(r#"{"jsonrpc":"2.0","result":{"#.into()));
+        }
+        actions.push(self.spoilt(Moment::Call, answer));
+        actions
     }
 
     /// The result, distorted by the faults.
@@ -183,7 +207,12 @@ impl Server {
             return tools::structured(json!({"sum": "three"}));
         }
         if self.faults.has(&Fault::BrokenContent) {
-            return json!({"content": [{"type": "text"}, {"type": "image", "data": "aW1n"}, 7]});
+            let soft = json!({"type": "image", "mimeType": "image/png", "data": "!!!not base64!!!"});
+            let blocks = json!([{"type": "text"}, {"type": "image", "data": "aW1n"}, 7, soft]);
+            let usable = result.get("content").and_then(Value::as_array).cloned().unwrap_or_default();
+            let content: Vec<Value> =
+                usable.into_iter().chain(blocks.as_array().cloned().unwrap_or_default()).collect();
+            return json!({"content": content});
         }
         let text = |mebibytes: u64| "x".repeat(usize::try_from(mebibytes << 20).unwrap_or(0));
         if let Some(size) =

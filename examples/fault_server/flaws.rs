@@ -39,6 +39,14 @@ pub(crate) enum Flaw {
     NoVersion,
     /// The id twice, a wrong one first.
     DuplicateKeys,
+    /// No id.
+    NoId,
+    /// Nothing behind the id.
+    IdOnly,
+    /// `error` is null, and there is no `result`.
+    ErrorNull,
+    /// A `resultType` that no specification has.
+    UnknownResultType,
 }
 
 impl Flaw {
@@ -74,14 +82,23 @@ impl Flaw {
                 answer.as_object_mut().map(|answer| answer.insert("id".into(), id.into()));
                 answer.to_string().into()
             }
-            Self::NoVersion => {
-                let mut answer = answer.clone();
-                answer.as_object_mut().map(|answer| answer.remove("jsonrpc"));
-                answer.to_string().into()
-            }
+            Self::NoVersion => without("jsonrpc", answer).to_string().into(),
             Self::DuplicateKeys => plain().replacen('{', "{\"id\":\"another\",", 1).into(),
+            Self::NoId => without("id", answer).to_string().into(),
+            Self::IdOnly => {
+                let id = answer.get("id").map(Value::to_string).unwrap_or_default();
+                format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},").into()
+            }
+            Self::ErrorNull => message::with(without("result", answer), json!({"error": null})).to_string().into(),
+            Self::UnknownResultType => plain().replacen("\"complete\"", "\"later\"", 1).into(),
         }
     }
+}
+
+fn without(name: &str, answer: &Value) -> Value {
+    let mut answer = answer.clone();
+    answer.as_object_mut().map(|answer| answer.remove(name));
+    answer
 }
 
 /// The position of a flaw that is a value.

@@ -21,7 +21,7 @@ use crate::faults::Fault;
 use crate::log::Log;
 use crate::message::{self, HEADER_MISMATCH, Message, UNKNOWN_METHOD, UNSUPPORTED_VERSION, text};
 use crate::player::{Outlet, Player};
-use crate::script::{HttpAnswer, Origin, Target};
+use crate::script::{FLOODED, HttpAnswer, Origin, Repeat, Target};
 use crate::server::{Dialect, Server};
 
 const SESSION: &str = "mcp-session-id";
@@ -84,9 +84,16 @@ struct Responses {
 enum Piece {
     Message(Value),
     Bytes(Vec<u8>),
-    Repeat(String),
+    Repeat(Flood),
     Answer(HttpAnswer),
     Break,
+}
+
+/// A flood, and how far it is.
+struct Flood {
+    exchange: u64,
+    repeat: Repeat,
+    times: u64,
 }
 
 async fn receive(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap, body: String) -> Response {
@@ -139,6 +146,7 @@ async fn listen(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap) -> Re
         let _ = sender.send(Piece::Message(unheard));
     }
     locked(&endpoint.outlet.listeners).push(sender);
+    endpoint.log.note("listening", &Value::Null);
     Reader { pieces, exchange: 0, endpoint: endpoint.clone() }.stream(None)
 }
 
@@ -193,6 +201,20 @@ impl Endpoint {
         session.is_some_and(|session| locked(&self.outlet.sessions).contains(session))
     }
 
+    /// The next events of a flood. Its answer goes to its exchange, which may be another stream.
+    fn more_of(&self, flood: &mut Flood) -> Bytes {
+        let numbers = flood.times..flood.times + CHUNK_OF_REPEATS;
+        flood.times = numbers.end;
+        if let Some((_, answer)) = flood.repeat.answer.as_ref().filter(|(times, _)| numbers.contains(times)) {
+            self.outlet.put(flood.exchange, Piece::Message(answer.clone()));
+        }
+        if numbers.contains(&FLOODED) {
+            self.log.note("flooded", &json!(FLOODED));
+        }
+        let event = |number: u64| format!("data: {}\n\n", flood.repeat.message.replace('@', &number.to_string()));
+        Bytes::from(numbers.map(event).collect::<String>())
+    }
+
     fn refuse(&self, status: StatusCode, refusal: Value) -> Response {
         self.log.note("refused", &json!({"status": status.as_u16(), "message": refusal}));
         (status, axum::Json(refusal)).into_response()
@@ -213,8 +235,12 @@ impl Outlet for Responses {
         self.put(exchange, Piece::Bytes(bytes.to_vec()));
     }
 
-    fn repeat(&self, exchange: u64, message: &str) {
-        self.put(exchange, Piece::Repeat(message.to_owned()));
+    fn repeat(&self, exchange: u64, repeat: Repeat) {
+        let (to, piece) = (repeat.to, Piece::Repeat(Flood { exchange, repeat, times: 0 }));
+        match (to, locked(&self.listeners).last()) {
+            (Target::Unasked, Some(listener)) => drop(listener.send(piece)),
+            (Target::Unasked | Target::Here | Target::Exchange(_), _) => self.put(exchange, piece),
+        }
     }
 
     fn answer_http(&self, exchange: u64, answer: HttpAnswer) {
@@ -297,17 +323,15 @@ impl Reader {
     fn stream(self, first: Option<Piece>) -> Response {
         let kind = self.endpoint.events();
         let beginning = if self.endpoint.oddities { ODD_BEGINNING } else { "" };
-        let events = stream::unfold((first, self, 0_u64), |(first, mut reader, times)| async move {
-            let piece = match first {
-                Some(piece) => piece,
-                None => reader.pieces.recv().await?,
+        let events = stream::unfold((first, self, None), |(first, mut reader, mut flood)| async move {
+            let piece = match (first, &mut flood) {
+                (Some(piece), _) => piece,
+                (None, None) => reader.pieces.recv().await?,
+                (None, Some(flooding)) => match reader.pieces.try_recv() {
+                    Ok(piece) => piece,
+                    Err(_) => return Some((Ok(reader.endpoint.more_of(flooding)), (None, reader, flood))),
+                },
             };
-            if let Piece::Repeat(message) = piece {
-                let data: String = (times..times + CHUNK_OF_REPEATS)
-                    .map(|number| format!("data: {}\n\n", message.replace('@', &number.to_string())))
-                    .collect();
-                return Some((Ok(Bytes::from(data)), (Some(Piece::Repeat(message)), reader, times + CHUNK_OF_REPEATS)));
-            }
             let event = match piece {
                 Piece::Message(message) if reader.endpoint.oddities => {
                     reader.endpoint.log.sent(&message);
@@ -324,12 +348,16 @@ impl Reader {
                     let lines = bytes.split(|byte| *byte == b'\n').map(|line| [b"data: ", line, b"\n"].concat());
                     Ok(Bytes::from([lines.collect::<Vec<_>>().concat(), b"\n".to_vec()].concat()))
                 }
-                Piece::Repeat(_) => return None,
+                Piece::Repeat(mut flooding) => {
+                    let events = reader.endpoint.more_of(&mut flooding);
+                    flood = Some(flooding);
+                    Ok(events)
+                }
                 Piece::Answer(answer) => Ok(Bytes::from(answer.body)),
                 // An error in a body makes hyper drop the connection.
                 Piece::Break => Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset)),
             };
-            Some((event, (None, reader, times)))
+            Some((event, (None, reader, flood)))
         });
         let beginning = stream::iter((!beginning.is_empty()).then(|| Ok(Bytes::from(beginning))));
         ([("content-type", kind), ("cache-control", "no-cache")], Body::from_stream(beginning.chain(events)))

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::task::AbortHandle;
 
 use crate::process;
-use crate::script::{Action, HttpAnswer, Script, Target};
+use crate::script::{Action, HttpAnswer, Repeat, Script, Target};
 
 /// Output of a transport.
 pub(crate) trait Outlet: Send + Sync {
@@ -18,7 +18,7 @@ pub(crate) trait Outlet: Send + Sync {
     /// Sends bytes in place of an answer of that exchange.
     fn send_bytes(&self, exchange: u64, bytes: &[u8]);
     /// Sends a message repeatedly.
-    fn repeat(&self, exchange: u64, message: &str);
+    fn repeat(&self, exchange: u64, repeat: Repeat);
     /// Writes text to stdout that is not a message.
     fn print(&self, text: &str);
     /// Answers the request of that exchange with another HTTP response.
@@ -66,7 +66,7 @@ impl Player {
             match action {
                 Action::Send { to, message } => self.outlet.send(exchange, to, &message),
                 Action::SendBytes(bytes) => self.outlet.send_bytes(exchange, &bytes),
-                Action::Repeat(message) => self.outlet.repeat(exchange, &message),
+                Action::Repeat(repeat) => self.outlet.repeat(exchange, repeat),
                 Action::Print(text) => self.outlet.print(&text),
                 Action::Complain(line) => eprintln!("{line}"),
                 Action::Flood { mebibytes } => flood(mebibytes),

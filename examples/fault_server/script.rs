@@ -28,9 +28,8 @@ pub(crate) enum Action {
     Send { to: Target, message: Value },
     /// Sends bytes in place of an answer.
     SendBytes(Vec<u8>),
-    /// Sends a message repeatedly, as fast as the client reads, and stops reading. `@` in its text is replaced by the
-    /// count.
-    Repeat(String),
+    /// Sends a message repeatedly, as fast as the client reads.
+    Repeat(Repeat),
     /// Writes text to stdout that is not a message.
     Print(String),
     /// Writes a line to stderr.
@@ -57,6 +56,19 @@ pub(crate) enum Action {
     SpawnGrandchild,
     /// Exits.
     Exit(i32),
+}
+
+/// The number of messages after which the log reports a flood.
+pub(crate) const FLOODED: u64 = 1024;
+
+/// A message that is sent without end.
+#[derive(Clone, Debug)]
+pub(crate) struct Repeat {
+    pub(crate) to: Target,
+    /// The text, in which `@` is replaced by the count.
+    pub(crate) message: String,
+    /// The answer to the exchange, sent after that many messages. A process that never answers stops reading.
+    pub(crate) answer: Option<(u64, Value)>,
 }
 
 /// The destination of a message. Over stdio all of them are the same stream.

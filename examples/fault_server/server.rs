@@ -169,6 +169,9 @@ impl Server {
             },
             ("server/discover", _) if self.faults.has(&Fault::HangAtDiscover) => vec![Action::Hold],
             ("ping", Dialect::Legacy) => vec![Action::answer(message::response(request.id, json!({})))],
+            ("tools/list", _) if self.faults.has(&Fault::LostSessionAtList) && !self.has_lost_session => {
+                self.forget_session()
+            }
             ("tools/list", _) => {
                 if self.faults.has(&Fault::ListFailsOtherwise) {
                     self.listings += 1;
@@ -291,10 +294,14 @@ impl Server {
 
     fn hear(&mut self, origin: &Origin, method: &str, params: &Value) -> Vec<Script> {
         match method {
-            "notifications/initialized" if self.faults.has(&Fault::AsksRoots) => {
-                let question = message::request("roots-1", "roots/list", json!({}));
-                let asked = Action::Send { to: Target::Unasked, message: question };
-                self.scripts(origin.exchange, vec![asked])
+            "notifications/initialized" => {
+                let roots = self.faults.has(&Fault::AsksRoots).then(|| ("roots-1", "roots/list", json!({})));
+                let listed = self.faults.has(&Fault::AsksInAList).then(|| ("list-1", "shop/audit", json!([1, 2])));
+                let asked = roots.into_iter().chain(listed).map(|(id, method, params)| Action::Send {
+                    to: Target::Unasked,
+                    message: message::request(id, method, params),
+                });
+                self.scripts(origin.exchange, asked.collect())
             }
             "notifications/cancelled" => {
                 let id = params.get("requestId").unwrap_or(&Value::Null).to_string();

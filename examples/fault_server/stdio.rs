@@ -10,7 +10,7 @@ use crate::log::Log;
 use crate::message;
 use crate::player::{Outlet, Player};
 use crate::process;
-use crate::script::{HttpAnswer, Origin, Target};
+use crate::script::{FLOODED, HttpAnswer, Origin, Repeat, Target};
 use crate::server::Server;
 
 /// Serves until stdin ends.
@@ -52,12 +52,11 @@ impl Outlet for Stdout {
         let _ = stdout.write_all(bytes).and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush());
     }
 
-    fn repeat(&self, _: u64, message: &str) {
-        let mut stdout = std::io::BufWriter::new(std::io::stdout().lock());
-        for number in 0_u64.. {
-            if writeln!(stdout, "{}", message.replace('@', &number.to_string())).is_err() {
-                process::end(0);
-            }
+    fn repeat(&self, _: u64, repeat: Repeat) {
+        let log = self.log.clone();
+        match repeat.answer {
+            Some(_) => drop(std::thread::spawn(move || flood(&repeat, &log))),
+            None => flood(&repeat, &log),
         }
     }
 
@@ -76,6 +75,23 @@ impl Outlet for Stdout {
     fn answer_http(&self, _: u64, _: HttpAnswer) {}
     fn break_everything(&self) {}
     fn forget_sessions(&self) {}
+}
+
+/// Writes a flood until stdout is closed.
+fn flood(repeat: &Repeat, log: &Log) {
+    for number in 0_u64.. {
+        let mut lines = format!("{}\n", repeat.message.replace('@', &number.to_string()));
+        if let Some((_, answer)) = repeat.answer.as_ref().filter(|(times, _)| *times == number) {
+            log.sent(answer);
+            lines += &format!("{answer}\n");
+        }
+        if number == FLOODED {
+            log.note("flooded", &json!(number));
+        }
+        if std::io::stdout().lock().write_all(lines.as_bytes()).is_err() {
+            process::end(0);
+        }
+    }
 }
 
 /// A failed write means that the client is gone; the end of stdin reports that.

@@ -21,6 +21,16 @@ pub(crate) fn page(faults: &Faults, changed: bool, cursor: &str) -> Value {
         let page = if number == 0 { all(faults, changed) } else { vec![plain(&format!("tool_{number}"))] };
         return json!({"tools": page, "nextCursor": (number + 1).to_string()});
     }
+    if let Some(size) = faults.find(|fault| if let Fault::PageSize(size) = fault { Some(size) } else { None }) {
+        let number: usize = cursor.parse().unwrap_or(0);
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        let mut rest = all(faults, changed).into_iter().skip(number.saturating_mul(size)).peekable();
+        let page: Vec<Value> = rest.by_ref().take(size).collect();
+        return match rest.peek() {
+            Some(_) => json!({"tools": page, "nextCursor": (number + 1).to_string()}),
+            None => json!({"tools": page}),
+        };
+    }
     json!({"tools": all(faults, changed)})
 }
 

@@ -44,6 +44,7 @@ impl Adapters {
             state: match status.state {
                 mcp::ServerState::Idle => ServerState::Idle,
                 mcp::ServerState::Starting => ServerState::Starting,
+                mcp::ServerState::Listing => ServerState::Listing,
                 mcp::ServerState::Ready => ServerState::Ready,
                 mcp::ServerState::BackingOff { failures, next_attempt } => {
                     ServerState::BackingOff { failures, next_attempt }

@@ -176,7 +176,7 @@ impl<'a> Follow<'a> {
     }
 
     /// Shows what the stream left out: facts of another process, or more than a slow terminal could follow.
-    async fn catch_up(&mut self, run: &RunId, until: u64, out: &mut Output) -> Result<(), CliError> {
+    pub(super) async fn catch_up(&mut self, run: &RunId, until: u64, out: &mut Output) -> Result<(), CliError> {
         if self.next >= until {
             return Ok(());
         }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::elsewhere::Elsewhere;
 use super::error::CliError;
 use super::follow::Follow;
 use super::interrupt::Interrupt;
@@ -21,10 +22,33 @@ pub(super) struct Person {
     left_open: BTreeSet<(CallId, &'static str)>,
 }
 
-/// What the person gives a run that waits. `None` when there is no person, or nothing that they give.
-pub(super) async fn answers(follow: &mut Follow<'_>, report: &Report) -> Result<Option<Resume>, CliError> {
+/// What came of asking.
+struct Asked {
+    /// What the person gives; `None` when there is no person, or nothing that they give.
+    given: Option<Resume>,
+    /// The calls about which something was decided elsewhere meanwhile.
+    elsewhere: Vec<CallId>,
+}
+
+/// How a run that waits goes on.
+pub(super) enum Answers {
+    /// With what the person gives.
+    Given(Resume),
+    /// With what was decided elsewhere.
+    Elsewhere,
+    /// It does not.
+    None,
+}
+
+/// Asks about what a run waits for.
+pub(super) async fn answers(follow: &mut Follow<'_>, report: &Report, out: &mut Output) -> Result<Answers, CliError> {
     let debts = unanswered(follow, &report.pending);
-    asked(follow, &report.run_id, report.version, debts).await
+    let Asked { given, elsewhere } = asked(follow, &report.run_id, report.version, debts, out).await?;
+    Ok(match given {
+        Some(given) => Answers::Given(given),
+        None if elsewhere.is_empty() => Answers::None,
+        None => Answers::Elsewhere,
+    })
 }
 
 /// Asks about the calls of a run at work that are held open, and hands the answers to them. A call about which the person
@@ -38,16 +62,22 @@ pub(super) async fn ask(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) 
             return Ok(());
         }
         let calls: Vec<CallId> = debts.iter().map(|debt| debt.call_id().clone()).collect();
-        let given = asked(follow, run, state.length(), debts.clone()).await?;
-        let answered: Vec<CallId> =
-            given.iter().flat_map(|given| &given.inputs).map(|(call, _)| call.clone()).collect();
+        let Asked { given, elsewhere } = asked(follow, run, state.length(), debts.clone(), out).await?;
+        let answered = given.iter().flat_map(|given| &given.inputs).map(|(call, _)| call);
+        let answered: Vec<CallId> = answered.chain(&elsewhere).cloned().collect();
         for call in calls.iter().filter(|call| !answered.contains(call)) {
             follow.app.runner.release_held(run, call);
         }
-        let Some(given) = given else { return Ok(()) };
-        if let Err(error) = hand_over(follow.app, run, given, &debts).await {
-            let error = refusal::told(error, &follow.app.runner.journal(run).await?);
-            out.note(format!("error: {}", block(&error.to_string())));
+        match given {
+            None if elsewhere.is_empty() => return Ok(()),
+            None => {}
+            Some(given) => {
+                let shown: Vec<Debt> = debts.into_iter().filter(|debt| !elsewhere.contains(debt.call_id())).collect();
+                if let Err(error) = hand_over(follow.app, run, given, &shown).await {
+                    let error = refusal::told(error, &follow.app.runner.journal(run).await?);
+                    out.note(format!("error: {}", block(&error.to_string())));
+                }
+            }
         }
     }
 }
@@ -76,43 +106,81 @@ fn unanswered(follow: &Follow<'_>, debts: &[Debt]) -> Vec<Debt> {
     debts.iter().filter(is_news).cloned().collect()
 }
 
+/// Asks about each in turn. What is decided elsewhere meanwhile is not asked about any more: its prompt is withdrawn, and the
+/// facts say who decided what.
 async fn asked(
     follow: &mut Follow<'_>,
     run: &RunId,
-    version: u64,
+    mut version: u64,
     debts: Vec<Debt>,
-) -> Result<Option<Resume>, CliError> {
+    out: &mut Output,
+) -> Result<Asked, CliError> {
+    let mut elsewhere = Vec::new();
+    let nothing = |elsewhere| Ok(Asked { given: None, elsewhere });
     if debts.is_empty() {
-        return Ok(None);
+        return nothing(elsewhere);
     }
-    let Some(mut prompt) = prompt::at_terminal() else { return Ok(None) };
-    follow.person.left_open.extend(debts.iter().map(named));
-    let shown = debts.clone();
-    let _open = prompt.withdrawal();
-    let asking = tokio::task::spawn_blocking(move || prompt.ask(&debts));
-    let answered = tokio::select! {
-        answered = asking => answered,
-        // The run keeps waiting; only the question is withdrawn.
-        interrupt = follow.interrupts.next() => return match interrupt {
-            Interrupt::Stop => Ok(None),
-            Interrupt::Leave => Err(CliError::Terminated(run.clone())),
-        },
-    };
-    // A terminal that cannot be read is no person to ask.
-    let Some(mut resume) = answered.ok().and_then(Result::ok) else { return Ok(None) };
+    let Some(mut prompt) = prompt::at_terminal() else { return nothing(elsewhere) };
+    // Dropped, it withdraws the prompt.
+    let mut open = Some(prompt.withdrawal());
+    let mut decisions = Elsewhere::of(follow.app, run);
+    let mut resume = Resume { partial: true, ..Resume::default() };
+    for debt in &debts {
+        let question = debt.clone();
+        let asking = tokio::task::spawn_blocking(move || {
+            let said = prompt.ask(std::slice::from_ref(&question));
+            (prompt, said)
+        });
+        follow.person.left_open.insert(named(debt));
+        tokio::select! {
+            answered = asking => match answered {
+                Ok((asked, Ok(said))) => {
+                    prompt = asked;
+                    add(&mut resume, said);
+                }
+                // A terminal that cannot be read is no person to ask.
+                Ok((_, Err(_))) | Err(_) => return nothing(elsewhere),
+            },
+            length = decisions.settles(debt) => {
+                drop(open.take());
+                version = length;
+                follow.person.left_open.remove(&named(debt));
+                elsewhere.push(debt.call_id().clone());
+                // The prompt has no end of line.
+                out.note("");
+                follow.catch_up(run, length, out).await?;
+                let Some(again) = prompt::at_terminal() else { return nothing(elsewhere) };
+                prompt = again;
+                open = Some(prompt.withdrawal());
+            }
+            // The run keeps waiting; only the question is withdrawn.
+            interrupt = follow.interrupts.next() => return match interrupt {
+                Interrupt::Stop => nothing(elsewhere),
+                Interrupt::Leave => Err(CliError::Terminated(run.clone())),
+            },
+        }
+    }
     let calls = resume.results.iter().map(|(call, _)| call).chain(resume.decisions.iter().map(|(call, _)| call));
     let calls = calls.chain(resume.answers.iter().map(|(call, _)| call));
     let calls: Vec<&CallId> = calls.chain(resume.inputs.iter().map(|(call, _)| call)).collect();
     if calls.is_empty() {
-        return Ok(None);
+        return nothing(elsewhere);
     }
     // What was answered may be asked again: because it was refused, or because its server has another question.
     follow.person.left_open.retain(|(call, _)| !calls.contains(&call));
     // A yes is to what was shown, whatever has become of it since.
-    resume.seen = resume.decisions.iter().filter_map(|(call, _)| seen(run, call, &shown)).collect();
+    resume.seen = resume.decisions.iter().filter_map(|(call, _)| seen(run, call, &debts)).collect();
     // The same words to another question are another answer.
     resume.expected_version = (!resume.inputs.is_empty()).then_some(version);
-    Ok(Some(resume))
+    Ok(Asked { given: Some(resume), elsewhere })
+}
+
+/// Adds what was said to one item.
+fn add(resume: &mut Resume, said: Resume) {
+    resume.results.extend(said.results);
+    resume.decisions.extend(said.decisions);
+    resume.answers.extend(said.answers);
+    resume.inputs.extend(said.inputs);
 }
 
 /// What a decision about a call is about, as it was shown.

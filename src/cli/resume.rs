@@ -1,6 +1,5 @@
 //! `toolgate resume`: what a run is owed, and on it goes.
 
-use std::io::Read;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -18,6 +17,7 @@ use super::refusal;
 use super::seen::{self, SeenAt};
 use super::settle::{ResultLine, Tasks, settle};
 use super::setup::{self, Changes, ConfigFlag};
+use super::stdin;
 use crate::app::App;
 use crate::core::chat::Message;
 use crate::core::id::RunId;
@@ -345,7 +345,7 @@ impl Answers {
         let Some(path) = &self.file else { return Ok(None) };
         let mut text = String::new();
         let (name, read) = if path.as_os_str() == "-" {
-            ("standard input".to_owned(), std::io::stdin().read_to_string(&mut text).map(drop))
+            ("standard input".to_owned(), stdin::read().map(|read| text = read))
         } else {
             let read = std::fs::read_to_string(path).map(|read| text = read);
             (format!("`{}`", path.display()), read)

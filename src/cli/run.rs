@@ -1,6 +1,5 @@
 //! `toolgate run`: a message for an agent.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -15,6 +14,7 @@ use super::follow::Display;
 use super::output::Output;
 use super::settle::{Tasks, settle};
 use super::setup::{self, Changes, ConfigFlag};
+use super::stdin;
 use super::text::count;
 use crate::app::{self, App};
 use crate::config;
@@ -155,9 +155,9 @@ impl Run {
     fn text(&self) -> Result<String, CliError> {
         let mut text = self.message.clone();
         if text == "-" {
-            text.clear();
-            let read = std::io::stdin().read_to_string(&mut text);
-            read.map_err(|error| CliError::usage(format!("the message cannot be read from standard input: {error}")))?;
+            let read = stdin::read();
+            text = read
+                .map_err(|error| CliError::usage(format!("the message cannot be read from standard input: {error}")))?;
         }
         if text.trim().is_empty() {
             return Err(CliError::usage("the message is empty").with_remedy("say what the agent is to do"));

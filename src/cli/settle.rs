@@ -9,7 +9,7 @@ use super::blobs;
 use super::error::CliError;
 use super::exit::Exit;
 use super::follow::{Display, Follow};
-use super::held;
+use super::held::{self, Answers};
 use super::output::Output;
 use super::refusal;
 use super::text::block;
@@ -53,24 +53,33 @@ pub(super) async fn settle(
     let mut report = follow.until_rest(execution, out).await?;
     let waits = tasks == Tasks::Everywhere || follow.display.is_live();
     while report.status == Status::Pending {
-        if follow.display.is_live()
-            && let Some(resume) = held::answers(&mut follow, &report).await?
-        {
-            report = match app.runner.take_up(&run, Input::Resume(resume), None).await {
-                Ok(execution) => follow.until_rest(execution, out).await?,
-                Err(error) => {
-                    // What does not fit can be typed again, in view of how the run stands now.
-                    let came_too_late = is_too_late(&error);
-                    let error = refusal::told(error, &app.runner.journal(&run).await?);
-                    out.note(format!("error: {}", block(&error.to_string())));
-                    match came_too_late {
-                        // Nobody else drives it, and nothing more is taken for what is overdue.
-                        true => follow.until_rest(go_on(app, &run).await?, out).await?,
-                        false => app.runner.report(&run).await?,
+        let answers = match follow.display.is_live() {
+            true => held::answers(&mut follow, &report, out).await?,
+            false => Answers::None,
+        };
+        match answers {
+            Answers::Given(resume) => {
+                report = match app.runner.take_up(&run, Input::Resume(resume), None).await {
+                    Ok(execution) => follow.until_rest(execution, out).await?,
+                    Err(error) => {
+                        // What does not fit can be typed again, in view of how the run stands now.
+                        let came_too_late = is_too_late(&error);
+                        let error = refusal::told(error, &app.runner.journal(&run).await?);
+                        out.note(format!("error: {}", block(&error.to_string())));
+                        match came_too_late {
+                            // Nobody else drives it, and nothing more is taken for what is overdue.
+                            true => follow.until_rest(go_on(app, &run).await?, out).await?,
+                            false => app.runner.report(&run).await?,
+                        }
                     }
-                }
-            };
-            continue;
+                };
+                continue;
+            }
+            Answers::Elsewhere => {
+                report = follow.until_rest(app.runner.take_up_or_follow(&run).await?, out).await?;
+                continue;
+            }
+            Answers::None => {}
         }
         let news = match waits {
             true => waiting::for_tasks(app, &run, &report.pending, &mut follow, out).await?,

@@ -240,6 +240,8 @@ pub struct ServerSettings {
     pub total_timeout: Duration,
     /// Concurrent calls; at least 1.
     pub max_concurrency: usize,
+    /// The maximum of tools used from its list; at least 1.
+    pub max_tools: usize,
     /// The protocol version.
     pub era: McpEra,
     /// Whether the server may ask the run's user for input during a call (elicitation).

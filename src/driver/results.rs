@@ -75,12 +75,15 @@ impl Ports {
         limit: usize,
         mut output: ToolOutput,
     ) -> ToolOutput {
-        output.problems = match check {
+        let misfits = match check {
             ResultCheck::Off => Vec::new(),
             ResultCheck::Warn | ResultCheck::Fail => self.misfits(tool, &output).await,
         };
-        output.is_error |= check == ResultCheck::Fail && !output.problems.is_empty();
-        let note = note(&output.problems, limit / NOTE_PART);
+        // What cannot be read may be what the model asked for.
+        let is_unreadable = output.problems.iter().any(|problem| problem.rule == Problem::UNREADABLE_CONTENT);
+        output.is_error |= is_unreadable || (check == ResultCheck::Fail && !misfits.is_empty());
+        output.problems.extend(misfits);
+        let note = note(tool, &output.problems, limit / NOTE_PART);
         let room = limit - note.as_ref().map_or(0, |note| 2 * note.len());
         let mut output = self.kept(run, room, output).await;
         output.content.extend(note.map(Part::text));
@@ -158,9 +161,18 @@ fn given_up(why: &str) -> CallReply {
     Outcome::failed(FailureKind::Unreadable, message).into()
 }
 
-fn note(problems: &[Problem], most: usize) -> Option<String> {
-    let headline = "[toolgate] The structured result does not fit the tool's output schema:";
-    (!problems.is_empty()).then(|| shortened(&Problem::feedback(headline, problems), most))
+fn note(tool: &Tool, problems: &[Problem], most: usize) -> Option<String> {
+    let (violations, misfits): (Vec<Problem>, Vec<Problem>) = problems.iter().cloned().partition(Problem::violates_mcp);
+    let server = tool.server().map(|server| format!(" `{server}`")).unwrap_or_default();
+    let violating = format!(
+        "[toolgate] The MCP server{server} sent content that violates MCP. That is a fault of the server and not of the \
+         arguments; the call was made and may have taken effect:"
+    );
+    let misfitting = "[toolgate] The structured result does not fit the tool's output schema:";
+    let notes =
+        [(violating.as_str(), violations), (misfitting, misfits)].into_iter().filter(|(_, found)| !found.is_empty());
+    let told: Vec<String> = notes.map(|(headline, found)| Problem::feedback(headline, &found)).collect();
+    (!told.is_empty()).then(|| shortened(&told.join("\n"), most))
 }
 
 /// A finding is worded by what a server sent, so it may be of any length.

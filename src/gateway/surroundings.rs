@@ -106,7 +106,10 @@ pub enum ServerState {
     Idle,
     /// Being started or dialled.
     Starting,
-    /// Connected.
+    /// Connected, and its tools are not known: it has not listed them. It is asked again by itself; `last_error` says
+    /// what went wrong.
+    Listing,
+    /// Connected, and its tools are known.
     Ready,
     /// Away; tried again by itself.
     BackingOff {

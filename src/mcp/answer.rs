@@ -26,7 +26,12 @@ pub(super) fn read(result: Value) -> Result<Answer, Fault> {
     let Value::Object(result) = result else {
         return Err(Fault::Unreadable(format!("expected an object, got {}", excerpt(&result))));
     };
-    match result.get("resultType").and_then(Value::as_str) {
+    let kind = match result.get("resultType") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(kind)) => Some(kind.as_str()),
+        Some(other) => return Err(Fault::Unreadable(format!("`resultType` is {}, not a string", excerpt(other)))),
+    };
+    match kind {
         None | Some("complete") => content::read(result).map(Answer::Output).map_err(Fault::Unreadable),
         Some("input_required") => again(&result),
         Some("task") => task::handle(&result).map(Answer::Task).map_err(Fault::Unreadable),
@@ -47,6 +52,16 @@ fn again(result: &Map<String, Value>) -> Result<Answer, Fault> {
         return Err(Fault::Unreadable("it wants input, but has neither `inputRequests` nor `requestState`".into()));
     }
     Ok(Answer::Again { questions, state })
+}
+
+/// What is wrong with the type of a result that is no answer to a call: the stateless era knows one for it, and counts any
+/// other as invalid.
+pub(super) fn objection_to_type(result: &Value) -> Option<String> {
+    match result.get("resultType") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(kind)) if kind == "complete" => None,
+        Some(other) => Some(format!("its `resultType` is {}, which toolgate does not know", excerpt(other))),
+    }
 }
 
 /// The beginning of the JSON, for a message.
@@ -93,6 +108,7 @@ mod tests {
             (json!({"resultType": "input_required", "inputRequests": [1]}), "`inputRequests` is [1], not an object"),
             (json!({"resultType": "task"}), "no `taskId`"),
             (json!({"resultType": "riddle", "content": []}), "`riddle`"),
+            (json!({"resultType": 1, "content": []}), "`resultType` is 1, not a string"),
         ] {
             let error = read(result).expect_err("refused").to_string();
             assert!(error.contains(complaint), "{error}");

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use super::closable::Closable;
 use super::era::{self, Agreed, Broken, Disagreement, Era, Failed, Running, Terms, agree};
 use super::headers::ToolHeaders;
 use super::http;
@@ -24,6 +25,7 @@ use super::stdio::{self, Child, Output, SpawnError};
 use super::subscription;
 use super::task::Told;
 use super::task_only::TaskOnly;
+use super::traffic::Traffic;
 use super::transport::{Cut, LineTransport, Requests, Taps};
 
 /// How long the exit status of a child is waited for once its connection broke.
@@ -48,8 +50,11 @@ pub(super) struct Connection {
     era: Era,
     /// Whether it was told that it may ask in the middle of a call.
     may_ask: bool,
+    /// How many tools of its list are used.
+    pub(super) max_tools: usize,
     tool_headers: ToolHeaders,
     task_only: TaskOnly,
+    traffic: Traffic,
     /// Dropping it ends the connection as well, without waiting.
     goodbye: CancellationToken,
     /// Nothing is exchanged any more.
@@ -97,23 +102,29 @@ impl Connection {
         tasks: &TaskTracker,
         output: &Mutex<Option<Output>>,
     ) -> Result<Self, ConnectError> {
-        let (tool_headers, task_only) = (ToolHeaders::default(), TaskOnly::default());
+        let (tool_headers, task_only, traffic) = (ToolHeaders::default(), TaskOnly::default(), Traffic::default());
         match &settings.transport {
             Transport::Stdio(stdio) => {
-                let established = match agree(&terms, || spawn(stdio, tasks, output, &task_only)).await {
+                let established = match agree(&terms, || spawn(stdio, tasks, output, (&task_only, &traffic))).await {
                     Ok(established) => established,
                     Err(Failed::NoTransport(error)) => return Err(error.into()),
                     Err(Failed::Disagreed(why, (process, _))) => return Err(process.refused(why).await),
                 };
                 let (process, requests) = established.keeper;
                 let begun = Self::begin(established.agreed, established.transport, requests, settings, tasks);
-                Ok(Self { process: Some(process), task_only: task_only.clone(), ..begun.await })
+                Ok(Self {
+                    process: Some(process),
+                    task_only: task_only.clone(),
+                    traffic: traffic.clone(),
+                    ..begun.await
+                })
             }
             Transport::Http(http) => {
                 let max = settings.max_concurrency;
                 let open = || {
                     let requests = Requests::default();
-                    let seen = http::Seen::with(tool_headers.clone(), task_only.clone(), requests.clone());
+                    let (tools, task_only, traffic) = (tool_headers.clone(), task_only.clone(), traffic.clone());
+                    let seen = http::Seen::with(tools, task_only, requests.clone(), traffic);
                     Ok((http::transport(http, max, seen)?, requests))
                 };
                 let established = match agree(&terms, open).await {
@@ -126,6 +137,7 @@ impl Connection {
                     over_http: true,
                     tool_headers: tool_headers.clone(),
                     task_only: task_only.clone(),
+                    traffic: traffic.clone(),
                     ..begun.await
                 })
             }
@@ -160,11 +172,12 @@ impl Connection {
     ) -> Self {
         let Agreed { era, peer: itself } = agreed;
         let signals = Signals::default();
-        let listener = Listener::new(era::introduction(era, settings.elicitation), signals.clone());
+        let (goodbye, over) = (CancellationToken::new(), CancellationToken::new());
+        let listener = Listener::new(era::introduction(era, settings.elicitation), signals.clone(), goodbye.clone());
+        let transport = Closable::new(transport, goodbye.clone());
         let running = serve_directly(listener.clone(), transport, Some(itself));
         let peer = running.peer().clone();
         peer.set_response_cache_config(ClientCacheConfig::disabled()).await;
-        let (goodbye, over) = (CancellationToken::new(), CancellationToken::new());
         tasks.spawn(see_to_the_end(running, goodbye.clone(), over.clone(), signals.lost.clone()));
         let connection = Self {
             peer,
@@ -176,8 +189,10 @@ impl Connection {
             told: Told::default(),
             era,
             may_ask: settings.elicitation,
+            max_tools: settings.max_tools,
             tool_headers: ToolHeaders::default(),
             task_only: TaskOnly::default(),
+            traffic: Traffic::default(),
             _when_dropped: goodbye.clone().drop_guard(),
             goodbye,
             over,
@@ -264,10 +279,16 @@ impl Connection {
         self.process.as_ref().map(|process| process.child.output().quoted()).unwrap_or_default()
     }
 
-    /// Says goodbye and waits until nothing is left.
+    /// What the server sends besides its answers.
+    pub(super) fn traffic(&self) -> &Traffic {
+        &self.traffic
+    }
+
+    /// Says goodbye and waits until nothing is left. Whatever the server sends, that takes no longer than [`GOODBYE`] and the
+    /// end of a process.
     pub(super) async fn close(&self) {
         self.goodbye.cancel();
-        let _ = timeout(GOODBYE, self.over.cancelled()).await;
+        self.over.cancelled().await;
         if let Some(process) = &self.process {
             process.child.shut_down().await;
         }
@@ -331,13 +352,15 @@ impl Process {
     }
 }
 
-/// Waits until nothing is exchanged any more, by our wish or by itself, and says so.
+/// Waits until nothing is exchanged any more, by our wish or by itself, and says so. A server that is still not heard out
+/// after [`GOODBYE`] is left to itself.
 async fn see_to_the_end(
     running: Running,
     goodbye: CancellationToken,
     over: CancellationToken,
     lost: CancellationToken,
 ) {
+    let _over = over.drop_guard();
     let stop = running.cancellation_token();
     let end = running.waiting();
     tokio::pin!(end);
@@ -345,10 +368,9 @@ async fn see_to_the_end(
         _ = &mut end => {}
         () = goodbye.cancelled() => {
             stop.cancel();
-            let _ = end.await;
+            let _ = timeout(GOODBYE, end).await;
         }
     }
-    over.cancel();
     lost.cancel();
 }
 
@@ -359,16 +381,20 @@ fn spawn(
     settings: &StdioSettings,
     tasks: &TaskTracker,
     output: &Mutex<Option<Output>>,
-    task_only: &TaskOnly,
+    (task_only, traffic): (&TaskOnly, &Traffic),
 ) -> Result<(StdioTransport, (Process, Requests)), SpawnError> {
     let (child, stdout, stdin) = stdio::spawn(settings, tasks)?;
     *output.lock().unwrap_or_else(PoisonError::into_inner) = Some(child.output().clone());
     let (cut, requests) = (Cut::default(), Requests::default());
-    let (task_only, noise, secrets) =
-        (task_only.clone(), child.output().noise().clone(), child.output().noise().clone());
+    let (task_only, traffic, noise) = (task_only.clone(), traffic.clone(), || child.output().noise().clone());
+    let (stranger, cut_off, secrets) = (noise(), noise(), noise());
     let taps = Taps {
-        on_message: Box::new(move |text| task_only.look_at(text)),
-        on_noise: Box::new(move |text| noise.note(text)),
+        on_message: Box::new(move |text| {
+            task_only.look_at(text);
+            traffic.heard(text);
+        }),
+        on_noise: Box::new(move |text| stranger.note(text)),
+        on_cut_off: Box::new(move |text| cut_off.note_cut_off(text)),
         redact: Box::new(move |text| secrets.redacted(text)),
     };
     let transport = LineTransport::new(stdout, stdin, requests.clone(), cut.clone(), taps);

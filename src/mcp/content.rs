@@ -1,12 +1,17 @@
 //! The content of a `tools/call` result as the model will read it. Nothing a server said is lost: content of a kind that
-//! toolgate does not know, or that is malformed, is kept as its JSON with a note.
+//! toolgate does not know, or that violates MCP, is kept as its JSON with a note. What violates MCP is a finding as well.
 
 use serde_json::{Map, Value};
 
 use super::answer::excerpt;
 use crate::core::chat::{Media, Part};
 use crate::core::json;
-use crate::core::tool::ToolOutput;
+use crate::core::tool::{Problem, ToolOutput};
+
+/// So many parts of a result are reported one by one.
+const MAX_PROBLEMS: usize = 10;
+/// A value is quoted in a finding if its JSON is no longer than this.
+const MAX_RECEIVED: usize = 100;
 
 /// Reads a complete result. The error says what is wrong with it.
 pub(super) fn read(mut result: Map<String, Value>) -> Result<ToolOutput, String> {
@@ -23,62 +28,137 @@ pub(super) fn read(mut result: Map<String, Value>) -> Result<ToolOutput, String>
     if structured.as_ref().is_some_and(|value| json::is_deeper_than(value, json::MAX_DEPTH)) {
         return Err(format!("`structuredContent` is nested deeper than {} levels", json::MAX_DEPTH));
     }
-    let mut content: Vec<Part> = match result.remove("content") {
-        None | Some(Value::Null) => Vec::new(),
-        Some(Value::Array(blocks)) => blocks.into_iter().map(part).collect(),
+    let (mut content, problems) = match result.remove("content") {
+        None => Default::default(),
+        // How servers in Go write an empty list.
+        Some(Value::Null) => (Vec::new(), vec![null_content()]),
+        Some(Value::Array(blocks)) => parts(blocks),
         Some(other) => return Err(format!("`content` is {}, not a list", excerpt(&other))),
     };
     if let (true, Some(structured)) = (content.is_empty(), &structured) {
         content.push(Part::text(structured.to_string()));
     }
-    Ok(ToolOutput { content, structured, is_error, ..ToolOutput::default() })
+    Ok(ToolOutput { content, structured, is_error, problems, ..ToolOutput::default() })
 }
 
-fn part(block: Value) -> Part {
-    known(&block).unwrap_or_else(|| {
-        let kind = block.get("type").and_then(Value::as_str).unwrap_or("none");
-        Part::text(format!("[content of type `{kind}` that toolgate cannot interpret, as JSON] {block}"))
-    })
+fn null_content() -> Problem {
+    let message = "`content` is null, not a list; the result counts as empty".to_owned();
+    Problem { path: "/content".into(), rule: Problem::NULL_CONTENT.into(), message, received: None }
 }
 
-/// The part a well-formed block of a known type stands for.
-fn known(block: &Value) -> Option<Part> {
-    let text = |name: &str| text(block.as_object()?, name);
-    match block.get("type")?.as_str()? {
-        "text" => Some(Part::Text { text: text("text")? }),
-        "image" => Some(Part::Image(inline(text("mimeType")?, text("data")?))),
-        "audio" => Some(Part::Audio(inline(text("mimeType")?, text("data")?))),
-        "resource_link" => Some(Part::Resource {
-            uri: text("uri")?,
-            name: text("name"),
-            media_type: text("mimeType"),
-            text: None,
-            data: None,
-        }),
-        "resource" => embedded(block.get("resource")?.as_object()?),
-        _ => None,
+/// A part for each block, and what is wrong with those that cannot be read.
+fn parts(blocks: Vec<Value>) -> (Vec<Part>, Vec<Problem>) {
+    let (mut problems, mut unreported) = (Vec::new(), 0);
+    let parts = blocks.into_iter().enumerate().map(|(position, block)| {
+        part(&block).unwrap_or_else(|flaw| {
+            if problems.len() < MAX_PROBLEMS {
+                problems.push(flaw.within(&format!("/content/{position}")).found());
+            } else {
+                unreported += 1;
+            }
+            Part::text(format!("[content that violates MCP, as JSON] {block}"))
+        })
+    });
+    let parts = parts.collect();
+    if unreported > 0 {
+        problems.push(Flaw::whole(&format!("{unreported} more parts cannot be read")).within("/content").found());
+    }
+    (parts, problems)
+}
+
+/// Why a block cannot be read.
+struct Flaw {
+    /// JSON pointer from the block.
+    path: String,
+    message: String,
+    received: Option<Value>,
+}
+
+impl Flaw {
+    fn whole(message: &str) -> Self {
+        Self { path: String::new(), message: message.to_owned(), received: None }
+    }
+
+    /// A member is missing, or is something else than it has to be.
+    fn member(name: &str, got: Option<&Value>, wanted: &str) -> Self {
+        let message = match got {
+            None => format!("`{name}` is missing"),
+            Some(_) => format!("`{name}` is not {wanted}"),
+        };
+        Self { received: got.and_then(short), ..Self::whole(&message) }.within(&format!("/{name}"))
+    }
+
+    fn within(self, place: &str) -> Self {
+        Self { path: format!("{place}{}", self.path), ..self }
+    }
+
+    fn found(self) -> Problem {
+        let Self { path, message, received } = self;
+        Problem { path, rule: Problem::UNREADABLE_CONTENT.into(), message, received }
     }
 }
 
-fn embedded(resource: &Map<String, Value>) -> Option<Part> {
-    let (text_form, data) = (text(resource, "text"), text(resource, "blob"));
-    (text_form.is_some() || data.is_some()).then_some(())?;
-    let media_type = text(resource, "mimeType");
-    Some(Part::Resource {
-        uri: text(resource, "uri")?,
-        name: text(resource, "name"),
-        media_type,
-        text: text_form,
-        data,
-    })
+/// The part a block stands for.
+fn part(block: &Value) -> Result<Part, Flaw> {
+    let Value::Object(object) = block else {
+        return Err(Flaw { received: short(block), ..Flaw::whole("this is not an object") });
+    };
+    match text(object, "type")?.as_str() {
+        "text" => Ok(Part::Text { text: text(object, "text")? }),
+        "image" => Ok(Part::Image(inline(object)?)),
+        "audio" => Ok(Part::Audio(inline(object)?)),
+        "resource_link" => Ok(Part::Resource {
+            uri: text(object, "uri")?,
+            name: optional(object, "name")?,
+            media_type: optional(object, "mimeType")?,
+            text: None,
+            data: None,
+        }),
+        "resource" => match object.get("resource") {
+            Some(Value::Object(resource)) => embedded(resource).map_err(|flaw| flaw.within("/resource")),
+            other => Err(Flaw::member("resource", other, "an object")),
+        },
+        kind => Ok(Part::text(format!("[content of type `{kind}` that toolgate cannot interpret, as JSON] {block}"))),
+    }
 }
 
-fn inline(media_type: String, data: String) -> Media {
-    Media { media_type, data: Some(data), url: None }
+fn embedded(resource: &Map<String, Value>) -> Result<Part, Flaw> {
+    let data = optional(resource, "blob")?.map(|blob| base64("blob", blob)).transpose()?;
+    let (uri, said) = (text(resource, "uri")?, optional(resource, "text")?);
+    if said.is_none() && data.is_none() {
+        return Err(Flaw::whole("it has neither `text` nor `blob`"));
+    }
+    let (name, media_type) = (optional(resource, "name")?, optional(resource, "mimeType")?);
+    Ok(Part::Resource { uri, name, media_type, text: said, data })
 }
 
-fn text(object: &Map<String, Value>, name: &str) -> Option<String> {
-    object.get(name)?.as_str().map(str::to_owned)
+fn inline(object: &Map<String, Value>) -> Result<Media, Flaw> {
+    let data = base64("data", text(object, "data")?)?;
+    Ok(Media { media_type: text(object, "mimeType")?, data: Some(data), url: None })
+}
+
+fn base64(name: &str, data: String) -> Result<String, Flaw> {
+    let received = short(&Value::from(data.as_str()));
+    let flaw = || Flaw { received, ..Flaw::whole(&format!("`{name}` is not base64")) }.within(&format!("/{name}"));
+    Media::normalized(data).ok_or_else(flaw)
+}
+
+/// A member that has to be there.
+fn text(object: &Map<String, Value>, name: &str) -> Result<String, Flaw> {
+    match object.get(name) {
+        Some(Value::String(text)) => Ok(text.clone()),
+        other => Err(Flaw::member(name, other, "a string")),
+    }
+}
+
+/// A member that may be left out, or be `null` as many serializers write that.
+fn optional(object: &Map<String, Value>, name: &str) -> Result<Option<String>, Flaw> {
+    object.get(name).filter(|value| !value.is_null()).map(|_| text(object, name)).transpose()
+}
+
+/// The value, if it is short enough to be quoted.
+fn short(value: &Value) -> Option<Value> {
+    (value.to_string().len() <= MAX_RECEIVED).then(|| value.clone())
 }
 
 #[cfg(test)]
@@ -115,8 +195,8 @@ mod tests {
             };
         let expected = vec![
             Part::text("hello"),
-            Part::Image(inline("image/png".into(), "aW1n".into())),
-            Part::Audio(inline("audio/wav".into(), "c25k".into())),
+            Part::Image(Media::inline("image/png", b"img")),
+            Part::Audio(Media::inline("audio/wav", b"snd")),
             resource("file:///a", Some("a"), Some("text/plain"), None, None),
             resource("file:///b", None, Some("text/plain"), Some("b"), None),
             resource("file:///c", None, None, None, Some("Yw==")),
@@ -125,18 +205,68 @@ mod tests {
     }
 
     #[test]
-    fn unknown_and_malformed_content_is_kept_as_json_with_a_note() {
-        let output = read(json!({"content": [{"type": "hologram", "data": 1}, {"type": "image", "data": "x"}, 7]}));
-        let texts: Vec<String> =
-            output.expect("readable").content.iter().filter_map(|part| part.as_text().map(str::to_owned)).collect();
-        assert_eq!(
-            texts,
-            [
-                r#"[content of type `hologram` that toolgate cannot interpret, as JSON] {"type":"hologram","data":1}"#,
-                r#"[content of type `image` that toolgate cannot interpret, as JSON] {"type":"image","data":"x"}"#,
-                "[content of type `none` that toolgate cannot interpret, as JSON] 7",
-            ]
-        );
+    fn content_of_an_unknown_type_is_kept_as_json_and_is_no_fault() {
+        let output = read(json!({"content": [{"type": "hologram", "data": 1}]})).expect("readable");
+        let kept =
+            r#"[content of type `hologram` that toolgate cannot interpret, as JSON] {"type":"hologram","data":1}"#;
+        assert_eq!((output.content, output.problems), (vec![Part::text(kept)], vec![]));
+    }
+
+    #[test]
+    fn content_that_violates_mcp_is_a_finding_that_names_its_place_and_is_kept_as_json() {
+        let resource = |resource: Value| json!({"type": "resource", "resource": resource});
+        for (block, place, message) in [
+            (json!(null), "", "this is not an object"),
+            (json!("fine"), "", "this is not an object"),
+            (json!({"text": "fine"}), "/type", "`type` is missing"),
+            (json!({"type": 1, "text": "fine"}), "/type", "`type` is not a string"),
+            (json!({"type": "text"}), "/text", "`text` is missing"),
+            (json!({"type": "text", "text": null}), "/text", "`text` is not a string"),
+            (json!({"type": "image", "data": "aW1n"}), "/mimeType", "`mimeType` is missing"),
+            (json!({"type": "image", "mimeType": "image/png"}), "/data", "`data` is missing"),
+            (json!({"type": "audio", "mimeType": "audio/wav", "data": "%%%"}), "/data", "`data` is not base64"),
+            (json!({"type": "resource_link", "name": "a"}), "/uri", "`uri` is missing"),
+            (json!({"type": "resource_link", "uri": "a:b", "name": 7}), "/name", "`name` is not a string"),
+            (resource(json!(null)), "/resource", "`resource` is not an object"),
+            (resource(json!({"uri": "file:///a"})), "/resource", "it has neither `text` nor `blob`"),
+            (resource(json!({"uri": "file:///a", "blob": "%%%"})), "/resource/blob", "`blob` is not base64"),
+            (resource(json!({"text": "a"})), "/resource/uri", "`uri` is missing"),
+        ] {
+            let output = read(json!({"content": [{"type": "text", "text": "fine"}, block]})).expect("readable");
+            let found: Vec<(&str, &str)> =
+                output.problems.iter().map(|problem| (problem.path.as_str(), problem.message.as_str())).collect();
+            assert_eq!(found, [(format!("/content/1{place}").as_str(), message)]);
+            let kept = format!("[content that violates MCP, as JSON] {block}");
+            assert_eq!(output.content, [Part::text("fine"), Part::text(kept)]);
+            assert!(output.problems[0].violates_mcp() && !output.is_error);
+        }
+    }
+
+    #[test]
+    fn what_serializers_write_otherwise_has_one_meaning_and_is_read() {
+        let picture = |data: &str| json!({"type": "image", "mimeType": "image/png", "data": data});
+        let output = read(json!({"content": [
+            picture("aW1\r\nn"), picture("_-_-"), picture("aW1nMQ"), picture(""),
+            {"type": "resource_link", "uri": "file:///a", "name": null, "mimeType": null},
+        ]}))
+        .expect("readable");
+        let mut content = output.content;
+        let data: Vec<String> = content.iter_mut().filter_map(|part| Some(part.take_data()?.1)).collect();
+        assert_eq!((data.join(" "), output.problems), ("aW1n /+/+ aW1nMQ ".to_owned(), vec![]));
+    }
+
+    #[test]
+    fn a_list_of_content_that_is_null_is_empty_and_a_finding() {
+        let output = read(json!({"content": null, "structuredContent": {"sum": 3}})).expect("readable");
+        assert_eq!((output.content, output.problems), (vec![Part::text(r#"{"sum":3}"#)], vec![null_content()]));
+    }
+
+    #[test]
+    fn ten_thousand_broken_parts_are_reported_in_eleven_findings() {
+        let output = read(json!({"content": vec![json!({}); 10_000]})).expect("readable");
+        assert_eq!((output.content.len(), output.problems.len()), (10_000, MAX_PROBLEMS + 1));
+        let last = &output.problems[MAX_PROBLEMS];
+        assert_eq!((last.path.as_str(), last.message.as_str()), ("/content", "9990 more parts cannot be read"));
     }
 
     #[test]

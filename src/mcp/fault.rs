@@ -6,6 +6,10 @@ use serde_json::Value;
 
 use crate::core::tool::{FailureKind, Outcome};
 
+/// Stands where the SDK wants the code of a JSON-RPC error and the server sent none, or none that is a number. Servers send
+/// every small number.
+pub(super) const NO_CODE: i32 = i32::MIN;
+
 /// Why a request got no answer. Messages complete the sentence "the MCP server `x` ...".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Fault {
@@ -16,9 +20,9 @@ pub(super) enum Fault {
     #[error("{0}")]
     SessionOver(String),
     /// The server answered with a protocol error.
-    #[error("refused the request: {message} (JSON-RPC error {code})")]
+    #[error("refused the request: {}", refusal(.message, *.code))]
     Refused {
-        /// The JSON-RPC code.
+        /// The JSON-RPC code, or [`NO_CODE`].
         code: i32,
         /// The server's words.
         message: String,
@@ -84,7 +88,7 @@ impl Fault {
     /// The JSON-RPC error that the server answered with, if that is what went wrong.
     pub(super) fn code(&self) -> Option<i32> {
         match self {
-            Self::Refused { code, .. } => Some(*code),
+            Self::Refused { code, .. } => Some(*code).filter(|code| *code != NO_CODE),
             Self::NotSent(_) | Self::SessionOver(_) | Self::Rejected(_) | Self::Demands(_) | Self::TakenBack => None,
             Self::PutOff { .. } | Self::Silent(_) | Self::Late(_) | Self::OutOfTime(_) | Self::Disconnected(_) => None,
             Self::TooLong(_) | Self::Unreadable(_) | Self::Garbled(_) | Self::NoMcp(_) => None,
@@ -105,6 +109,14 @@ impl Fault {
     }
 }
 
+/// How a server's refusal is reported: in its words, and with the code that it sent.
+pub(super) fn refusal(message: &str, code: i32) -> String {
+    match code {
+        NO_CODE => message.to_owned(),
+        code => format!("{message} (JSON-RPC error {code})"),
+    }
+}
+
 /// So many seconds as people say it: `120`, `1.5`, `0.05`.
 pub(super) fn seconds(duration: Duration) -> f64 {
     let seconds = duration.as_secs_f64();
@@ -121,6 +133,14 @@ pub(super) fn seconds(duration: Duration) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_code_that_was_not_sent_is_not_reported() {
+        let refused = |code| Fault::Refused { code, message: "overloaded".into(), data: None };
+        assert_eq!(refused(-32000).to_string(), "refused the request: overloaded (JSON-RPC error -32000)");
+        assert_eq!((refused(0).code(), refused(NO_CODE).code()), (Some(0), None));
+        assert_eq!(refused(NO_CODE).to_string(), "refused the request: overloaded");
+    }
 
     #[test]
     fn a_duration_is_told_without_the_digits_that_nobody_set() {

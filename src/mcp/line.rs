@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 use super::connection::Connection;
 use super::era;
 use super::exchange::Limits;
-use super::fault::{Fault, seconds};
+use super::fault::{Fault, refusal, seconds};
 use super::listing::{self, Listing};
 use super::settings::{ServerSettings, Transport};
 use super::signals::Signals;
@@ -86,7 +86,7 @@ impl Link for Connection {
     }
 
     async fn list(&self, meta: &Map<String, Value>, budget: Duration) -> Result<Listing, String> {
-        let listed = listing::list(self, meta, Limits::new(budget, budget)).await;
+        let listed = listing::list(self, meta, Limits::new(budget, budget), self.max_tools).await;
         listed.map_err(|fault| match fault {
             Fault::Silent(_) | Fault::Late(_) | Fault::OutOfTime(_) => format!(
                 "did not list its tools within {} s; raise its `start_timeout_s`, which this is a part of, if it needs \
@@ -95,7 +95,7 @@ impl Link for Connection {
                 self.said()
             ),
             Fault::Refused { code, message, .. } => {
-                format!("refused to list its tools: {message} (JSON-RPC error {code})")
+                format!("refused to list its tools: {}", refusal(&message, code))
             }
             Fault::Rejected(answer) | Fault::NoMcp(answer) => format!("answered `tools/list` with {answer}"),
             Fault::NotSent(_) | Fault::SessionOver(_) | Fault::Disconnected(_) => fault.to_string(),

@@ -15,10 +15,12 @@ use rmcp::service::{InboundStreamOrigin, NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
 use serde_json::Value;
 use tokio::sync::{Mutex, MutexGuard, mpsc};
+use tokio_util::sync::CancellationToken;
 
 use super::desk::Desk;
 use super::elicitation;
 use super::signals::Signals;
+use crate::core::tool::Reaction;
 use crate::ports::Progress;
 
 /// How much unread progress is kept per call. More is dropped: it is a courtesy, not a fact.
@@ -31,6 +33,7 @@ pub(super) struct Listener {
     routes: Arc<Mutex<Routes>>,
     desk: Desk,
     signals: Signals,
+    ending: CancellationToken,
 }
 
 /// Who waits for progress under which token.
@@ -38,9 +41,9 @@ pub(super) struct Listener {
 pub(super) struct Routes(HashMap<ProgressToken, mpsc::Sender<Progress>>);
 
 impl Listener {
-    /// That introduces itself so, of a connection with these signals.
-    pub(super) fn new(introduction: ClientConfig, signals: Signals) -> Self {
-        Self { introduction, routes: Arc::default(), desk: Desk::default(), signals }
+    /// That introduces itself so, of a connection with these signals, which ends with the token.
+    pub(super) fn new(introduction: ClientConfig, signals: Signals, ending: CancellationToken) -> Self {
+        Self { introduction, routes: Arc::default(), desk: Desk::default(), signals, ending }
     }
 
     /// Holds progress and questions back until the guard is dropped, so that none overtakes the registration of its
@@ -61,8 +64,13 @@ impl Listener {
         let wrong = |why: String| ErrorData::invalid_params(format!("this client cannot ask that: it {why}"), None);
         let question = elicitation::question(params).map_err(wrong)?;
         drop(self.hold().await);
-        let reaction = self.desk.ask(request_of(extensions).as_ref(), question).await;
-        Ok(elicitation::response(&reaction))
+        let request = request_of(extensions);
+        tokio::select! {
+            biased;
+            reaction = self.desk.ask(request.as_ref(), question) => Ok(elicitation::response(&reaction)),
+            // The SDK ends a connection after its last question.
+            () = self.ending.cancelled() => Ok(elicitation::response(&Reaction::cancel())),
+        }
     }
 }
 

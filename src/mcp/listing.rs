@@ -8,8 +8,9 @@ use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::answer::excerpt;
+use super::answer::{excerpt, objection_to_type};
 use super::connection::Connection;
+use super::era::Era;
 use super::exchange::Limits;
 use super::fault::Fault;
 use super::measure::{depth, shortened, size};
@@ -17,11 +18,10 @@ use super::transport::Flaw;
 use super::wire::Sent;
 use crate::core::tool::{Annotations, McpTool};
 
-/// No server has that many pages; one that says so repeats itself.
-const MAX_PAGES: usize = 100;
+/// So many pages without a tool are read; a server with more of them does not end its list. All other pages are bounded by
+/// the most tools.
+const MAX_EMPTY_PAGES: usize = 100;
 
-/// How many tools of one server are listed; every one of them is journaled, named and compiled.
-const MAX_TOOLS: usize = 10_000;
 /// The longest name and the longest description that are passed on, in bytes.
 const MAX_NAME: usize = 256;
 const MAX_DESCRIPTION: usize = 64 * 1024;
@@ -37,6 +37,8 @@ const MAX_CURSOR: usize = 64 * 1024;
 /// What a server listed.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Listing {
+    /// How many tools are used. Every one of them is journaled, named and compiled.
+    pub(super) max_tools: usize,
     /// The tools that can be used, by name; those of one name in the server's order.
     pub(super) tools: Vec<McpTool>,
     /// What cannot be used: the tool's name, if it has one, and the reason.
@@ -48,39 +50,57 @@ pub(super) struct Listing {
 }
 
 /// Asks for all pages. The order does not depend on the server's mood: prompts and comparisons live on that.
-pub(super) async fn list(connection: &Connection, meta: &Map<String, Value>, limits: Limits) -> Result<Listing, Fault> {
-    let mut listing = all_pages(connection, meta, limits).await?;
+pub(super) async fn list(
+    connection: &Connection,
+    meta: &Map<String, Value>,
+    limits: Limits,
+    max_tools: usize,
+) -> Result<Listing, Fault> {
+    let mut listing = all_pages(connection, meta, limits, max_tools).await?;
     connection.take_up(&mut listing);
     listing.tools.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(listing)
 }
 
-async fn all_pages(connection: &Connection, meta: &Map<String, Value>, limits: Limits) -> Result<Listing, Fault> {
-    let mut listing = Listing::default();
+async fn all_pages(
+    connection: &Connection,
+    meta: &Map<String, Value>,
+    limits: Limits,
+    max_tools: usize,
+) -> Result<Listing, Fault> {
+    let mut listing = Listing { max_tools, ..Listing::default() };
     let mut cursor = None;
-    let (mut seen, mut read) = (HashSet::new(), 0);
-    for _ in 0..MAX_PAGES {
+    let (mut seen, mut read, mut empty_pages) = (HashSet::new(), 0, 0);
+    loop {
+        let before = listing.seen();
         let params = PaginatedRequestParams::default().with_cursor(cursor.take());
         let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
         let (page, flaws) = connection.exchange_leniently(request, meta.clone(), limits, &Sent::default()).await?;
         read += size(&page);
+        if let (Era::Modern, Some(wrong)) = (connection.era(), objection_to_type(&page)) {
+            return Err(Fault::Unreadable(wrong));
+        }
         let Some(next) = listing.add_page(page, &flaws)? else {
             return Ok(listing);
         };
-        let end = listing.overflow().or_else(|| objection(&next, &seen, read));
-        if let Some(why) = end {
-            listing.stopped(&why);
+        if listing.is_full() {
+            return Ok(listing);
+        }
+        empty_pages += usize::from(listing.seen() == before);
+        if let Some(why) = objection(&next, &seen, read, empty_pages) {
+            listing.is_endless(&why);
             return Ok(listing);
         }
         seen.insert(next.clone());
         cursor = Some(next);
     }
-    listing.stopped(&format!("it has more than {MAX_PAGES} pages"));
-    Ok(listing)
 }
 
 /// Why the next page is not asked for.
-fn objection(next: &str, seen: &HashSet<String>, read: usize) -> Option<String> {
+fn objection(next: &str, seen: &HashSet<String>, read: usize, empty_pages: usize) -> Option<String> {
+    if empty_pages >= MAX_EMPTY_PAGES {
+        return Some(format!("{empty_pages} of its pages have no tool"));
+    }
     if read > MAX_READ {
         return Some(format!("it is longer than {} MiB", MAX_READ / 1024 / 1024));
     }
@@ -104,8 +124,7 @@ impl Listing {
         }
         let mut broken = broken_tools(flaws);
         for (position, tool) in tools.into_iter().enumerate() {
-            if let Some(why) = self.overflow() {
-                self.stopped(&why);
+            if self.is_full() {
                 return Ok(None);
             }
             let name = tool.get("name").and_then(Value::as_str).map(str::to_owned);
@@ -119,7 +138,7 @@ impl Listing {
                     self.tools.push(tool);
                 }
                 Err(wrong) => {
-                    let place = self.tools.len() + self.left_out.len() + 1;
+                    let place = self.seen() + 1;
                     let name = name.filter(|name| name.len() <= MAX_NAME).unwrap_or_else(|| format!("#{place}"));
                     let reason = format!("its definition is malformed: {wrong}. Correct it in the server");
                     self.left_out.push((Some(name), reason));
@@ -132,16 +151,29 @@ impl Listing {
         }
     }
 
-    /// Why no other tool is taken up.
-    fn overflow(&self) -> Option<String> {
-        if self.kept > MAX_KEPT {
-            return Some(format!("its tools come to more than {} MiB", MAX_KEPT / 1024 / 1024));
-        }
-        let is_full = self.tools.len() + self.left_out.len() >= MAX_TOOLS;
-        is_full.then(|| format!("it has more than {MAX_TOOLS} tools"))
+    /// How many tools were listed.
+    fn seen(&self) -> usize {
+        self.tools.len() + self.left_out.len()
     }
 
-    fn stopped(&mut self, why: &str) {
+    /// Whether no other tool is taken up, although there is one, which is reported then.
+    fn is_full(&mut self) -> bool {
+        let (kept, most) = (self.tools.len(), self.max_tools);
+        let reason = if self.kept > MAX_KEPT {
+            let most = MAX_KEPT / 1024 / 1024;
+            format!("its tools come to more than {most} MiB; the {kept} tools up to there are used")
+        } else if self.seen() >= most {
+            format!(
+                "it has more than {most} tools; the {kept} tools up to there are used. Raise its `max_tools` if it needs more"
+            )
+        } else {
+            return false;
+        };
+        self.left_out.push((None, reason));
+        true
+    }
+
+    fn is_endless(&mut self, why: &str) {
         let kept = self.tools.len();
         let reason = format!("its list of tools does not end ({why}); the {kept} tools up to there are used");
         self.left_out.push((None, reason));
@@ -229,13 +261,19 @@ mod tests {
 
     use super::*;
 
+    const MOST: usize = 500;
+
+    fn listing() -> Listing {
+        Listing { max_tools: MOST, ..Listing::default() }
+    }
+
     fn tool(name: &str) -> Value {
         json!({"name": name, "inputSchema": {"type": "object"}})
     }
 
     #[test]
     fn a_malformed_tool_is_left_out_alone() {
-        let mut listing = Listing::default();
+        let mut listing = listing();
         let page = json!({"tools": [
             tool("good"), {"name": "bare"}, {"name": "permissive", "inputSchema": true}, {"inputSchema": {}},
             {"name": "odd", "inputSchema": {}, "annotations": {"readOnlyHint": "yes"}}, tool("fine"),
@@ -250,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_list_lives_as_long_as_the_shortest_of_its_pages() {
-        let mut listing = Listing::default();
+        let mut listing = listing();
         for (time_to_live, expected) in
             [(json!(null), None), (json!(5000), Some(5)), (json!(9000), Some(5)), (json!(-1), Some(5))]
         {
@@ -261,17 +299,18 @@ mod tests {
 
     #[test]
     fn a_server_that_lists_without_measure_is_cut_to_one() {
-        let mut listing = Listing::default();
-        let many: Vec<Value> = (0..MAX_TOOLS + 5).map(|number| tool(&format!("t{number}"))).collect();
+        let mut listing = listing();
+        let many: Vec<Value> = (0..MOST + 5).map(|number| tool(&format!("t{number}"))).collect();
         assert_eq!(listing.add_page(json!({"tools": many, "nextCursor": "2"}), &[]), Ok(None));
-        assert_eq!(listing.tools.len(), MAX_TOOLS);
-        let cut = "its list of tools does not end (it has more than 10000 tools); the 10000 tools up to there are used";
+        assert_eq!(listing.tools.len(), MOST);
+        let cut =
+            "it has more than 500 tools; the 500 tools up to there are used. Raise its `max_tools` if it needs more";
         assert_eq!(listing.left_out, [(None, cut.to_owned())]);
     }
 
     #[test]
     fn a_name_or_a_description_as_long_as_a_book_leaves_its_tool_out() {
-        let mut listing = Listing::default();
+        let mut listing = listing();
         let mut wordy = tool("wordy");
         wordy["description"] = "x".repeat(MAX_DESCRIPTION + 1).into();
         let page = json!({"tools": [tool(&"x".repeat(MAX_NAME + 1)), wordy, tool(&"x".repeat(MAX_NAME))]});
@@ -284,7 +323,7 @@ mod tests {
     #[test]
     fn a_schema_beyond_measure_leaves_its_tool_out() {
         let nested = |levels: usize| (0..levels).fold(json!({}), |inner, _| json!({"not": inner}));
-        let mut listing = Listing::default();
+        let mut listing = listing();
         let page = json!({"tools": [
             {"name": "long", "inputSchema": {"description": "x".repeat(MAX_SCHEMA)}},
             {"name": "deep", "inputSchema": nested(MAX_DEPTH)},
@@ -307,7 +346,7 @@ mod tests {
 
     #[test]
     fn a_list_is_kept_to_a_measure_however_its_tools_are_spread() {
-        let mut listing = Listing::default();
+        let mut listing = listing();
         let page = |from: usize| {
             let big = |number: usize| json!({"name": format!("t{number}"), "inputSchema": {"x": "x".repeat(200_000)}});
             json!({"tools": (from..from + 30).map(big).collect::<Vec<_>>(), "nextCursor": "more"})
@@ -321,22 +360,24 @@ mod tests {
 
     #[test]
     fn a_complaint_is_short_whatever_it_complains_of() {
-        let mut listing = Listing::default();
+        let mut listing = listing();
         let page = json!({"tools": [{"name": "t", "inputSchema": {}, "annotations": "A".repeat(3_000_000)}]});
         assert_eq!(listing.add_page(page, &[]), Ok(None));
         assert!(listing.left_out[0].1.len() < 1000, "{}", listing.left_out[0].1.len());
         let cursor = "c".repeat(MAX_CURSOR);
-        let told = objection(&cursor, &HashSet::from([cursor.clone()]), 0).expect("it was there");
+        let told = objection(&cursor, &HashSet::from([cursor.clone()]), 0, 0).expect("it was there");
         assert!(told.ends_with("...` twice") && told.len() < 1000, "{told}");
-        assert!(objection(&(cursor + "c"), &HashSet::new(), 0).expect("too long").contains("longer than 64 KiB"));
-        assert!(objection("c", &HashSet::new(), MAX_READ + 1).expect("too much").contains("longer than 64 MiB"));
-        assert_eq!(objection("c", &HashSet::new(), MAX_READ), None);
+        assert!(objection(&(cursor + "c"), &HashSet::new(), 0, 0).expect("too long").contains("longer than 64 KiB"));
+        assert!(objection("c", &HashSet::new(), MAX_READ + 1, 0).expect("too much").contains("longer than 64 MiB"));
+        let told = objection("c", &HashSet::new(), 0, MAX_EMPTY_PAGES).expect("too many");
+        assert_eq!(told, "100 of its pages have no tool");
+        assert_eq!(objection("c", &HashSet::new(), MAX_READ, MAX_EMPTY_PAGES - 1), None);
     }
 
     #[test]
     fn schemas_keep_every_byte_and_annotations_their_hints() {
         let schema = json!({"type": "object", "z": 1, "a": {"$ref": "#/$defs/b"}, "x-own": [null]});
-        let mut listing = Listing::default();
+        let mut listing = listing();
         let page = json!({"tools": [{
             "name": "t", "description": "d", "inputSchema": schema, "outputSchema": schema,
             "annotations": {"title": "T", "readOnlyHint": true, "destructiveHint": false}, "execution": {},

@@ -11,6 +11,7 @@
 mod answer;
 pub mod auth;
 mod call;
+mod closable;
 pub mod conformance;
 mod connection;
 mod content;
@@ -39,6 +40,7 @@ mod supervisor;
 mod tally;
 mod task;
 mod task_only;
+mod traffic;
 mod transport;
 mod watch;
 mod wire;

@@ -106,7 +106,7 @@ impl Server {
         }
         // The server turned it away unseen, together with its session. In a new one it is made for the first time.
         let second = self.attempt(self.tally.wait(), &call, limits, progress).await;
-        second.unwrap_or_else(|fault| self.in_vain(&call, fault).into())
+        second.unwrap_or_else(|fault| self.in_vain(&call, fault, None).into())
     }
 
     /// Makes the call over the connection that there is, or is about to be. The error is that the session was over, so that
@@ -133,7 +133,7 @@ impl Server {
         };
         let said = self.supervisor.dial().output().map(|output| (output.mark(), output));
         let (flight, _under_way) = (waiting.sent(), connection.calls.token());
-        let sent = Sent::default();
+        let (sent, heard) = (Sent::default(), connection.traffic().so_far());
         let made = call::make(&connection, call, meta, limits, progress, &sent).await;
         let wire = sent.wire(&connection, &self.settings.transport, made.as_ref().err());
         let mut reply = match made {
@@ -146,7 +146,8 @@ impl Server {
                 if let Fault::SessionOver(_) = fault {
                     return Err(fault);
                 }
-                self.in_vain(call, fault)
+                let flood = connection.traffic().flood_since(&heard);
+                self.in_vain(call, fault, flood)
             }
         };
         if let (CallReply::Ended { outcome, stderr }, Some((mark, output))) = (&mut reply, said)
@@ -176,7 +177,7 @@ impl Server {
         call::trace_meta(trace, self.settings.propagation)
     }
 
-    fn failed(&self, fault: Fault) -> Outcome {
+    fn failed(&self, fault: Fault, flood: Option<String>) -> Outcome {
         let mut fault = fault;
         if let Fault::Late(total) = fault
             && total < self.settings.total_timeout
@@ -190,9 +191,8 @@ impl Server {
             Fault::Refused { .. } | Fault::Rejected(_) | Fault::NoMcp(_) | Fault::Garbled(_) => None,
             Fault::Demands(_) | Fault::TakenBack | Fault::PutOff { .. } => None,
             // The answer may have been among it.
-            Fault::Silent(_) | Fault::Late(_) | Fault::OutOfTime(_) | Fault::Unreadable(_) => {
-                self.supervisor.dial().output().and_then(|output| output.stdout_noise().told())
-            }
+            Fault::Silent(_) | Fault::Late(_) | Fault::OutOfTime(_) => flood.or_else(|| self.stdout_noise()),
+            Fault::Unreadable(_) => self.stdout_noise(),
         };
         match (fault.into_outcome(self.id.as_str()), noise) {
             (Outcome::Failed(failure), Some(noise)) => {
@@ -200,6 +200,10 @@ impl Server {
             }
             (outcome, _) => outcome,
         }
+    }
+
+    fn stdout_noise(&self) -> Option<String> {
+        self.supervisor.dial().output().and_then(|output| output.stdout_noise().told())
     }
 
     /// What can be said of it now.
@@ -214,10 +218,10 @@ impl Server {
     }
 
     /// What becomes of a call that got no reply.
-    fn in_vain(&self, call: &McpCall<'_>, fault: Fault) -> CallReply {
+    fn in_vain(&self, call: &McpCall<'_>, fault: Fault, flood: Option<String>) -> CallReply {
         match task_of(call) {
             Some(task) => task::untold(task, &format!("the MCP server `{}` {fault}", self.id)),
-            None => self.failed(fault).into(),
+            None => self.failed(fault, flood).into(),
         }
     }
 

@@ -31,6 +31,8 @@ pub struct ServerSettings {
     pub trusted: bool,
     /// How many calls it gets at a time; default 16. The others wait.
     pub max_concurrency: usize,
+    /// How many tools of its list are used; default 10,000.
+    pub max_tools: usize,
     /// When it is started; default with all others.
     pub start: Start,
     /// Which era of the protocol it is spoken to in; default: what it speaks.
@@ -184,6 +186,7 @@ impl ServerSettings {
             total_timeout: Duration::from_secs(600),
             trusted: false,
             max_concurrency: 16,
+            max_tools: 10_000,
             start: Start::default(),
             era: EraChoice::Auto,
             elicitation: true,

@@ -61,7 +61,9 @@ pub enum ServerState {
     Idle,
     /// Being started or dialled.
     Starting,
-    /// Connected.
+    /// Connected, and its tools are not known yet: it has not listed them. It is asked again by itself.
+    Listing,
+    /// Connected, and its tools are known.
     Ready,
     /// Away; tried again by itself.
     BackingOff {
@@ -100,10 +102,12 @@ pub struct StdoutNoise {
 impl ServerStatus {
     pub(super) fn of(id: &ServerId, supervisor: &Supervisor<Line>, said: Option<Output>, calls: CallStats) -> Self {
         let standing = supervisor.standing();
+        let (tools, stale) = supervisor.tools();
         let failures = standing.failures;
         let state = match &standing.state {
             State::Idle => ServerState::Idle,
             State::Starting => ServerState::Starting,
+            State::Ready(_) if tools.is_none() => ServerState::Listing,
             State::Ready(_) => ServerState::Ready,
             State::BackingOff { until } => ServerState::BackingOff { failures, next_attempt: timestamp(*until) },
             State::Failed { .. } => ServerState::Failed { failures },
@@ -116,7 +120,8 @@ impl ServerStatus {
             .last_error
             .as_ref()
             .map(|trouble| LastError { message: format!("the MCP server `{id}` {}", trouble.reason), at: trouble.at });
-        let (tools, stale) = supervisor.tools();
+        let unlisted = supervisor.list_trouble().map(|(message, at)| LastError { message, at });
+        let last_error = [last_error, unlisted].into_iter().flatten().max_by_key(|error| error.at);
         Self {
             id: id.clone(),
             state,

@@ -86,6 +86,7 @@ mod tests {
     use rmcp::transport::async_rw::AsyncRwTransport;
     use serde_json::{Value, json};
     use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
+    use tokio_util::sync::CancellationToken;
 
     use super::*;
     use crate::mcp::era::{Era, introduction};
@@ -121,7 +122,7 @@ mod tests {
         let streams: Vec<Duration> = lasting.iter().rev().map(|seconds| Duration::from_secs(*seconds)).collect();
         let serving = tokio::spawn(serve(theirs, asked.clone(), streams));
         let signals = Signals::default();
-        let listener = Listener::new(introduction(Era::Modern, false), signals.clone());
+        let listener = Listener::new(introduction(Era::Modern, false), signals.clone(), CancellationToken::new());
         let (reading, writing) = tokio::io::split(ours);
         let info = ServerPeerInfo::new(ProtocolVersion::V_2026_07_28, ServerCapabilities::default());
         let running = serve_directly(listener, AsyncRwTransport::new_client(reading, writing), Some(info));

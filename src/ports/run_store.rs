@@ -194,6 +194,10 @@ pub trait RunStore: Send + Sync {
     /// A run the asker owns already is given again when asked for by name.
     async fn claim(&self, claim: &Claim) -> Result<Vec<RunId>, StoreError>;
 
+    /// Orphaned runs, oldest first and at most so many: they are running and have no owner, or the lease of their owner has run
+    /// out. They are those that [`claim`](Self::claim) takes. Writes nothing.
+    async fn orphaned(&self, limit: usize) -> Result<Vec<RunId>, StoreError>;
+
     /// Prolongs that owner's leases of these runs. What it does not name runs out: an owner that lives, but has given a
     /// run up, must not keep it from others.
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError>;

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -298,12 +297,17 @@ impl AgentRunner {
     }
 
     /// Orphaned runs, oldest first: their status is running, and no living process owns them. Returns at most one batch
-    /// and changes nothing.
+    /// and writes nothing.
     pub async fn orphaned(&self) -> Result<Vec<RunId>, RunnerError> {
-        let store = &self.inner.ports.store;
-        // A lease that expires at once takes the run from no other process.
-        let claim = Claim { owner: store.node.clone(), run: None, lease: Duration::ZERO, limit: RECOVERED_AT_ONCE };
-        Ok(store.runs.claim(&claim).await.map_err(DriveError::from)?)
+        Ok(self.inner.ports.store.runs.orphaned(RECOVERED_AT_ONCE).await.map_err(DriveError::from)?)
+    }
+
+    /// The execution of a run in any process: joined or resumed here, or followed while another process executes it.
+    pub async fn take_up_or_follow(&self, run: &RunId) -> Result<Execution, RunnerError> {
+        match self.drive_on(run).await {
+            Err(RunnerError::DrivenElsewhere { .. }) => Ok(self.follow_elsewhere(run)),
+            taken => taken,
+        }
     }
 
     fn sit(&self, run: &RunId) -> Result<Result<Seat, Driven>, RunnerError> {

@@ -146,6 +146,12 @@ impl RunStore for MemoryStore {
         Ok(claimed)
     }
 
+    async fn orphaned(&self, limit: usize) -> Result<Vec<RunId>, StoreError> {
+        let kept = self.kept();
+        let is_orphaned = |id: &&RunId| kept.runs.get(*id).is_some_and(Run::is_orphaned);
+        Ok(kept.run_index.running().filter(is_orphaned).take(limit).cloned().collect())
+    }
+
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError> {
         let renewed = Lease::new(owner, lease);
         let mut kept = self.kept();
@@ -303,13 +309,16 @@ fn lease_after(current: Option<&Lease>, append: &Append) -> Result<Option<Lease>
 }
 
 impl Run {
+    /// Whether it is running and no owner has an unexpired lease.
+    fn is_orphaned(&self) -> bool {
+        self.row.status == Status::Running && self.lease.as_ref().is_none_or(Lease::has_run_out)
+    }
+
     fn can_be_claimed(&self, claim: &Claim) -> bool {
-        let named = claim.run.as_ref();
-        let free = match &self.lease {
-            None => true,
-            Some(lease) => lease.has_run_out() || (named.is_some() && lease.owner == claim.owner),
-        };
-        self.row.status == Status::Running && named.is_none_or(|run| self.row.id == *run) && free
+        let Some(named) = &claim.run else { return self.is_orphaned() };
+        let is_own =
+            self.row.status == Status::Running && self.lease.as_ref().is_some_and(|lease| lease.owner == claim.owner);
+        self.row.id == *named && (self.is_orphaned() || is_own)
     }
 }
 

@@ -6,6 +6,7 @@ mod at_a_terminal;
 mod canaries;
 mod costs;
 mod desk;
+mod elsewhere;
 mod envelope;
 mod fallback;
 mod hostile;

@@ -15,6 +15,7 @@ mod exporting;
 mod fairness;
 mod forking;
 mod grants;
+mod held;
 mod idempotency;
 mod keys;
 mod limits;

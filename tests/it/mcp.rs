@@ -11,6 +11,7 @@ mod elicitation;
 mod eras;
 mod faults;
 mod http;
+mod idle_connections;
 mod in_process;
 mod lifetime;
 mod listing;

@@ -1,6 +1,5 @@
 //! `toolgate mcp call`: one call of one tool, tried out.
 
-use std::io::Read;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -21,9 +20,10 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::setup;
+use crate::cli::stdin;
 use crate::cli::text::{list, one_line};
 use crate::core::run::Budget;
-use crate::core::tool::{CallFailure, FailureKind, Tool};
+use crate::core::tool::{CallFailure, FailureKind, Problem, Tool};
 use crate::core::trace::{SpanContext, Trace};
 use crate::ports::InputFindings;
 
@@ -44,7 +44,7 @@ printed as JSON, with the flags that answer them. A call that goes on as a task 
 
 Exit codes: 0 answered, 2 wrong usage or configuration, 3 the tool answered with an error, 4 the
 arguments do not fit (nothing was sent), 5 the server is not there, broke off or refused, 6 no
-answer in time, 7 the result does not fit, 10 the server wants to know something, 130 interrupted.";
+answer in time, 7 the result violates MCP or does not fit, 10 the server wants to know something, 130 interrupted.";
 
 /// Call a tool of a server, with progress, timing, and checks of arguments and result
 #[derive(Args, Debug)]
@@ -220,26 +220,23 @@ impl Call {
     }
 }
 
-/// The ending with what does not fit the schema that the tool declares for its results.
+/// The ending, and what else of it does not fit the schema that the tool declares for its results.
 async fn checked(servers: &ToolServers, tool: Option<&Tool>, ending: Ending) -> Ending {
-    let (Ending::Answered(output, _), Some(tool)) = (&ending, tool) else { return ending };
-    if output.is_error || tool.output_schema.is_none() {
-        return ending;
-    }
-    let problems = match &output.structured {
+    let Ending::Answered(output, mut problems) = ending else { return ending };
+    let Some(tool) = tool.filter(|tool| tool.output_schema.is_some() && !output.is_error) else {
+        return Ending::Answered(output, problems);
+    };
+    match &output.structured {
         None => {
             let missing = "the tool declares an outputSchema, and its result has no structuredContent";
-            vec![crate::core::tool::Problem::whole("structuredContent", missing)]
+            problems.push(Problem::whole("structuredContent", missing));
         }
         Some(structured) => match servers.inputs().check_result(tool, structured).await {
-            InputFindings::Valid => Vec::new(),
-            InputFindings::Invalid(problems) => problems,
+            InputFindings::Valid => {}
+            InputFindings::Invalid(misfits) => problems.extend(misfits),
         },
-    };
-    match ending {
-        Ending::Answered(output, _) => Ending::Answered(output, problems),
-        other @ (Ending::Unfit(_) | Ending::Failed(_) | Ending::Asked(_) | Ending::Interrupted) => other,
     }
+    Ending::Answered(output, problems)
 }
 
 fn no_such_tool(named: &str, visit: &Visit) -> CliError {
@@ -259,9 +256,7 @@ fn arguments(word: Option<&str>) -> Result<Map<String, Value>, CliError> {
     let (text, place) = match word {
         None => return Ok(Map::new()),
         Some("-") => {
-            let mut text = String::new();
-            let read = std::io::stdin().read_to_string(&mut text);
-            read.map_err(|error| {
+            let text = stdin::read().map_err(|error| {
                 CliError::usage(format!("the arguments cannot be read from standard input: {error}"))
             })?;
             (text, "the arguments".to_owned())

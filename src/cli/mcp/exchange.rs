@@ -241,7 +241,10 @@ impl Exchange<'_> {
 
 fn ended(outcome: Outcome) -> Ending {
     match outcome {
-        Outcome::Returned(output) => Ending::Answered(output, Vec::new()),
+        Outcome::Returned(mut output) => {
+            let problems = std::mem::take(&mut output.problems);
+            Ending::Answered(output, problems)
+        }
         Outcome::Failed(failure) => Ending::Failed(failure),
         Outcome::Unknown => failed(FailureKind::Disconnected, "nobody knows how the call ended"),
     }

@@ -198,6 +198,7 @@ fn spoken(visit: &Visit) -> Option<String> {
 fn state(visit: &Visit) -> String {
     match visit.status.state {
         ServerState::Ready if visit.missing().is_some() => "not usable".into(),
+        ServerState::Listing => "listing".into(),
         ServerState::Ready => "ready".into(),
         ServerState::Idle => "idle".into(),
         ServerState::Starting => "starting".into(),

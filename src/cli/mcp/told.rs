@@ -20,7 +20,7 @@ use crate::core::tool::{CallFailure, FailureKind, Problem, Question, ToolOutput,
 /// How it went.
 #[derive(Debug)]
 pub(super) enum Ending {
-    /// The tool answered; the answer may report an error, or not be what was declared.
+    /// The tool answered; the answer may report an error, violate MCP, or not be what was declared.
     Answered(ToolOutput, Vec<Problem>),
     /// The arguments do not fit; nothing was sent.
     Unfit(Vec<Problem>),
@@ -119,9 +119,16 @@ impl Trial {
                     result(output, out);
                 }
                 self.answered(&tool, output.is_error, out);
-                if !problems.is_empty() {
+                let (violations, misfits): (Vec<&Problem>, Vec<&Problem>) =
+                    problems.iter().partition(|problem| problem.violates_mcp());
+                if !violations.is_empty() {
+                    out.note(format!("{error} the server `{}` sent content that violates MCP:", self.server));
+                    violations.into_iter().for_each(|problem| out.note(problem_line(problem)));
+                    out.note(format!("{help} correct what the tool returns"));
+                }
+                if !misfits.is_empty() {
                     out.note(format!("{error} the result does not fit the tool's outputSchema:"));
-                    problems.iter().for_each(|problem| out.note(problem_line(problem)));
+                    misfits.into_iter().for_each(|problem| out.note(problem_line(problem)));
                     out.note(format!("{help} correct what the tool returns, or the schema it declares"));
                 }
             }

@@ -20,6 +20,8 @@ pub(in crate::cli) struct Entry {
     pub(in crate::cli) has_paste: bool,
     /// Whether more lines came at once with it, which were discarded.
     pub(in crate::cli) dropped: bool,
+    /// Whether the end of the input came at once with it.
+    pub(in crate::cli) is_last: bool,
 }
 
 /// Where questions are shown and lines are read.

@@ -85,6 +85,27 @@ impl<C: Console> Prompt<C> {
         self.say(&format!("\n{}", visible(text)))
     }
 
+    /// Lines up to the end of the input, each of any length.
+    pub(super) fn lines(&mut self) -> io::Result<String> {
+        // Shown by the editor: what is typed before it reads is cut by the terminal.
+        let mut question = "reading from the terminal; Ctrl-D on an empty line ends the text\n";
+        let mut text = String::new();
+        while let Some(entry) = self.console.line(question, Accepts::Text)? {
+            question = "";
+            if entry.dropped {
+                let message =
+                    "several lines came at once, and this terminal does not mark pastes: read them from a file";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+            }
+            text.push_str(&entry.text);
+            text.push('\n');
+            if entry.is_last {
+                break;
+            }
+        }
+        Ok(text)
+    }
+
     /// Asks about each debt in turn. What is left open stays pending; nothing at all means that everything is.
     pub(super) fn ask(&mut self, debts: &[Debt]) -> io::Result<Resume> {
         let mut resume = Resume { partial: true, ..Resume::default() };

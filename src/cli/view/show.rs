@@ -109,7 +109,11 @@ impl Call {
         );
         lines.extend(outcome.flat_map(|outcome| outcome.problems()).map(|problem| {
             let told = one_line(&problem.message, look.room(50));
-            format!("      {} the structured result does not fit: {told}", paint.yellow("!"))
+            let what = match problem.violates_mcp() {
+                true => format!("the server sent content that violates MCP at {}", visible(&problem.path)),
+                false => "the structured result does not fit".to_owned(),
+            };
+            format!("      {} {what}: {told}", paint.yellow("!"))
         }));
         lines
     }

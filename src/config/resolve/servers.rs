@@ -16,6 +16,7 @@ const START_SECONDS: u64 = 60;
 const CALL_SECONDS: u64 = 60;
 const TOTAL_SECONDS: u64 = 600;
 const CONCURRENCY: usize = 16;
+const TOOLS: usize = 10_000;
 
 /// Every server.
 pub(super) fn resolve(
@@ -56,6 +57,7 @@ fn settings(placed: &Placed<Server>, scope: &mut Scope<'_>) -> Option<ServerSett
         call_timeout: scope.seconds(written.call_timeout_s.as_ref(), CALL_SECONDS),
         total_timeout: scope.seconds(written.total_timeout_s.as_ref(), TOTAL_SECONDS),
         max_concurrency: scope.at_least_one(written.max_concurrency.as_ref(), CONCURRENCY),
+        max_tools: scope.at_least_one(written.max_tools.as_ref(), TOOLS),
         era: written.era.unwrap_or_default(),
         elicitation: written.elicitation.unwrap_or(true),
         recheck_tools: written.recheck_tools.unwrap_or_default(),
@@ -106,6 +108,7 @@ impl ServerSettings {
             call_timeout: seconds(CALL_SECONDS),
             total_timeout: seconds(TOTAL_SECONDS),
             max_concurrency: CONCURRENCY,
+            max_tools: TOOLS,
             era: McpEra::Auto,
             elicitation: true,
             recheck_tools: RecheckTools::default(),

@@ -112,6 +112,9 @@ pub(super) struct Server {
     /// Concurrent calls. Default: 16.
     #[schemars(range(min = 1))]
     pub(super) max_concurrency: Option<Placed<usize>>,
+    /// The maximum of tools used from its list; the others are left out, which is reported. Default: 10000.
+    #[schemars(range(min = 1))]
+    pub(super) max_tools: Option<Placed<usize>>,
     /// The protocol version. Default: `auto`.
     pub(super) era: Option<McpEra>,
     /// Whether the server may ask the run's user for input during a call (elicitation). Default: true.

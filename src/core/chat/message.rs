@@ -155,6 +155,21 @@ impl Media {
     pub fn decode(data: &str) -> Option<Vec<u8>> {
         BASE64.decode(data.trim()).ok()
     }
+
+    /// Base64 as providers take it, of what other encoders write: with line breaks, or in the alphabet of URLs. `None` if it is
+    /// not base64.
+    pub fn normalized(data: String) -> Option<String> {
+        if Self::decode(&data).is_some() {
+            return Some(data);
+        }
+        let standard = |letter| match letter {
+            '-' => '+',
+            '_' => '/',
+            other => other,
+        };
+        let letters: String = data.chars().filter(|letter| !letter.is_ascii_whitespace()).map(standard).collect();
+        Self::decode(&letters).map(|_| letters)
+    }
 }
 
 impl Part {

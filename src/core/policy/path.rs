@@ -4,6 +4,7 @@
 //! refused, so that a condition about it is neither true nor false.
 
 use super::Links;
+use crate::core::tool::visible;
 
 /// An absolute path as a list of names, without `.` and `..`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,21 +35,23 @@ impl Names {
 /// Whether a path lies within a folder; an error where its text and its links disagree, or cannot be known.
 pub(super) fn is_within(path: &str, folder: &str, links: &Links) -> Result<bool, String> {
     let by_text = Names::of(path)?.is_within(&Names::of(folder)?);
-    let by_links = match links {
+    let resolved = match links {
         Links::Ignored => return Ok(by_text),
         Links::Unresolvable(reason) => return Err(format!("links of paths cannot be resolved: {reason}")),
-        Links::Resolved(resolved) => {
-            let names = |path: &str| match resolved.get(path) {
-                Some(Ok(resolved)) => Names::of(resolved),
-                Some(Err(reason)) => Err(format!("links of a path cannot be resolved: {reason}")),
-                None => Err("links of a path were not resolved".to_owned()),
-            };
-            names(path)?.is_within(&names(folder)?)
-        }
+        Links::Resolved(resolved) => |path: &str| match resolved.get(path) {
+            Some(Ok(resolved)) => Ok(resolved),
+            Some(Err(reason)) => Err(format!("links of a path cannot be resolved: {reason}")),
+            None => Err("links of a path were not resolved".to_owned()),
+        },
     };
-    match by_text == by_links {
+    let (leads_to, folder) = (resolved(path)?, resolved(folder)?);
+    match Names::of(leads_to)?.is_within(&Names::of(folder)?) == by_text {
         true => Ok(by_text),
-        false => Err("a link on the path leads elsewhere than its text says".to_owned()),
+        // The place is part of the reason: a yes is to where the link leads, and not to wherever it leads later.
+        false => {
+            let (path, leads_to) = (visible(path), visible(leads_to));
+            Err(format!("a link on the path leads elsewhere than its text says: `{path}` leads to `{leads_to}`"))
+        }
     }
 }
 

@@ -33,7 +33,8 @@ pub struct ToolOutput {
     /// What of it is kept outside the journal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<Kept>,
-    /// Where the structured form does not fit what the tool declares.
+    /// Where its content violates MCP (pointers into the result), and where the structured form does not fit what the tool
+    /// declares (pointers into that form).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problem>,
 }
@@ -141,7 +142,7 @@ impl Outcome {
         }
     }
 
-    /// Where its structured form does not fit what the tool declares.
+    /// Where it violates MCP, and where its structured form does not fit what the tool declares.
     pub fn problems(&self) -> &[Problem] {
         match self {
             Self::Returned(output) => &output.problems,

@@ -20,6 +20,16 @@ pub struct Problem {
 }
 
 impl Problem {
+    /// The rule of content that MCP does not allow, so that it cannot be read.
+    pub const UNREADABLE_CONTENT: &str = "unreadable_content";
+    /// The rule of a result whose list of content is `null`. Nothing of it is lost.
+    pub const NULL_CONTENT: &str = "null_content";
+
+    /// Whether a server broke MCP, and not only what its tool declares.
+    pub fn violates_mcp(&self) -> bool {
+        [Self::UNREADABLE_CONTENT, Self::NULL_CONTENT].contains(&self.rule.as_str())
+    }
+
     /// A finding about the whole value.
     pub fn whole(rule: &str, message: impl Into<String>) -> Self {
         Self { path: String::new(), rule: rule.to_owned(), message: message.into(), received: None }

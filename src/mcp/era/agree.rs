@@ -123,7 +123,7 @@ impl<F> Attempt<'_, F> {
     {
         let (mut talk, keeper) = self.talk()?;
         let agreed = in_any_era(&mut talk, Some(self.terms.patience)).await;
-        self.settled(talk, keeper, agreed)
+        self.settled(talk, keeper, agreed).await
     }
 
     /// Over HTTP a question that is not answered holds up its transport, so that the second needs one of its own.
@@ -135,7 +135,7 @@ impl<F> Attempt<'_, F> {
         let (mut talk, keeper) = self.talk()?;
         let probe = async move {
             let agreed = in_any_era(&mut talk, None).await;
-            self.settled(talk, keeper, agreed)
+            self.settled(talk, keeper, agreed).await
         };
         let mut probe = Box::pin(probe);
         if let Ok(done) = timeout(self.terms.patience, &mut probe).await {
@@ -156,7 +156,7 @@ impl<F> Attempt<'_, F> {
     {
         let (mut talk, keeper) = self.talk()?;
         let agreed = in_era(&mut talk, era).await;
-        self.settled(talk, keeper, agreed)
+        self.settled(talk, keeper, agreed).await
     }
 
     fn talk<T, K, E>(&self) -> Result<(Talk<T>, K), Failed<E, K>>
@@ -168,13 +168,21 @@ impl<F> Attempt<'_, F> {
         Ok((Talk::over(transport, self.terms.elicitation, self.terms.meta.clone()), keeper))
     }
 
-    fn settled<T, K, E>(&self, talk: Talk<T>, keeper: K, agreed: Result<Agreed, Disagreement>) -> Outcome<T, K, E>
+    async fn settled<T, K, E>(
+        &self,
+        mut talk: Talk<T>,
+        keeper: K,
+        agreed: Result<Agreed, Disagreement>,
+    ) -> Outcome<T, K, E>
     where
         T: Transport<RoleClient> + 'static,
     {
         match agreed {
             Ok(agreed) => Ok(Established { agreed, transport: talk.into_transport(), keeper }),
             Err(disagreement) => {
+                if let (Disagreement::Broken(_), Kind::Stdio(_)) = (&disagreement, self.terms.transport) {
+                    talk.hear_out().await;
+                }
                 self.terms.memory.failed(told(&disagreement));
                 Err(Failed::Disagreed(disagreement, keeper))
             }

@@ -1,6 +1,8 @@
 //! The first words over a transport, before the SDK takes it over: questions with ids of their own, and whatever comes
 //! back for them. Nothing is concluded here.
 
+use std::time::Duration;
+
 use rmcp::RoleClient;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, ClientResult, DiscoverRequest, DiscoverRequestParams,
@@ -9,6 +11,7 @@ use rmcp::model::{
 };
 use rmcp::transport::{DynamicTransportError, Transport};
 use serde_json::{Map, Value};
+use tokio::time::timeout;
 
 use super::{Era, introduction};
 use crate::mcp::exchange;
@@ -16,6 +19,8 @@ use crate::mcp::exchange;
 /// The ids of the handshake, counted from here. The SDK counts from zero, and an answer that comes after it took over
 /// must not be taken for the answer to one of its requests.
 const FIRST_ID: i64 = 2_147_000_000;
+/// How long the rest of a stream is read. A grandchild may hold it open.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// A transport over which nothing but the handshake was spoken.
 pub(super) struct Talk<T> {
@@ -96,6 +101,11 @@ impl<T: Transport<RoleClient> + 'static> Talk<T> {
         }
     }
 
+    /// Reads what is left of a stream that broke: a process that is gone may have printed why.
+    pub(super) async fn hear_out(&mut self) {
+        let _ = timeout(LAST_WORDS, async { while self.transport.receive().await.is_some() {} }).await;
+    }
+
     /// Ends a handshake of the legacy era.
     pub(super) async fn confirm(&mut self) -> Result<(), Broken> {
         let done = ClientNotification::InitializedNotification(InitializedNotification::default());
@@ -139,5 +149,34 @@ impl<T: Transport<RoleClient> + 'static> Talk<T> {
             RequestId::String(text) => text.parse().ok()?,
         };
         self.asked.get(usize::try_from(number.checked_sub(FIRST_ID)?).ok()?).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use tokio::io::{AsyncWriteExt as _, duplex};
+
+    use super::*;
+    use crate::mcp::transport::{Cut, LineTransport, Requests, Taps};
+
+    #[tokio::test]
+    async fn what_a_process_printed_before_it_was_gone_is_read_although_it_can_be_asked_nothing() {
+        let (mut stdout, reading) = duplex(1024);
+        let (writing, stdin) = duplex(1024);
+        let heard: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let noted = heard.clone();
+        let on_noise = Box::new(move |text: &[u8]| noted.lock().expect("no panic").extend_from_slice(text));
+        let taps = Taps { on_noise, ..Taps::default() };
+        let transport = LineTransport::new(reading, writing, Requests::default(), Cut::default(), taps);
+        stdout.write_all(b"SHOP_TOKEN is not set\n").await.expect("there is room");
+        drop((stdout, stdin));
+
+        let mut talk = Talk::over(transport, false, Map::new());
+        let asked = talk.ask(Question::Discover).await;
+        assert!(matches!(asked, Err(Broken::Unsendable(_))), "{asked:?}");
+        talk.hear_out().await;
+        assert_eq!(String::from_utf8_lossy(&heard.lock().expect("no panic")), "SHOP_TOKEN is not set");
     }
 }

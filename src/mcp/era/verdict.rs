@@ -5,7 +5,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Agreed, Era};
-use crate::mcp::answer::excerpt;
+use crate::mcp::answer::{excerpt, objection_to_type};
+use crate::mcp::fault;
 
 /// What the answer to `server/discover` says.
 #[derive(Debug, PartialEq)]
@@ -74,12 +75,15 @@ pub(super) fn refused_as_modern(said: &Result<Value, ErrorData>) -> Option<Strin
 
 /// How a refusal is told.
 fn refusal(error: &ErrorData) -> String {
-    format!("{} (JSON-RPC error {})", error.message, error.code.0)
+    fault::refusal(&error.message, error.code.0)
 }
 
 fn offered(versions: &[String], result: &Value) -> Discovered {
     match common(versions) {
         Some(Era::Modern) => {
+            if let Some(wrong) = objection_to_type(result) {
+                return Discovered::Insists(format!("it answered `server/discover` with an invalid result: {wrong}"));
+            }
             let peer = peer(Era::Modern.revision(), result);
             Discovered::Modern(Box::new(Agreed { era: Era::Modern, peer }))
         }
@@ -171,6 +175,20 @@ mod tests {
         );
         assert_eq!(discovered(Ok(json!({"supportedVersions": ["2027-01-01"]}))), Discovered::Insists(future.into()));
         assert_eq!(discovered(error(-32021, None)), Discovered::Insists("no (JSON-RPC error -32021)".into()));
+    }
+
+    #[test]
+    fn a_discovery_of_an_unknown_type_is_invalid_where_the_modern_era_is_spoken() {
+        let said = |kind: Value| Ok(json!({"supportedVersions": ["2026-07-28"], "resultType": kind}));
+        for kind in [json!("complete"), Value::Null] {
+            assert!(matches!(discovered(said(kind.clone())), Discovered::Modern(_)), "{kind}");
+        }
+        for kind in [json!("later"), json!("input_required"), json!(7)] {
+            let Discovered::Insists(why) = discovered(said(kind.clone())) else { panic!("{kind}") };
+            assert!(why.ends_with(&format!("its `resultType` is {kind}, which toolgate does not know")), "{why}");
+        }
+        let legacy = Ok(json!({"supportedVersions": ["2025-06-18"], "resultType": "later"}));
+        assert!(matches!(discovered(legacy), Discovered::NotModern(_)));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 use super::answered::{self, NoMcp};
 use super::egress;
-use crate::mcp::fault::Fault;
+use crate::mcp::fault::{Fault, refusal};
 
 /// What an error of the transport comes down to. The words say it, with a remedy where there is one.
 enum Trouble {
@@ -99,7 +99,7 @@ fn trouble(error: &DynamicTransportError) -> Trouble {
             Trouble::Broken("it does not know the session any more (HTTP 404)".into())
         }
         StreamableHttpError::ReinitializationFailed(error) => {
-            Trouble::Broken(format!("it refused a new one: {} (JSON-RPC error {})", error.message, error.code.0))
+            Trouble::Broken(format!("it refused a new one: {}", refusal(&error.message, error.code.0)))
         }
         other => Trouble::Broken(other.to_string()),
     }

@@ -3,6 +3,7 @@
 mod answered;
 mod client;
 mod confidential;
+mod dialled;
 pub(in crate::mcp) mod egress;
 mod explain;
 mod post;
@@ -16,11 +17,12 @@ mod verdict;
 use std::collections::HashMap;
 
 use ::http::{HeaderName, HeaderValue};
-use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use secrecy::ExposeSecret;
 
+use dialled::Dialled;
 pub(super) use explain::{answered_without_mcp, explain, is_broken_off, is_locked, is_unreachable, send_fault};
+use reader::Resumable;
 use replies::Replies;
 use traced::Traced;
 pub(super) use verdict::{session_is_over, was_answered, was_too_long};
@@ -29,6 +31,7 @@ use super::auth::{Access, Authorized};
 use super::headers::ToolHeaders;
 use super::settings::HttpSettings;
 use super::task_only::TaskOnly;
+use super::traffic::Traffic;
 use super::transport::{MAX_TEXT, Requests};
 use egress::{Reach, Refused};
 
@@ -54,13 +57,16 @@ pub(super) struct Seen {
     pub(super) task_only: TaskOnly,
     /// The requests that wait for its answers.
     pub(super) requests: Requests,
+    /// What it sends besides answers.
+    pub(super) traffic: Traffic,
     replies: Replies,
+    resumable: Resumable,
 }
 
 impl Seen {
     /// With these places for what is seen.
-    pub(super) fn with(tools: ToolHeaders, task_only: TaskOnly, requests: Requests) -> Self {
-        Self { tools, task_only, requests, replies: Replies::default() }
+    pub(super) fn with(tools: ToolHeaders, task_only: TaskOnly, requests: Requests, traffic: Traffic) -> Self {
+        Self { tools, task_only, requests, traffic, ..Self::default() }
     }
 }
 
@@ -79,11 +85,7 @@ fn told(address: &str) -> String {
 }
 
 /// A transport to the endpoint that has room for that many calls at a time. Dials nothing yet.
-pub(super) fn transport(
-    settings: &HttpSettings,
-    max_concurrency: usize,
-    seen: Seen,
-) -> Result<StreamableHttpClientTransport<Authorized<Traced>>, SettingsError> {
+pub(super) fn transport(settings: &HttpSettings, max_concurrency: usize, seen: Seen) -> Result<Dialled, SettingsError> {
     let url = reqwest::Url::parse(&settings.url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let url = url.ok_or_else(|| SettingsError::Url(settings.url.clone()))?;
     let reach = Reach::of_server(settings.egress);
@@ -96,7 +98,7 @@ pub(super) fn transport(
         .custom_headers(headers(settings)?);
     let access = settings.oauth.clone().map(|oauth| Access::new(oauth, url, settings.egress));
     let client = Authorized::new(Traced::over(client::pooled(&reach)?, seen), access);
-    Ok(StreamableHttpClientTransport::with_client(client, config))
+    Ok(Dialled::new(client, config))
 }
 
 fn headers(settings: &HttpSettings) -> Result<HashMap<HeaderName, HeaderValue>, SettingsError> {

@@ -54,10 +54,11 @@ pub(super) async fn post(
     lists_tools: Option<bool>,
 ) -> Result<StreamableHttpPostResponse, Failure> {
     seen.requests.sending(message);
+    seen.replies.sending(message);
     let id = if let JsonRpcMessage::Request(request) = message { Some(request.id.clone()) } else { None };
     let confidential = Arc::new(Confidential::of(&target.headers, target.token.as_ref()));
     let stream = id.clone().map_or(Stream::Shared, Stream::Of);
-    let reader = Reader { seen: seen.clone(), stream, lists_tools, confidential };
+    let reader = Reader { seen: seen.clone(), request: id.clone(), stream, lists_tools, confidential };
     let posted = Posted { message, id, has_session: target.session.is_some(), max: target.max, reader };
     let answered = posted.send(client, target).await;
     seen.replies.delivered(message);
@@ -76,6 +77,7 @@ pub(super) async fn get(
 ) -> Result<Events, Failure> {
     let confidential = Arc::new(Confidential::of(&target.headers, target.token.as_ref()));
     let mut request = with_headers(client.get(&*target.uri), &target)?;
+    let resumed = last_event.as_ref().and_then(|last_event| seen.resumable.request(last_event));
     if let Some(last_event) = last_event {
         request = request.header("last-event-id", last_event);
     }
@@ -88,7 +90,8 @@ pub(super) async fn get(
     }
     match kind_of(response.headers()) {
         Kind::Events => {
-            let reader = Reader { seen: seen.clone(), stream: Stream::Shared, lists_tools: None, confidential };
+            let (seen, stream) = (seen.clone(), Stream::Shared);
+            let reader = Reader { seen, request: resumed, stream, lists_tools: None, confidential };
             Ok(reader.events(response, target.max))
         }
         Kind::Json | Kind::Other => Err(StreamableHttpError::UnexpectedContentType(content_type(response.headers()))),

@@ -1,7 +1,7 @@
 //! Reader of what comes in over HTTP: texts of JSON bodies and of event streams, as the messages that the SDK gets.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::StreamExt as _;
 use futures::stream::{BoxStream, unfold};
@@ -18,12 +18,16 @@ pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 /// How many events are handed on before those that handle them get a turn.
 const IN_A_ROW: usize = 32;
+/// How many ends of streams are remembered for the case that the SDK asks for the rest.
+const MAX_RESUMABLE: usize = 64;
 
 /// What is known of a response before it is read.
 #[derive(Clone)]
 pub(super) struct Reader {
     pub(super) seen: Seen,
-    /// Which request it answers.
+    /// The request that it is to answer.
+    pub(super) request: Option<RequestId>,
+    /// What the messages in it can belong to.
     pub(super) stream: Stream,
     /// Whether it lists tools in the modern era; `None` if it lists none.
     pub(super) lists_tools: Option<bool>,
@@ -37,6 +41,7 @@ impl Reader {
         if self.lists_tools == Some(false) {
             self.seen.task_only.look_at(text);
         }
+        self.seen.traffic.heard(text);
         let requests = &self.seen.requests;
         let incoming = transport::read(text, |id| requests.is_in_flight(id));
         incoming.into_iter().map(|incoming| self.admitted(incoming)).collect()
@@ -61,12 +66,10 @@ impl Reader {
         admitted
     }
 
-    /// The failure of the request that the response belongs to, if there is one.
+    /// The failure of the request that the response is to answer, if there is one.
     pub(super) fn failure(&self, why: String) -> Option<ServerJsonRpcMessage> {
-        match &self.stream {
-            Stream::Of(id) => Some(self.seen.requests.fail(id.clone(), self.confidential.redacted(why))),
-            Stream::Shared => None,
-        }
+        let request = self.request.clone()?;
+        Some(self.seen.requests.fail(request, self.confidential.redacted(why)))
     }
 
     /// The events of a stream, as far as the SDK needs them.
@@ -80,11 +83,35 @@ impl Reader {
             parser: Parser::up_to(max),
             reader: self,
             ready: VecDeque::new(),
+            last_id: None,
             in_a_row: 0,
             is_over: false,
             _over: over,
         };
         unfold(reading, |mut reading| async move { reading.next().await.map(|event| (event, reading)) }).boxed()
+    }
+}
+
+/// The streams that ended behind an event with an id, and the requests that they are to answer. Clones are the same streams.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Resumable(Arc<Mutex<VecDeque<(String, RequestId)>>>);
+
+impl Resumable {
+    fn note(&self, last_event: String, request: RequestId) {
+        let mut streams = self.streams();
+        if streams.len() == MAX_RESUMABLE {
+            streams.pop_front();
+        }
+        streams.push_back((last_event, request));
+    }
+
+    /// The request whose stream ended there last.
+    pub(super) fn request(&self, last_event: &str) -> Option<RequestId> {
+        self.streams().iter().rev().find(|(id, _)| id == last_event).map(|(_, request)| request.clone())
+    }
+
+    fn streams(&self) -> MutexGuard<'_, VecDeque<(String, RequestId)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -114,6 +141,8 @@ struct Reading {
     parser: Parser,
     reader: Reader,
     ready: VecDeque<Result<Sse, SseError>>,
+    /// The id of the last event that had one.
+    last_id: Option<String>,
     in_a_row: usize,
     is_over: bool,
     _over: Option<Over>,
@@ -144,16 +173,24 @@ impl Reading {
                     }
                 }
                 Err(error) => {
-                    self.is_over = true;
+                    self.end();
                     self.ready.push_back(Err(SseError::Body(Box::new(error))));
                 }
                 Ok(None) => {
-                    self.is_over = true;
                     if let Some(event) = self.parser.finish() {
                         self.take(Found::Event(event));
                     }
+                    self.end();
                 }
             }
+        }
+    }
+
+    /// The stream is over. The SDK asks for the rest of it where it had an id.
+    fn end(&mut self) {
+        self.is_over = true;
+        if let (Some(id), Some(request)) = (self.last_id.take(), self.reader.request.clone()) {
+            self.reader.seen.resumable.note(id, request);
         }
     }
 
@@ -167,6 +204,9 @@ impl Reading {
                 ));
             }
         };
+        if id.is_some() {
+            self.last_id.clone_from(&id);
+        }
         // Where the stream is taken up again, it goes on behind the last id, so that goes along.
         let mut place = Sse { id, retry, ..Sse::default() };
         let is_message = kind.as_deref().is_none_or(|kind| kind == "message");

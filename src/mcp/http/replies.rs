@@ -22,7 +22,7 @@ pub(super) struct Replies(Arc<State>);
 
 #[derive(Default)]
 struct State {
-    /// With whether a person may have to answer it.
+    /// With whether a person may have to answer it first.
     asked: Mutex<HashMap<RequestId, bool>>,
     moved: Mutex<Option<Instant>>,
     taken: Notify,
@@ -57,12 +57,18 @@ impl Replies {
         }
     }
 
+    /// A message is posted. If it is a reply, no person has to give it any more.
+    pub(super) fn sending(&self, message: &ClientJsonRpcMessage) {
+        let mut asked = self.asked();
+        if let Some(for_a_person) = replied(message).and_then(|id| asked.get_mut(id)) {
+            *for_a_person = false;
+        }
+    }
+
     /// A message was taken by the server, or cannot be; it may be a reply.
     pub(super) fn delivered(&self, message: &ClientJsonRpcMessage) {
-        match message {
-            JsonRpcMessage::Response(response) => self.is_replied(&response.id),
-            JsonRpcMessage::Error(error) => error.id.iter().for_each(|id| self.is_replied(id)),
-            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => {}
+        if let Some(id) = replied(message) {
+            self.is_replied(id);
         }
     }
 
@@ -107,8 +113,108 @@ impl Replies {
     }
 }
 
+/// The request that a message replies to.
+fn replied(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
+    match message {
+        JsonRpcMessage::Response(response) => Some(&response.id),
+        JsonRpcMessage::Error(error) => error.id.as_ref(),
+        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+    }
+}
+
 impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Replies").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn hear(replies: &Replies, message: Value) {
+        replies.heard(&serde_json::from_value(message).expect("a message"));
+    }
+
+    fn ask(replies: &Replies, id: usize, method: &str) {
+        let params = json!({"message": "Who?", "requestedSchema": {"type": "object", "properties": {}}});
+        hear(replies, json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+    }
+
+    fn ask_up_to_the_bound(replies: &Replies, method: &str) {
+        (0..MAX_ASKED).for_each(|id| ask(replies, id, method));
+    }
+
+    fn reply(id: usize) -> ClientJsonRpcMessage {
+        serde_json::from_value(json!({"jsonrpc": "2.0", "id": id, "result": {}})).expect("a reply")
+    }
+
+    fn deliver(replies: &Replies, id: usize) {
+        replies.delivered(&reply(id));
+    }
+
+    fn is_full(replies: &Replies) -> bool {
+        replies.has_room().now_or_never().is_none()
+    }
+
+    #[tokio::test]
+    async fn a_server_may_ask_again_when_it_took_a_reply_or_cancelled_a_request() {
+        let replies = Replies::default();
+        (1..MAX_ASKED).for_each(|id| ask(&replies, id, "ping"));
+        assert!(!is_full(&replies));
+        ask(&replies, 0, "ping");
+        assert!(is_full(&replies));
+        let mut room = Box::pin(replies.has_room());
+        assert!((&mut room).now_or_never().is_none());
+        deliver(&replies, 7);
+        assert_eq!(room.await, Ok(()), "it is woken");
+        ask(&replies, 7, "ping");
+        assert!(is_full(&replies));
+        deliver(&replies, 1000);
+        assert!(is_full(&replies), "it did not ask that");
+        let params = json!({"requestId": 3});
+        hear(&replies, json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
+        assert!(!is_full(&replies));
+        ask(&replies, 4, "ping");
+        assert!(!is_full(&replies), "the same id is the same request");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_takes_no_reply_is_told_apart_from_a_slow_one() {
+        let replies = Replies::default();
+        ask_up_to_the_bound(&replies, "roots/list");
+        let begun = Instant::now();
+        for id in 0..4 {
+            tokio::time::advance(PATIENCE / 2).await;
+            deliver(&replies, id);
+            ask(&replies, id, "roots/list");
+            assert!(is_full(&replies), "it takes replies slowly");
+        }
+        let why = replies.has_room().await.expect_err("it takes no reply");
+        assert_eq!(begun.elapsed(), PATIENCE / 2 * 4 + PATIENCE);
+        assert!(why.starts_with("it does not take what it asked for: replies to 64 requests of its own wait"), "{why}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_is_not_blamed_for_the_time_that_people_take() {
+        let replies = Replies::default();
+        ask_up_to_the_bound(&replies, "elicitation/create");
+        let waited = tokio::time::timeout(PATIENCE * 100, replies.has_room()).await;
+        assert!(waited.is_err(), "it waits for people: {waited:?}");
+        deliver(&replies, 0);
+        assert_eq!(replies.has_room().await, Ok(()));
+        ask(&replies, 0, "elicitation/create");
+        (0..MAX_ASKED / 2).for_each(|id| replies.sending(&reply(id)));
+        assert!(replies.has_room().await.is_err(), "people answered, and it takes no reply");
+    }
+
+    #[tokio::test]
+    async fn clones_count_the_same_requests() {
+        let replies = Replies::default();
+        ask_up_to_the_bound(&replies.clone(), "ping");
+        assert!(is_full(&replies));
     }
 }

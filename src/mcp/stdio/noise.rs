@@ -2,7 +2,7 @@
 //! an answer that is not one is never waited for in vain without somebody being told. The beginning is kept, because the
 //! first such line says what writes them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::secrets::Secrets;
 use crate::mcp::status::StdoutNoise;
@@ -14,6 +14,7 @@ const KEPT_CHARS: usize = 200;
 #[derive(Clone, Debug, Default)]
 pub(in crate::mcp) struct Noise {
     heard: Arc<Mutex<StdoutNoise>>,
+    cut_off: Arc<OnceLock<String>>,
     secrets: Secrets,
 }
 
@@ -28,12 +29,26 @@ impl Noise {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard.lines += 1;
         if heard.first.len() < KEPT_LINES {
-            // Redacted before it is cut: half a secret is one too.
-            let line = self.secrets.redacted_so_far(String::from_utf8_lossy(line).trim());
-            heard.first.push(match line.char_indices().nth(KEPT_CHARS) {
-                Some((end, _)) => format!("{}...", line.get(..end).unwrap_or_default()),
-                None => line,
-            });
+            heard.first.push(self.beginning(line));
+        }
+    }
+
+    /// Notes the beginning of a message in the middle of which stdout ended.
+    pub(in crate::mcp) fn note_cut_off(&self, text: &[u8]) {
+        let _ = self.cut_off.set(self.beginning(text));
+    }
+
+    /// The beginning of that message.
+    pub(super) fn cut_off(&self) -> Option<&str> {
+        self.cut_off.get().map(String::as_str)
+    }
+
+    /// Redacted before it is cut: half a secret is one too.
+    fn beginning(&self, text: &[u8]) -> String {
+        let text = self.secrets.redacted_so_far(String::from_utf8_lossy(text).trim());
+        match text.char_indices().nth(KEPT_CHARS) {
+            Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
+            None => text,
         }
     }
 

@@ -52,9 +52,15 @@ impl Output {
         Mark(self.stderr.finished())
     }
 
-    /// The end of a message about a child that failed: noise on stdout, and the last of stderr.
+    /// The end of a message about a child that failed: half a message and noise on stdout, and the last of stderr.
     pub(in crate::mcp) fn quoted(&self) -> String {
-        let mut quote = self.noise.heard().told().map(|told| format!("; {told}")).unwrap_or_default();
+        let mut quote = String::new();
+        if let Some(beginning) = self.noise.cut_off() {
+            let _ = write!(quote, "; its stdout ended in the middle of a message: `{beginning}`");
+        }
+        if let Some(told) = self.noise.heard().told() {
+            let _ = write!(quote, "; {told}");
+        }
         let lines = self.stderr.lines();
         quote.push_str(if lines.is_empty() { "; it wrote nothing to stderr" } else { "; last on its stderr:" });
         for line in lines.iter().skip(lines.len().saturating_sub(QUOTED_LINES)) {

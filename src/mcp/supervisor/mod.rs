@@ -30,6 +30,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
@@ -288,7 +289,8 @@ impl<D: Dial> Supervisor<D> {
         let Question { not_before, budget, wish } = question;
         let _turn = self.asking.lock().await;
         let is_in_vain = wish == Wish::UnlessInVain && self.shelf.not_worth_waiting().is_some();
-        if is_in_vain || self.shelf.was_asked_since(not_before) {
+        let is_lost = link.signals().lost.is_cancelled();
+        if is_in_vain || is_lost || self.shelf.was_asked_since(not_before) {
             return;
         }
         let asked = Instant::now();
@@ -296,6 +298,8 @@ impl<D: Dial> Supervisor<D> {
         self.watched.tell(&self.server, ExchangeKind::ToolsList, asked.elapsed(), listed.is_err());
         match listed {
             Ok(listing) => self.shelf.keep(&self.server, listing, asked, link.announces_changes()),
+            // The question found the connection lost. It was not asked in vain: the next one is asked again.
+            Err(reason) if link.signals().lost.is_cancelled() => self.shelf.away(self.sentence(&reason)),
             Err(reason) => {
                 self.shelf.list_failed(self.sentence(&reason), asked);
                 self.list_failed.notify_one();
@@ -337,6 +341,11 @@ impl<D: Dial> Supervisor<D> {
     /// How many tools are known, and why they are those of before.
     pub(super) fn tools(&self) -> (Option<usize>, Option<String>) {
         self.shelf.summary()
+    }
+
+    /// Why the tools could not be listed last, and since when: a whole sentence.
+    pub(super) fn list_trouble(&self) -> Option<(String, Timestamp)> {
+        self.shelf.list_trouble()
     }
 
     /// A number that changes when [`offer`](Self::offer) may say something else.

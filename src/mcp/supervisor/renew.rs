@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout};
 
-use super::{Dial, Question, State, Supervisor, Wish};
+use super::{Dial, Link as _, Question, State, Supervisor, Wish};
 
 impl<D: Dial> Supervisor<D> {
     /// Asks for the tools, whatever is promised about them. The error says why they are not known anew.
@@ -55,10 +55,19 @@ impl<D: Dial> Supervisor<D> {
         self.need_for(&meta);
         let longest = 2 * self.budget;
         let asked = timeout(longest, async {
-            let link = self.link(Instant::now() + self.budget).await?;
-            let question = Question { not_before: since, budget: self.budget, wish: Wish::Anyway };
-            let asking = self.tasks.spawn(self.clone().ask(link, meta, question));
-            asking.await.map_err(|_| self.sentence("could not be asked for its tools: the code that does it panicked"))
+            // A connection of which only the question shows that it is lost is replaced at once.
+            for _ in 0..2 {
+                let link = self.link(Instant::now() + self.budget).await?;
+                let question = Question { not_before: since, budget: self.budget, wish: Wish::Anyway };
+                let asking = self.tasks.spawn(self.clone().ask(link.clone(), meta.clone(), question));
+                let panicked = "could not be asked for its tools: the code that does it panicked";
+                asking.await.map_err(|_| self.sentence(panicked))?;
+                if !link.signals().lost.is_cancelled() {
+                    return Ok(());
+                }
+            }
+            let lost = || self.sentence("lost its connection when it was asked for its tools");
+            Err(self.shelf.complaint().unwrap_or_else(lost))
         });
         asked.await.unwrap_or_else(|_| Err(self.still_waiting(longest)))?;
         self.shelf.complaint().map_or(Ok(()), Err)

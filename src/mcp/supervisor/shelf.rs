@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::backoff::{delay_after, jitter};
@@ -34,6 +35,8 @@ struct Kept {
     retry: Option<Instant>,
     /// What is said of a server that is being asked and was waited for long enough. A whole sentence.
     overdue: Option<String>,
+    /// When a list failed last, or was overdue.
+    list_failed_at: Option<Timestamp>,
     generation: u64,
 }
 
@@ -89,19 +92,27 @@ impl Shelf {
         let mut kept = self.lock();
         kept.trouble(reason);
         (kept.asked, kept.overdue) = (Some(asked), None);
+        kept.list_failed_at = Some(Timestamp::now());
         kept.failed_lists = kept.failed_lists.saturating_add(1);
         kept.retry = Some(Instant::now() + delay_after(kept.failed_lists, jitter()));
     }
 
     /// Notes that the answer to a question under way was waited for long enough.
     pub(super) fn is_overdue(&self, reason: String) {
-        self.lock().overdue = Some(reason);
+        let mut kept = self.lock();
+        kept.overdue = Some(reason);
+        kept.list_failed_at = Some(Timestamp::now());
+    }
+
+    /// Why the server did not list its tools when it was asked last, and since when. A whole sentence.
+    pub(super) fn list_trouble(&self) -> Option<(String, Timestamp)> {
+        let kept = self.lock();
+        kept.unlisted().zip(kept.list_failed_at)
     }
 
     /// Why waiting for the list is of no use now: it was waited for once already. A whole sentence.
     pub(super) fn not_worth_waiting(&self) -> Option<String> {
-        let kept = self.lock();
-        kept.overdue.clone().or_else(|| kept.trouble.clone().filter(|_| kept.failed_lists > 0))
+        self.lock().unlisted()
     }
 
     /// When the server is to be asked again after it was asked in vain.
@@ -167,6 +178,11 @@ impl Shelf {
 }
 
 impl Kept {
+    /// Why the server was asked for its tools in vain.
+    fn unlisted(&self) -> Option<String> {
+        self.overdue.clone().or_else(|| self.trouble.clone().filter(|_| self.failed_lists > 0))
+    }
+
     /// Notes what is wrong. How it is worded makes no difference to what the server offers.
     fn trouble(&mut self, reason: String) {
         self.generation += u64::from(self.trouble.is_none());

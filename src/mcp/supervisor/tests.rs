@@ -30,6 +30,8 @@ struct World {
     /// The tools from now on, or why there is no list; and how long a list takes.
     tools: Mutex<(Result<Vec<&'static str>, &'static str>, Duration)>,
     announces: AtomicBool,
+    /// The next list shows that the connection is lost.
+    loses_at_list: AtomicBool,
     links: Mutex<Vec<Signals>>,
     /// What it did, with the second in which it did.
     log: Mutex<Vec<(u64, &'static str)>>,
@@ -98,6 +100,11 @@ impl Link for FakeLink {
     async fn list(&self, _meta: &Map<String, Value>, budget: Duration) -> Result<Listing, String> {
         assert!(!self.closed.load(Ordering::Relaxed), "a closed connection was asked");
         self.world.log("list");
+        if self.world.loses_at_list.swap(false, Ordering::Relaxed) {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            self.signals.lost.cancel();
+            return Err("ended the session".into());
+        }
         let (tools, takes) = lock(&self.world.tools).clone();
         tokio::time::sleep(takes.min(budget)).await;
         let tool = |name: &str| McpTool {
@@ -135,6 +142,7 @@ fn given(openings: impl IntoIterator<Item = Opening>) -> (Fake, Arc<World>) {
         openings: Mutex::new(openings.into_iter().collect()),
         tools: Mutex::new((Ok(vec!["tool"]), Duration::ZERO)),
         announces: AtomicBool::new(true),
+        loses_at_list: AtomicBool::new(false),
         links: Mutex::default(),
         log: Mutex::default(),
     });
@@ -185,6 +193,19 @@ async fn nothing_is_started_before_it_is_needed_and_then_once_for_all() {
     assert_eq!(state(&supervisor), "ready");
     supervisor.close().await;
     assert_eq!((state(&supervisor), world.count("close")), ("closed", 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_finds_the_connection_lost_is_asked_again_over_the_next_one() {
+    let (supervisor, world) = given([]);
+    world.loses_at_list.store(true, Ordering::Relaxed);
+    assert_eq!(names(&offer(&supervisor).await), ["tool"], "the first of all");
+    assert_eq!((world.count("start"), world.count("list")), (2, 2));
+    seconds(60).await;
+    world.loses_at_list.store(true, Ordering::Relaxed);
+    assert_eq!(supervisor.refresh(Map::new()).await, Ok(()), "one that was asked for by name");
+    assert_eq!(world.count("start"), 3);
+    supervisor.close().await;
 }
 
 #[tokio::test(start_paused = true)]

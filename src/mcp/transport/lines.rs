@@ -15,7 +15,7 @@ use rmcp::model::{
 use rmcp::transport::Transport;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, BufReader};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use super::frames::{Frame, Frames};
 use super::message::{self, Incoming};
@@ -42,13 +42,16 @@ pub(in crate::mcp) struct Taps {
     pub(in crate::mcp) on_message: OnText,
     /// Sees each text that is not a message.
     pub(in crate::mcp) on_noise: OnText,
+    /// Sees the beginning of a message in the middle of which the stream ended.
+    pub(in crate::mcp) on_cut_off: OnText,
     /// Takes secrets out of quotes.
     pub(in crate::mcp) redact: Redact,
 }
 
 impl Default for Taps {
     fn default() -> Self {
-        Self { on_message: Box::new(|_| {}), on_noise: Box::new(|_| {}), redact: Box::new(str::to_owned) }
+        let nothing = || -> OnText { Box::new(|_| {}) };
+        Self { on_message: nothing(), on_noise: nothing(), on_cut_off: nothing(), redact: Box::new(str::to_owned) }
     }
 }
 
@@ -104,10 +107,14 @@ impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'stat
                 self.is_over = true;
                 return;
             }
-            let is_unfinished = self.frames.is_unfinished();
-            let read = match is_unfinished {
-                true => timeout(PAUSE, self.reading.fill_buf()).await,
-                false => Ok(self.reading.fill_buf().await),
+            if let Some(failure) = self.requests.take_due(false) {
+                self.deliver(failure);
+                return;
+            }
+            let goes_on_until = self.frames.is_unfinished().then(|| Instant::now() + PAUSE);
+            let read = match goes_on_until.into_iter().chain(self.requests.due()).min() {
+                Some(end) => timeout_at(end, self.reading.fill_buf()).await,
+                None => Ok(self.reading.fill_buf().await),
             };
             let frames = match read {
                 Ok(Ok(bytes)) if !bytes.is_empty() => {
@@ -119,11 +126,19 @@ impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'stat
                     self.is_over = true;
                     self.frames.finish()
                 }
-                Err(_) => self.frames.give_up().into_iter().collect(),
+                Err(_) if goes_on_until.is_some_and(|end| end <= Instant::now()) => {
+                    self.frames.give_up().into_iter().collect()
+                }
+                Err(_) => Vec::new(),
             };
             for frame in frames {
                 self.take(frame);
             }
+        }
+        if self.is_over
+            && let Some(failure) = self.requests.take_due(true)
+        {
+            self.deliver(failure);
         }
     }
 
@@ -142,6 +157,8 @@ impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'stat
         let mut is_noise = false;
         for incoming in message::read(&text, |id| self.requests.is_in_flight(id)) {
             let incoming = match incoming {
+                // That the stream ended says more than that its last text cannot be read.
+                Incoming::Unreadable { .. } if self.is_over => return (self.taps.on_cut_off)(&text),
                 Incoming::Unreadable { id, why } => Incoming::Unreadable { id, why: (self.taps.redact)(&why) },
                 other @ (Incoming::Message(..) | Incoming::Noise) => other,
             };
@@ -256,5 +273,164 @@ where
 impl<R, W> fmt::Debug for LineTransport<R, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LineTransport").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest};
+    use serde_json::{Value, json};
+    use tokio::io::{AsyncWriteExt as _, DuplexStream, duplex};
+
+    use super::*;
+
+    /// The server at the other end of a transport.
+    struct Server {
+        stdout: DuplexStream,
+        stdin: BufReader<DuplexStream>,
+        cut: Cut,
+        /// What the taps saw, each with the name of its tap.
+        seen: Arc<Mutex<Vec<(&'static str, String)>>>,
+    }
+
+    type Client = LineTransport<DuplexStream, DuplexStream>;
+
+    fn connected() -> (Client, Server) {
+        let (stdout, reading) = duplex(1 << 20);
+        let (writing, stdin) = duplex(1 << 20);
+        let seen: Arc<Mutex<Vec<_>>> = Arc::default();
+        let tap = |name: &'static str| -> OnText {
+            let seen = seen.clone();
+            let note = move |text: &[u8]| (name, String::from_utf8_lossy(text).trim().to_owned());
+            Box::new(move |text| seen.lock().expect("no panic").push(note(text)))
+        };
+        let taps = Taps {
+            on_message: tap("message"),
+            on_noise: tap("noise"),
+            on_cut_off: tap("cut off"),
+            redact: Box::new(|text| text.replace("s3cret", "[redacted]")),
+        };
+        let cut = Cut::default();
+        let client = LineTransport::new(reading, writing, Requests::default(), cut.clone(), taps);
+        (client, Server { stdout, stdin: BufReader::new(stdin), cut, seen })
+    }
+
+    impl Server {
+        async fn writes(&mut self, text: &str) {
+            self.stdout.write_all(text.as_bytes()).await.expect("there is room");
+        }
+
+        /// The next message that it is sent.
+        async fn reads(&mut self) -> Value {
+            let mut line = String::new();
+            self.stdin.read_line(&mut line).await.expect("a line");
+            serde_json::from_str(&line).expect("JSON")
+        }
+
+        fn saw(&self, tap: &str) -> Vec<String> {
+            let seen = self.seen.lock().expect("no panic");
+            seen.iter().filter(|(name, _)| *name == tap).map(|(_, text)| text.clone()).collect()
+        }
+    }
+
+    async fn calls(client: &mut Client, id: i64) {
+        let call = ClientRequest::CallToolRequest(CallToolRequest::new(CallToolRequestParams::new("charge")));
+        client.send(JsonRpcMessage::request(call, RequestId::Number(id))).await.expect("it is sent");
+    }
+
+    async fn received(client: &mut Client) -> Value {
+        serde_json::to_value(client.receive().await).expect("JSON")
+    }
+
+    const CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    const ANSWER: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
+
+    #[tokio::test]
+    async fn messages_are_handed_on_and_noise_is_noted() {
+        let (mut client, mut server) = connected();
+        calls(&mut client, 1).await;
+        server.writes(&format!("Listening on 3000\n{CHANGED}\n\n{{\"level\":\"info\",\"id\":1}}\n{ANSWER}\n")).await;
+        assert_eq!(received(&mut client).await["method"], "notifications/tools/list_changed");
+        assert_eq!(received(&mut client).await["id"], 1);
+        assert_eq!(server.saw("noise"), ["Listening on 3000", r#"{"level":"info","id":1}"#]);
+        assert_eq!(server.saw("message"), [CHANGED, ANSWER]);
+    }
+
+    #[tokio::test]
+    async fn a_text_beyond_the_bound_ends_the_connection_with_the_reason() {
+        let (mut client, mut server) = connected();
+        client.frames = Frames::up_to(100);
+        server.writes(&format!("{CHANGED}\n{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"{}", "x".repeat(100))).await;
+        assert_eq!(received(&mut client).await["method"], "notifications/tools/list_changed");
+        assert_eq!(received(&mut client).await, Value::Null);
+        let reason = server.cut.reason().expect("it was cut");
+        assert!(reason.starts_with("it sent a message longer than 64 MiB"), "{reason}");
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_ends_in_the_middle_of_an_answer_answers_nothing() {
+        let (mut client, mut server) = connected();
+        calls(&mut client, 1).await;
+        server.writes(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{""#).await;
+        server.stdout.shutdown().await.expect("it is closed");
+        assert_eq!(received(&mut client).await, Value::Null);
+        assert_eq!(server.saw("cut off"), [r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{""#]);
+        assert!(client.requests.is_in_flight(&RequestId::Number(1)), "what ended the stream is the reason");
+    }
+
+    #[tokio::test]
+    async fn the_last_line_needs_no_end() {
+        for (rest, noise) in [(ANSWER, &[][..]), ("Bye", &["Bye"])] {
+            let (mut client, mut server) = connected();
+            calls(&mut client, 1).await;
+            server.writes(rest).await;
+            server.stdout.shutdown().await.expect("it is closed");
+            assert_eq!(received(&mut client).await["id"] == 1, noise.is_empty(), "{rest}");
+            assert_eq!(server.saw("noise"), noise);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_text_that_breaks_off_is_waited_for_as_long_as_a_pause() {
+        let (mut client, mut server) = connected();
+        calls(&mut client, 1).await;
+        let begun = Instant::now();
+        server.writes("{\"jsonrpc\":\"2.0\",\"id\":1,\n").await;
+        let failure = received(&mut client).await;
+        let why = failure["error"]["message"].as_str().expect("words");
+        assert!(failure["id"] == 1 && why.contains("it ends in the middle"), "{failure}");
+        assert!((PAUSE..PAUSE * 2).contains(&begun.elapsed()), "{:?}", begun.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_without_an_id_fails_the_call_unless_the_right_one_follows() {
+        let anonymous = r#"{"jsonrpc":"2.0","result":{"content":["s3cret"]}}"#;
+        let (mut client, mut server) = connected();
+        calls(&mut client, 1).await;
+        server.writes(&format!("{anonymous}\nworking\n{ANSWER}\n")).await;
+        assert_eq!(received(&mut client).await["result"], json!({"content": []}));
+
+        calls(&mut client, 2).await;
+        server.writes(&format!("{anonymous}\n")).await;
+        let failure = received(&mut client).await;
+        let why = failure["error"]["message"].as_str().expect("words");
+        assert!(failure["id"] == 2 && why.contains("no id that can be one") && why.contains("[redacted]"), "{failure}");
+    }
+
+    #[tokio::test]
+    async fn pings_are_answered_here_and_few_other_requests_wait_at_a_time() {
+        let (mut client, mut server) = connected();
+        for id in 0..=MAX_ASKED {
+            server.writes(&format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"roots/list\"}}\n")).await;
+        }
+        server.writes(&format!("{{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"ping\"}}\n{CHANGED}\n")).await;
+        for id in 0..MAX_ASKED {
+            assert_eq!(received(&mut client).await["id"], id);
+        }
+        assert_eq!(received(&mut client).await["method"], "notifications/tools/list_changed");
+        let refused = server.reads().await;
+        assert_eq!((&refused["id"], refused["error"].is_object()), (&json!(MAX_ASKED), true), "{refused}");
+        let pong = server.reads().await;
+        assert_eq!((&pong["id"], &pong["result"]), (&json!("p"), &json!({})), "{pong}");
     }
 }

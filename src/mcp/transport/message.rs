@@ -10,9 +10,7 @@ use serde_json::{Map, Value, json};
 use super::frames::{Balance, trimmed};
 use super::json::{self, Flaw};
 use super::quote::{contains, quoted, quoted_at};
-
-/// The code of an error that has none.
-const INTERNAL_ERROR: i32 = -32603;
+use crate::mcp::fault::NO_CODE;
 
 /// What some bytes are.
 #[derive(Debug)]
@@ -71,7 +69,7 @@ fn loosely(error: &Value) -> (i32, String) {
         Some(message) => message.to_owned(),
         None => format!("no message, only {error}"),
     };
-    (code.unwrap_or(INTERNAL_ERROR), message)
+    (code.unwrap_or(NO_CODE), message)
 }
 
 /// What is known when a message is read.
@@ -85,7 +83,7 @@ impl Known<'_> {
         let has_version = message.get("jsonrpc").and_then(Value::as_str) == Some("2.0");
         if message.contains_key("method") {
             // A request or notification with `null` in the place of a number is judged by what receives it.
-            return typed(message, Vec::new()).filter(|_| has_version).unwrap_or(Incoming::Noise);
+            return asked(message).filter(|_| has_version).unwrap_or(Incoming::Noise);
         }
         let id = message.get("id").and_then(request_id);
         if !has_version && !id.as_ref().is_some_and(self.is_in_flight) {
@@ -93,7 +91,13 @@ impl Known<'_> {
         }
         message.insert("jsonrpc".into(), "2.0".into());
         match (message.get("result"), message.get("error")) {
-            (None, None | Some(Value::Null)) => Incoming::Noise,
+            (None, None | Some(Value::Null)) => match id.filter(|id| has_version && (self.is_in_flight)(id)) {
+                Some(id) => Incoming::Unreadable {
+                    id: Some(id),
+                    why: format!("it has neither a `result` nor an `error`: {}", self.quoted()),
+                },
+                None => Incoming::Noise,
+            },
             (Some(_), None | Some(Value::Null)) => {
                 message.remove("error");
                 let Some(id) = id else {
@@ -123,6 +127,15 @@ impl Known<'_> {
     fn quoted(&self) -> String {
         quoted(self.text)
     }
+}
+
+/// A request or a notification. A request whose parameters the SDK does not read is one without: it gets a reply.
+fn asked(mut message: Map<String, Value>) -> Option<Incoming> {
+    let is_request = message.get("id").is_some_and(|id| request_id(id).is_some());
+    typed(message.clone(), Vec::new()).or_else(|| {
+        message.remove("params").filter(|_| is_request)?;
+        typed(message, Vec::new())
+    })
 }
 
 fn typed(message: Map<String, Value>, flaws: Vec<Flaw>) -> Option<Incoming> {
@@ -155,25 +168,33 @@ fn request_id(id: &Value) -> Option<RequestId> {
     }
 }
 
-/// Whether a text that is no JSON was meant as an answer, and not as a log line.
+/// Whether a text that is no JSON was meant as an answer, and not as a log line or something that the server says unasked.
 fn is_like_an_answer(text: &[u8]) -> bool {
-    let has = |key: &[u8]| contains(text, key);
-    matches!(text.first(), Some(b'{' | b'[')) && has(b"\"jsonrpc\"") && (has(b"\"result\"") || has(b"\"error\""))
+    let begins = matches!(text.first(), Some(b'{' | b'['));
+    begins && contains(text, b"\"jsonrpc\"") && member(text, "method").is_none()
 }
 
-/// The id of a message in a text that is no JSON. Only the member of the message itself counts: content has ids too.
+/// The id of a message in a text that is no JSON. An id at its very end may be half of one.
 fn salvaged_id(text: &[u8]) -> Option<RequestId> {
-    const KEY: &[u8] = b"\"id\"";
+    let value = member(text, "id")?;
+    let mut values = serde_json::Deserializer::from_slice(value).into_iter::<Value>();
+    let id = values.next()?.ok()?;
+    request_id(&id).filter(|_| values.byte_offset() < value.len())
+}
+
+/// What follows the colon of a member in a text that is no JSON. Only the members of the message itself count: content has
+/// ids too.
+fn member<'a>(text: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let key = format!("\"{name}\"");
     let level = if text.starts_with(b"[") { 2 } else { 1 };
     let mut balance = Balance::default();
     for (place, byte) in text.iter().enumerate() {
-        let rest = text.get(place..).unwrap_or_default();
-        if balance.depth() == level && !balance.is_in_string() && rest.starts_with(KEY) {
-            let value = rest.strip_prefix(KEY).unwrap_or_default().trim_ascii_start();
-            if let Some(value) = value.strip_prefix(b":") {
-                let mut values = serde_json::Deserializer::from_slice(value).into_iter::<Value>();
-                return request_id(&values.next()?.ok()?);
-            }
+        if balance.depth() == level
+            && !balance.is_in_string()
+            && let Some(rest) = text.get(place..)?.strip_prefix(key.as_bytes())
+            && let Some(value) = rest.trim_ascii_start().strip_prefix(b":")
+        {
+            return Some(value);
         }
         balance.weigh(*byte);
     }
@@ -219,6 +240,18 @@ mod tests {
     }
 
     #[test]
+    fn a_request_with_parameters_that_cannot_be_read_is_one_without() {
+        let plain = r#"{"jsonrpc":"2.0","id":1,"method":"x/y"}"#;
+        for params in ["[1,2]", "\"x\"", "7"] {
+            let told = told(&plain.replace('}', &format!(",\"params\":{params}}}")));
+            let value = |text: &str| serde_json::from_str::<Value>(text).expect(text);
+            let expected = json!({"jsonrpc": "2.0", "id": 1, "method": "x/y", "params": null});
+            assert_eq!(told.iter().map(|text| value(text)).collect::<Vec<_>>(), [expected], "{params}");
+        }
+        assert_eq!(told(r#"{"jsonrpc":"2.0","method":"notifications/progress","params":[1]}"#), ["noise"]);
+    }
+
+    #[test]
     fn what_is_no_message_is_noise() {
         for noise in [
             "ready",
@@ -228,7 +261,11 @@ mod tests {
             "{",
             "{}",
             r#"{"jsonrpc":"2.0"}"#,
-            r#"{"jsonrpc":"2.0","id":1}"#,
+            r#"{"jsonrpc":"2.0","id":9}"#,
+            r#"{"id":1,"error":null}"#,
+            r#"{"level":"info","id":1,"msg":"handling"}"#,
+            r#"{"jsonrpc":"2.0","method":"notif"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"#,
             r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
             r#"{"jsonrpc":2.0,"id":5,"result":{}}"#,
             r#"{"level":"info","method":"GET"}"#,
@@ -249,7 +286,7 @@ mod tests {
         assert_eq!(answer(r#"{"jsonrpc":"2.0","id":1.0,"result":{}}"#), empty);
         assert_eq!(answer(r#"{"id":"x","jsonrpc":"2.0","id":1,"result":{}}"#), empty);
         assert_eq!(answer(&format!("[{empty},{empty}]")), format!("{empty} {empty}"));
-        let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"boom"}}"#;
+        let error = format!(r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":{NO_CODE},"message":"boom"}}}}"#);
         assert_eq!(answer(r#"{"jsonrpc":"2.0","id":1,"result":null,"error":"boom"}"#), error);
         let flawed = told(r#"[{"jsonrpc":"2.0","id":1,"result":{"a":NaN}}]"#);
         assert_eq!(flawed, [r#"{"jsonrpc":"2.0","id":1,"result":{"a":null}} `/a` is `NaN`, which is no JSON value"#]);
@@ -259,10 +296,10 @@ mod tests {
     fn an_error_that_is_none_to_the_letter_is_an_error() {
         for (error, code, message) in [
             (r#"{"code":-32000}"#, -32000, r#"no message, only {"code":-32000}"#),
-            (r#"{"message":"the till is closed"}"#, INTERNAL_ERROR, "the till is closed"),
-            (r#"{"code":"E_TILL","message":"closed"}"#, INTERNAL_ERROR, "closed"),
-            (r#""boom""#, INTERNAL_ERROR, "boom"),
-            ("[1]", INTERNAL_ERROR, "no message, only [1]"),
+            (r#"{"message":"the till is closed"}"#, NO_CODE, "the till is closed"),
+            (r#"{"code":"E_TILL","message":"closed"}"#, NO_CODE, "closed"),
+            (r#""boom""#, NO_CODE, "boom"),
+            ("[1]", NO_CODE, "no message, only [1]"),
         ] {
             let told = told(&format!(r#"{{"jsonrpc":"2.0","id":"é 7","error":{error}}}"#));
             let expected = json!({"jsonrpc": "2.0", "id": "é 7", "error": {"code": code, "message": message}});
@@ -288,6 +325,11 @@ mod tests {
                 "a value is expected",
             ),
             (r#"[{"jsonrpc":"2.0","id":7,"result":"#, "Some(Number(7))", "it ends in the middle"),
+            (r#"{"jsonrpc":"2.0","id":7,"#, "Some(Number(7))", "it ends in the middle"),
+            (r#"{"jsonrpc":"2.0","id":7"#, "None", "it ends in the middle"),
+            (r#"{"jsonrpc":"2.0","result":{"method":"x"#, "None", "it ends in the middle"),
+            (r#"{"jsonrpc":"2.0","id":7}"#, "Some(Number(7))", "neither a `result` nor an `error`"),
+            (r#"{"jsonrpc":"2.0","id":7,"error":null}"#, "Some(Number(7))", "neither a `result` nor an `error`"),
         ] {
             let told = told(text).join(" ");
             assert!(told.starts_with(&format!("unreadable {id}: ")) && told.contains(why), "{text}: {told}");

@@ -206,3 +206,131 @@ impl Drop for Place {
         self.queue.taken.notify_waiters();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+    use futures::future::join_all;
+    use tokio::io::{AsyncReadExt as _, DuplexStream};
+
+    use super::*;
+
+    /// An outbox, and the server's side of its stream, which takes 8 bytes before they are read.
+    fn outbox() -> (Outbox<DuplexStream>, DuplexStream, Cut) {
+        let (writing, reading) = tokio::io::duplex(8);
+        let cut = Cut::default();
+        (Outbox::to(writing, cut.clone()), reading, cut)
+    }
+
+    fn reason(error: Option<io::Result<()>>) -> String {
+        error.expect("it ended").expect_err("it was not sent").to_string()
+    }
+
+    #[tokio::test]
+    async fn messages_are_sent_in_order_whatever_they_are() {
+        let (outbox, mut server, _) = outbox();
+        let kinds = [Kind::Own, Kind::Reply].into_iter().cycle();
+        let sending = (0..50).zip(kinds).map(|(number, kind)| outbox.send(format!("{number:03}\n").into_bytes(), kind));
+        let sending = join_all(sending.collect::<Vec<_>>());
+        let mut read = vec![0; 200];
+        let (sent, received) = tokio::join!(sending, server.read_exact(&mut read));
+        assert!(sent.into_iter().all(|sent| sent.is_ok()) && received.is_ok());
+        let expected: String = (0..50).map(|number| format!("{number:03}\n")).collect();
+        assert_eq!(String::from_utf8_lossy(&read), expected);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn replies_have_a_bound_that_requests_do_not_count_towards() {
+        let (outbox, mut server, _) = outbox();
+        let own: Vec<_> = (0..MAX_REPLIES).map(|_| outbox.send(vec![b'o'; 9], Kind::Own)).collect();
+        assert_eq!(outbox.has_room().await, Ok(()), "requests are toolgate's own");
+        drop(own);
+        let mut replies = Box::pin(join_all((0..MAX_REPLIES).map(|_| outbox.send(vec![b'r'; 9], Kind::Reply))));
+        assert!((&mut replies).now_or_never().is_none());
+        assert!(outbox.has_room().now_or_never().is_none(), "nothing more is read of the server");
+        let mut read = [0; 18];
+        let taken = async { server.read_exact(&mut read).await.is_ok() };
+        tokio::select! {
+            _ = &mut replies => panic!("the server took two replies only"),
+            taken = taken => assert!(taken),
+        }
+        assert!((&mut replies).now_or_never().is_none());
+        assert_eq!(outbox.has_room().await, Ok(()), "it took replies");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_takes_no_reply_is_cut_and_all_that_waits_ends_with_the_reason() {
+        let (outbox, _server, cut) = outbox();
+        let request = outbox.send(vec![b'o'; 9], Kind::Own);
+        let replies = join_all((0..MAX_REPLIES).map(|_| outbox.send(vec![b'r'; 9], Kind::Reply)));
+        let mut waiting = Box::pin(futures::future::join(request, replies));
+        assert!((&mut waiting).now_or_never().is_none());
+        let begun = Instant::now();
+        assert_eq!(outbox.has_room().await, Err(()));
+        assert_eq!(begun.elapsed(), PATIENCE);
+        let why = cut.reason().expect("a reason").to_owned();
+        assert!(why.starts_with("it does not read what it is sent: 256 replies to its own requests wait"), "{why}");
+        let (request, replies) = waiting.await;
+        let reasons = [request].into_iter().chain(replies).map(|ended| reason(Some(ended)));
+        assert!(reasons.into_iter().all(|reason| reason == why));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_takes_replies_slowly_is_not_cut() {
+        let (outbox, mut server, cut) = outbox();
+        let mut replies = Box::pin(join_all((0..=MAX_REPLIES).map(|_| outbox.send(vec![b'r'; 80], Kind::Reply))));
+        assert!((&mut replies).now_or_never().is_none());
+        let slowly = async {
+            for _ in 0..10 {
+                tokio::time::sleep(PATIENCE / 2).await;
+                assert!(server.read_exact(&mut [0; 8]).await.is_ok());
+            }
+        };
+        tokio::select! {
+            _ = &mut replies => panic!("most replies wait"),
+            room = outbox.has_room() => panic!("there is no room: {room:?}"),
+            () = slowly => {}
+        }
+        assert_eq!(cut.reason(), None);
+    }
+
+    #[tokio::test]
+    async fn the_message_beyond_the_bound_is_refused_and_ends_the_connection() {
+        let (outbox, _server, cut) = outbox();
+        let mut first = Box::pin(outbox.send(vec![b'o'; 9], Kind::Own));
+        assert!((&mut first).now_or_never().is_none());
+        let others: Vec<_> = (1..MAX_WAITING).map(|_| outbox.send(vec![b'o'; 9], Kind::Own)).collect();
+        assert_eq!(cut.reason(), None);
+        let beyond = outbox.send(vec![b'o'; 9], Kind::Own);
+        let why = cut.reason().expect("a reason").to_owned();
+        assert!(why.starts_with("it does not read what it is sent: 4096 messages with 0 MiB wait"), "{why}");
+        assert_eq!(reason(beyond.now_or_never()), why);
+        assert_eq!(reason(first.now_or_never()), why, "nothing is dropped without an error");
+        drop(others);
+    }
+
+    #[tokio::test]
+    async fn many_bytes_are_refused_unless_they_are_the_only_message() {
+        let (outbox, _server, cut) = outbox();
+        let half = outbox.send(vec![0; MAX_BYTES / 2 + 1], Kind::Own);
+        assert_eq!(cut.reason(), None);
+        drop(half);
+        let whole = outbox.send(vec![0; MAX_BYTES + 1], Kind::Own);
+        assert_eq!(cut.reason(), None, "it is alone");
+        let beyond = outbox.send(vec![0], Kind::Own);
+        assert!(reason(beyond.now_or_never()).contains("1 messages with 256 MiB wait"));
+        drop(whole);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn closing_gives_up_what_a_server_does_not_take() {
+        let (outbox, mut server, _) = outbox();
+        let mut sending = Box::pin(outbox.send(vec![b'o'; 9], Kind::Own));
+        assert!((&mut sending).now_or_never().is_none());
+        let begun = Instant::now();
+        tokio::join!(outbox.close(), async { assert!((&mut sending).await.is_err()) });
+        assert_eq!(begun.elapsed(), GOODBYE);
+        let mut read = Vec::new();
+        assert_eq!(server.read_to_end(&mut read).await.ok(), Some(8), "the stream is over");
+    }
+}

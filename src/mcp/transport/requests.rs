@@ -1,23 +1,39 @@
 //! Requests in flight, and which of them an answer belongs to.
 //!
-//! An answer belongs to the request of its id; `"7"` is 7, because servers are known to turn numbers into text. An answer
-//! that names no request fails the one request that can be meant: over HTTP that of the response it came in, over a stream
-//! that all requests share the only one in flight.
+//! The id decides; `"7"` is 7, because servers are known to turn numbers into text. Over HTTP an answer that names no
+//! request in flight belongs to the one whose response it came in. Over a stream that all requests share:
+//!
+//! - An answer under the id of a request in flight is its answer. If it cannot be read, the request fails at once.
+//! - An answer under an id that was in use before is late, or comes twice. The SDK passes over it.
+//! - An answer under an id that was never in use is ignored, with a warning. It fails no request: a server that several
+//!   clients share sends each of them the answers of all, and a call that goes on must not be reported as failed.
+//! - *Anonymous* are an answer without a usable id, a text that cannot be read and has none, and an error whose id is a word
+//!   (`"server-error"`). Such an answer can be meant for the only request in flight. It fails that request unless the right
+//!   answer comes within [`GRACE`]. In the handshake nothing else can be meant, and it fails at once. With several requests
+//!   in flight it is ignored, with a warning.
+//! - Some servers answer notifications, and replies to their own requests, with an anonymous error. Such an error fails no
+//!   call that was under way with one of those: the effects of the call are real, and its answer comes.
 
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
     ServerJsonRpcMessage, ServerNotification,
 };
+use tokio::time::Instant;
 
 use super::json::Flaw;
 use super::message::Incoming;
+use crate::mcp::fault::NO_CODE;
 
 /// How many remarks are kept. A remark that is not read belongs to a request that nothing waits for.
 const MAX_REMARKS: usize = 256;
+/// How long the right answer may come after an anonymous one.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// The requests of one connection. Clones are the same requests.
 #[derive(Clone, Debug, Default)]
@@ -31,17 +47,63 @@ struct State {
     used: Vec<RangeInclusive<i64>>,
     /// How many messages were sent.
     sent: u64,
-    /// The number of the last notification.
-    notified: u64,
+    /// The number of the last message that wants no answer: a notification or a reply.
+    unasked: u64,
     /// The highest number among requests that were answered.
     settled: u64,
+    /// The first anonymous answer to the only request in flight.
+    anonymous: Option<Anonymous>,
+    has_warned: bool,
+}
+
+/// An answer that names no request.
+#[derive(Debug)]
+struct Anonymous {
+    /// The request that can be meant.
+    request: RequestId,
+    failure: Failure,
+    /// When it counts.
+    due: Instant,
+}
+
+/// What an answer says that fails a request.
+#[derive(Debug)]
+enum Failure {
+    /// It is an error.
+    Error(ErrorData),
+    /// It cannot be read, for the reason in words.
+    Unreadable(String),
+}
+
+/// Where an answer belongs.
+enum Address {
+    /// To this request, which is in flight, or was.
+    Request(RequestId),
+    /// To the request whose response it came in, although it names another one.
+    Response(RequestId),
+    /// To a request that was never made.
+    Stranger(RequestId),
+    /// It does not say.
+    Anonymous,
 }
 
 #[derive(Debug)]
 struct Request {
     number: u64,
-    /// Whether it stays open for as long as the connection.
-    is_subscription: bool,
+    kind: Kind,
+}
+
+/// What a request is, as far as anonymous answers are concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// It begins the connection.
+    Handshake,
+    /// It may have effects.
+    Call,
+    /// It stays open for as long as the connection.
+    Subscription,
+    /// It can be asked again.
+    Question,
 }
 
 /// What the transport found in an answer besides what the SDK makes of it.
@@ -81,26 +143,25 @@ impl Requests {
         let number = state.sent;
         match message {
             JsonRpcMessage::Request(request) => {
-                let is_subscription = matches!(request.request, ClientRequest::SubscriptionsListenRequest(_));
                 state.use_up(&request.id);
-                state.in_flight.insert(request.id.clone(), Request { number, is_subscription });
+                state.in_flight.insert(request.id.clone(), Request { number, kind: Kind::of(&request.request) });
             }
             JsonRpcMessage::Notification(notification) => {
-                state.notified = number;
+                state.unasked = number;
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    state.in_flight.remove(id);
+                    state.remove(id);
                 }
             }
-            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => state.unasked = number,
         }
     }
 
     /// A request is over, answered or not.
     pub(in crate::mcp) fn over(&self, id: &RequestId) {
         let mut state = self.lock();
-        if let Some(request) = state.in_flight.remove(id) {
+        if let Some(request) = state.remove(id) {
             state.settled = state.settled.max(request.number);
         }
     }
@@ -114,12 +175,21 @@ impl Requests {
     pub(in crate::mcp) fn admit(&self, incoming: Incoming, stream: &Stream) -> Admitted {
         match incoming {
             Incoming::Noise => Admitted::Noise,
-            Incoming::Unreadable { id, why } => self.unreadable(id.as_ref(), why, stream),
+            Incoming::Unreadable { id, why } => match self.address(id.as_ref(), stream) {
+                Address::Request(id) | Address::Response(id) => Admitted::Message(Box::new(self.fail(id, why))),
+                Address::Stranger(id) => self.ignored(&id),
+                Address::Anonymous => self.anonymous(Failure::Unreadable(why)),
+            },
             Incoming::Message(message, flaws) => match *message {
                 JsonRpcMessage::Response(mut response) => {
-                    let Some(id) = self.answered(&response.id, stream) else {
-                        let why = format!("it answered under the id `{}`, which no request has", response.id);
-                        return self.unreadable(None, why, stream);
+                    let id = match self.address(Some(&response.id), stream) {
+                        Address::Request(id) => id,
+                        Address::Response(id) => {
+                            let why = format!("it answered under the id `{}`, which no request has", response.id);
+                            return Admitted::Message(Box::new(self.fail(id, why)));
+                        }
+                        Address::Stranger(id) => return self.ignored(&id),
+                        Address::Anonymous => return Admitted::Noise,
                     };
                     if !flaws.is_empty() {
                         self.remark(id.clone(), Remark::Flaws(flaws));
@@ -129,8 +199,12 @@ impl Requests {
                     Admitted::Message(Box::new(JsonRpcMessage::Response(response)))
                 }
                 JsonRpcMessage::Error(mut error) => {
-                    let named = error.id.as_ref().and_then(|id| self.answered(id, stream));
-                    let Some(id) = named.or_else(|| self.meant(stream)) else { return Admitted::Noise };
+                    let id = error.id.as_ref().filter(|id| matches!(canonical(id), RequestId::Number(_)));
+                    let id = match self.address(id, stream) {
+                        Address::Request(id) | Address::Response(id) => id,
+                        Address::Stranger(id) => return self.ignored(&id),
+                        Address::Anonymous => return self.anonymous(Failure::Error(error.error)),
+                    };
                     self.over(&id);
                     error.id = Some(id);
                     Admitted::Message(Box::new(JsonRpcMessage::Error(error)))
@@ -150,7 +224,7 @@ impl Requests {
         let words = format!("its answer cannot be read: {why}");
         self.remark(id.clone(), Remark::Unreadable(why));
         self.over(&id);
-        JsonRpcMessage::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, words, None), Some(id))
+        JsonRpcMessage::error(ErrorData::new(ErrorCode(NO_CODE), words, None), Some(id))
     }
 
     /// What was found in the answer to a request.
@@ -160,44 +234,69 @@ impl Requests {
         state.remarks.remove(place).map(|(_, remark)| remark)
     }
 
-    fn unreadable(&self, id: Option<&RequestId>, why: String, stream: &Stream) -> Admitted {
-        match id.and_then(|id| self.answered(id, stream)).or_else(|| self.meant(stream)) {
-            Some(id) => Admitted::Message(Box::new(self.fail(id, why))),
-            None => {
-                tracing::warn!(why, "an MCP server sent an answer that cannot be read and names no request in flight");
-                Admitted::Noise
+    /// When the anonymous answer counts.
+    pub(in crate::mcp) fn due(&self) -> Option<Instant> {
+        self.lock().anonymous.as_ref().map(|anonymous| anonymous.due)
+    }
+
+    /// The failure that an anonymous answer is, if the right answer did not come in time, or cannot come any more.
+    pub(in crate::mcp) fn take_due(&self, is_over: bool) -> Option<ServerJsonRpcMessage> {
+        let is_due = |anonymous: &mut Anonymous| is_over || anonymous.due <= Instant::now();
+        let Anonymous { request, failure, .. } = self.lock().anonymous.take_if(is_due)?;
+        Some(self.failed(request, failure))
+    }
+
+    fn address(&self, id: Option<&RequestId>, stream: &Stream) -> Address {
+        let state = self.lock();
+        let id = id.map(canonical);
+        match (id, stream) {
+            (Some(id), _) if state.in_flight.contains_key(&id) => Address::Request(id),
+            (_, Stream::Of(request)) => Address::Response(request.clone()),
+            (Some(id), Stream::Shared) if state.was_used(&id) => Address::Request(id),
+            (Some(id), Stream::Shared) => Address::Stranger(id),
+            (None, Stream::Shared) => Address::Anonymous,
+        }
+    }
+
+    fn anonymous(&self, failure: Failure) -> Admitted {
+        let mut state = self.lock();
+        match state.only_one_in_flight() {
+            Some((request, Kind::Handshake)) => {
+                drop(state);
+                return Admitted::Message(Box::new(self.failed(request, failure)));
             }
+            Some((request, kind)) if kind != Kind::Call || state.unasked <= state.settled => {
+                let due = Instant::now() + GRACE;
+                state.anonymous.get_or_insert(Anonymous { request, failure, due });
+                return Admitted::Ignored;
+            }
+            Some(_) | None => {}
+        }
+        drop(state);
+        self.warn(&format!("it names no request: {failure}"));
+        Admitted::Noise
+    }
+
+    fn ignored(&self, id: &RequestId) -> Admitted {
+        self.warn(&format!("its id is `{id}`, which no request had"));
+        Admitted::Noise
+    }
+
+    /// Says once for each connection that an answer was ignored: a server may send any number of them.
+    fn warn(&self, why: &str) {
+        match std::mem::replace(&mut self.lock().has_warned, true) {
+            false => tracing::warn!(why, "ignored an answer of an MCP server"),
+            true => tracing::debug!(why, "ignored an answer of an MCP server"),
         }
     }
 
-    /// The request that an answer with this id belongs to. An answer under an id that was in use before is late, or comes
-    /// twice; the SDK passes over it.
-    fn answered(&self, id: &RequestId, stream: &Stream) -> Option<RequestId> {
-        let id = canonical(id);
-        let state = self.lock();
-        if state.in_flight.contains_key(&id) {
-            return Some(id);
-        }
-        match stream {
-            Stream::Of(_) => None,
-            Stream::Shared => state.was_used(&id).then_some(id),
-        }
-    }
-
-    /// The request that an answer without a usable id belongs to, if there is but one that can be meant. Some servers answer
-    /// a notification, with an error that has no id; it is no answer to the request that follows.
-    fn meant(&self, stream: &Stream) -> Option<RequestId> {
-        if let Stream::Of(id) = stream {
-            return Some(id.clone());
-        }
-        let state = self.lock();
-        if state.notified > state.settled {
-            return None;
-        }
-        let mut candidates = state.in_flight.iter().filter(|(_, request)| !request.is_subscription);
-        match (candidates.next(), candidates.next()) {
-            (Some((id, _)), None) => Some(id.clone()),
-            _ => None,
+    fn failed(&self, request: RequestId, failure: Failure) -> ServerJsonRpcMessage {
+        match failure {
+            Failure::Error(error) => {
+                self.over(&request);
+                JsonRpcMessage::error(error, Some(request))
+            }
+            Failure::Unreadable(why) => self.fail(request, why),
         }
     }
 
@@ -215,6 +314,20 @@ impl Requests {
 }
 
 impl State {
+    /// The request that an anonymous answer can be meant for.
+    fn only_one_in_flight(&self) -> Option<(RequestId, Kind)> {
+        let mut candidates = self.in_flight.iter().filter(|(_, request)| request.kind != Kind::Subscription);
+        match (candidates.next(), candidates.next()) {
+            (Some((id, request)), None) => Some((id.clone(), request.kind)),
+            _ => None,
+        }
+    }
+
+    fn remove(&mut self, id: &RequestId) -> Option<Request> {
+        self.anonymous.take_if(|anonymous| anonymous.request == *id);
+        self.in_flight.remove(id)
+    }
+
     fn use_up(&mut self, id: &RequestId) {
         let RequestId::Number(number) = *id else { return };
         if self.used.iter().any(|range| range.contains(&number)) {
@@ -230,6 +343,27 @@ impl State {
         match id {
             RequestId::Number(number) => self.used.iter().any(|range| range.contains(number)),
             RequestId::String(_) => false,
+        }
+    }
+}
+
+impl Kind {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK; what it adds is asked, not done")]
+    fn of(request: &ClientRequest) -> Self {
+        match request {
+            ClientRequest::InitializeRequest(_) | ClientRequest::DiscoverRequest(_) => Self::Handshake,
+            ClientRequest::CallToolRequest(_) => Self::Call,
+            ClientRequest::SubscriptionsListenRequest(_) => Self::Subscription,
+            _ => Self::Question,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Error(error) => write!(to, "the JSON-RPC error {}", error.code.0),
+            Self::Unreadable(why) => to.write_str(why),
         }
     }
 }
@@ -255,10 +389,14 @@ fn is_of_use(notification: &ServerNotification) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use rmcp::model::{InitializedNotification, PingRequest};
+    use rmcp::model::{
+        CallToolRequest, CallToolRequestParams, InitializeRequest, InitializedNotification, PingRequest,
+    };
     use serde_json::{Value, json};
+    use tokio::time::advance;
 
     use super::*;
+    use crate::mcp::era;
     use crate::mcp::transport::message;
 
     /// Requests of which these are in flight.
@@ -269,8 +407,21 @@ mod tests {
     }
 
     fn send(requests: &Requests, id: i64) {
-        let ping = ClientRequest::PingRequest(PingRequest::default());
-        requests.sending(&JsonRpcMessage::request(ping, RequestId::Number(id)));
+        make(requests, id, ClientRequest::PingRequest(PingRequest::default()));
+    }
+
+    fn call(requests: &Requests, id: i64) {
+        let call = CallToolRequest::new(CallToolRequestParams::new("charge"));
+        make(requests, id, ClientRequest::CallToolRequest(call));
+    }
+
+    fn make(requests: &Requests, id: i64, request: ClientRequest) {
+        requests.sending(&JsonRpcMessage::request(request, RequestId::Number(id)));
+    }
+
+    fn notify(requests: &Requests) {
+        let done = ClientNotification::InitializedNotification(InitializedNotification::default());
+        requests.sending(&JsonRpcMessage::notification(done));
     }
 
     /// What the SDK gets of a text: the message as JSON, or `null`.
@@ -284,9 +435,23 @@ mod tests {
         }
     }
 
+    /// What the SDK gets of a text on a stream that all requests share, at once and when the grace is over.
+    async fn in_the_end(requests: &Requests, text: &str) -> (Value, Value) {
+        let at_once = admitted(requests, text, &Stream::Shared);
+        let before = requests.take_due(false);
+        assert!(before.is_none(), "{text}: {before:?}");
+        advance(GRACE).await;
+        (at_once, serde_json::to_value(requests.take_due(false)).expect("JSON"))
+    }
+
     const BROKEN: &str = r#"{"jsonrpc":"2.0","result":"#;
     const NO_ID: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}"#;
+    const WORD: &str = r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"no"}}"#;
+    const NO_ID_RESULT: &str = r#"{"jsonrpc":"2.0","result":{}}"#;
+    const ANONYMOUS: [(&str, &str); 4] =
+        [(BROKEN, "it is no JSON"), (NO_ID, "no"), (WORD, "no"), (NO_ID_RESULT, "no id that can be one")];
     const STRANGER: &str = r#"{"jsonrpc":"2.0","id":99,"result":{}}"#;
+    const STRANGE_ERROR: &str = r#"{"jsonrpc":"2.0","id":99,"error":{"code":-1,"message":"no"}}"#;
 
     #[test]
     fn an_answer_belongs_to_the_request_of_its_id() {
@@ -300,41 +465,100 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_names_no_request_fails_the_only_one_in_flight() {
-        for (text, why) in [(BROKEN, "it is no JSON"), (STRANGER, "under the id `99`"), (NO_ID, "no")] {
-            let requests = in_flight(&[7]);
-            let answer = admitted(&requests, text, &Stream::Shared);
-            assert_eq!(answer["id"], 7, "{text}");
+    fn a_response_belongs_to_its_request_whatever_id_it_names() {
+        for (text, why) in ANONYMOUS.into_iter().chain([(STRANGER, "under the id `99`"), (STRANGE_ERROR, "no")]) {
+            let requests = in_flight(&[6, 7]);
+            let answer = admitted(&requests, text, &Stream::Of(RequestId::Number(6)));
+            assert_eq!(answer["id"], 6, "{text}");
             assert!(answer["error"]["message"].as_str().is_some_and(|words| words.contains(why)), "{answer}");
-            let of_two = in_flight(&[6, 7]);
-            assert_eq!(admitted(&of_two, text, &Stream::Shared), Value::Null, "{text}: it may be for either");
-            let answer = admitted(&of_two, text, &Stream::Of(RequestId::Number(6)));
-            assert_eq!(answer["id"], 6, "{text}: a response belongs to its request");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_anonymous_answer_fails_the_only_request_in_flight_once_the_right_one_had_its_time() {
+        for (text, why) in ANONYMOUS {
+            let requests = in_flight(&[7]);
+            let (at_once, later) = in_the_end(&requests, text).await;
+            assert_eq!((&at_once, &later["id"]), (&Value::Null, &json!(7)), "{text}");
+            assert!(later["error"]["message"].as_str().is_some_and(|words| words.contains(why)), "{later}");
+            assert!(!requests.is_in_flight(&RequestId::Number(7)) && requests.due().is_none(), "{text}");
+
+            let two = in_flight(&[6, 7]);
+            assert_eq!(in_the_end(&two, text).await, (Value::Null, Value::Null), "{text}: it may be for either");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_right_answer_counts_when_it_comes_behind_an_anonymous_one() {
+        for (text, _) in ANONYMOUS {
+            let requests = in_flight(&[7]);
+            assert_eq!(admitted(&requests, text, &Stream::Shared), Value::Null, "{text}");
+            let right = admitted(&requests, r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, &Stream::Shared);
+            assert_eq!(right["result"], json!({}), "{text}");
+            send(&requests, 8);
+            advance(GRACE).await;
+            assert!(requests.take_due(true).is_none(), "{text}: it was not for the next request");
+        }
+    }
+
+    #[test]
+    fn an_anonymous_answer_counts_at_once_in_the_handshake_and_when_the_stream_is_over() {
+        for (text, _) in ANONYMOUS {
+            let requests = Requests::default();
+            let hello = InitializeRequest::new(era::introduction(era::Era::Legacy, false));
+            make(&requests, 7, ClientRequest::InitializeRequest(hello));
+            assert_eq!(admitted(&requests, text, &Stream::Shared)["id"], 7, "{text}");
+
+            let requests = in_flight(&[7]);
+            admitted(&requests, text, &Stream::Shared);
+            assert!(requests.take_due(true).is_some(), "{text}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_under_an_id_that_was_never_in_use_fails_no_request() {
+        for text in [STRANGER, STRANGE_ERROR, r#"{"jsonrpc":"2.0","id":99,"result":{"a":"#] {
+            let requests = in_flight(&[7]);
+            assert_eq!(in_the_end(&requests, text).await, (Value::Null, Value::Null), "{text}");
+            assert!(requests.is_in_flight(&RequestId::Number(7)), "{text}");
         }
     }
 
     #[test]
     fn what_was_found_in_an_answer_is_kept_for_its_request_alone() {
         let requests = in_flight(&[7]);
-        admitted(&requests, BROKEN, &Stream::Shared);
+        admitted(&requests, r#"{"jsonrpc":"2.0","id":7,"result":"#, &Stream::Shared);
         assert_eq!(requests.take_remark(&RequestId::Number(6)), None);
         assert!(matches!(requests.take_remark(&RequestId::Number(7)), Some(Remark::Unreadable(_))));
         assert_eq!(requests.take_remark(&RequestId::Number(7)), None);
     }
 
     #[test]
-    fn a_late_answer_and_one_to_a_notification_fail_no_request() {
+    fn a_late_answer_fails_no_request() {
         let requests = in_flight(&[6]);
         requests.over(&RequestId::Number(6));
-        let done = ClientNotification::InitializedNotification(InitializedNotification::default());
-        requests.sending(&JsonRpcMessage::notification(done));
         send(&requests, 7);
         let late = admitted(&requests, r#"{"jsonrpc":"2.0","id":6,"result":{}}"#, &Stream::Shared);
         assert_eq!(late["id"], 6, "the SDK passes over it");
-        assert_eq!(admitted(&requests, NO_ID, &Stream::Shared), Value::Null, "it may answer the notification");
-        assert_eq!(admitted(&requests, r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, &Stream::Shared)["id"], 7);
-        send(&requests, 8);
-        assert_eq!(admitted(&requests, NO_ID, &Stream::Shared)["id"], 8, "the notification lies before an answer");
+        assert!(requests.is_in_flight(&RequestId::Number(7)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_anonymous_answer_that_may_be_to_a_notification_fails_no_call() {
+        for (text, _) in ANONYMOUS {
+            let requests = in_flight(&[6]);
+            requests.over(&RequestId::Number(6));
+            notify(&requests);
+            call(&requests, 7);
+            assert_eq!(in_the_end(&requests, text).await, (Value::Null, Value::Null), "{text}");
+            assert_eq!(admitted(&requests, r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, &Stream::Shared)["id"], 7);
+            call(&requests, 8);
+            assert_eq!(in_the_end(&requests, text).await.1["id"], 8, "{text}: the notification lies before an answer");
+
+            notify(&requests);
+            send(&requests, 9);
+            assert_eq!(in_the_end(&requests, text).await.1["id"], 9, "{text}: what can be asked again may fail");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sqlx::sqlite::SqliteConnection;
+use sqlx::sqlite::{SqliteConnection, SqlitePool};
 
 use super::append::integer;
 use super::writer::Write;
@@ -18,16 +18,26 @@ macro_rules! now_ms {
 }
 pub(super) use now_ms;
 
+/// Running runs without an owner, or whose owner's lease has run out, oldest first.
+macro_rules! orphaned {
+    ($limit:literal) => {
+        concat!(
+            "SELECT id FROM run WHERE status = 'running' AND (owner IS NULL OR lease_until <= ",
+            now_ms!(),
+            ") ORDER BY id LIMIT ",
+            $limit
+        )
+    };
+}
+
+const ORPHANED: &str = orphaned!("?1");
+
 const CLAIM_ANY: &str = concat!(
     "UPDATE run SET owner = ?1, lease_until = ",
     now_ms!(),
-    " + ?2
-     WHERE id IN (
-        SELECT id FROM run
-        WHERE status = 'running' AND (owner IS NULL OR lease_until <= ",
-    now_ms!(),
-    ") ORDER BY id LIMIT ?3)
-     RETURNING id"
+    " + ?2 WHERE id IN (",
+    orphaned!("?3"),
+    ") RETURNING id"
 );
 
 const CLAIM_ONE: &str = concat!(
@@ -44,6 +54,12 @@ const RENEW: &str = concat!(
     now_ms!(),
     " + ?2 WHERE owner = ?1 AND id IN (SELECT value FROM json_each(?3))"
 );
+
+/// Orphaned runs, oldest first.
+pub(super) async fn orphaned(db: &SqlitePool, limit: usize) -> Result<Vec<RunId>, sqlx::Error> {
+    let ids: Vec<String> = sqlx::query_scalar(ORPHANED).bind(integer(limit as u64)).fetch_all(db).await?;
+    Ok(ids.into_iter().map(RunId::from).collect())
+}
 
 #[async_trait]
 impl Write for Claim {

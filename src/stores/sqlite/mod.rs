@@ -132,6 +132,10 @@ impl RunStore for SqliteStore {
         self.writer.make(claim.clone()).await
     }
 
+    async fn orphaned(&self, limit: usize) -> Result<Vec<RunId>, StoreError> {
+        claim::orphaned(&self.readers, limit).await.map_err(|error| self.fault(error))
+    }
+
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError> {
         self.writer.make(Renewal { owner: owner.clone(), runs: runs.to_vec(), lease }).await
     }

@@ -121,7 +121,7 @@ fn record(place: &Place<'_>, event: &LifecycleEvent) {
             let problems = problems.len();
             record!(
                 warn, place, { iteration, call = %call.call_id, tool = call.name, problems, }
-                "the structured result does not fit the tool's output schema"
+                "the result violates MCP, or does not fit the tool's output schema"
             );
         }
         Fact::Rejected { call, reason, .. } => {

@@ -362,7 +362,8 @@ fn past_approvals_suggest_the_narrowest_rule_that_covers_them() {
     let printed = approvals(&desk, &["suggest"]).expect(0).out;
     assert!(printed.contains("# would have covered 2 past approvals"), "{printed}");
     desk.write("suggested.yaml", &printed);
-    desk.toolgate(&["policy", "check", "suggested.yaml"]).expect(0);
+    let checked = desk.toolgate(&["policy", "check", "--strict", "suggested.yaml"]).expect(0);
+    assert!(!checked.err.contains("warning") && !checked.out.contains("warning"), "{}", checked.err);
     let seldom = approvals(&desk, &["suggest", "--at-least", "3"]).expect(0);
     assert!(
         seldom.out.starts_with("# nothing to suggest") && seldom.err.contains("nothing to suggest from 2 approvals"),
@@ -373,6 +374,30 @@ fn past_approvals_suggest_the_narrowest_rule_that_covers_them() {
     approvals(&desk, &["deny", "last", "--all"]).expect(0);
     let refused = approvals(&desk, &["suggest", "--json"]).expect(0);
     assert!(refused.json_lines().is_empty(), "what was ever denied is not suggested: {}", refused.out);
+}
+
+#[test]
+fn suggested_rules_pass_a_strict_check_whatever_was_approved() {
+    let calls = [
+        r#"{ id: path, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: "/srv/data/../x" } }"#,
+        r#"{ id: url, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: "https://example.com/?a=.*" } }"#,
+        r#"{ id: quotes, name: mcp_shop_add_note, arguments: { customer_id: "C-1002", text: "it's \"so\" \\ ${x} \n#" } }"#,
+        r#"{ id: refund, name: ext_run_command, arguments: { command: "git diff; rm -rf /", path: "/srv", cwd: ~ } }"#,
+    ];
+    let desk = Desk::playing(&format!("turns: [{{ calls: [{}] }}, {{ say: done }}]", calls.join(", ")));
+    let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
+    let (agent, _) = config.split_once("    policy:").unwrap();
+    let tool = "{ name: run_command, description: Runs it., input_schema: { type: object } }";
+    desk.write(
+        "toolgate.yaml",
+        &format!("{agent}    policy: {{ default: ask, rules: [] }}\n    external_tools: [{tool}]\n"),
+    );
+    desk.toolgate(&["run", "Sort it out"]).expect(10);
+    approvals(&desk, &["approve", "last", "--all"]).expect(10);
+    let printed = approvals(&desk, &["suggest", "--at-least", "1"]).expect(0).out;
+    desk.write("suggested.yaml", &printed);
+    let checked = desk.toolgate(&["policy", "check", "--strict", "suggested.yaml"]).expect(0);
+    assert!(!checked.err.contains("warning") && !checked.out.contains("warning"), "{}\n{printed}", checked.err);
 }
 
 #[test]

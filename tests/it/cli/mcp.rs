@@ -176,6 +176,22 @@ fn a_result_that_is_not_what_was_declared_has_a_code_of_its_own() {
 }
 
 #[test]
+fn a_result_with_broken_content_is_shown_with_what_is_wrong_and_has_that_code_too() {
+    let broken = call(&["mumbles"], "liar.py").expect(7);
+    assert!(broken.out.starts_with("three\n"), "{}", broken.out);
+    let told = "error: the server `server` sent content that violates MCP:\n  /content/1/text: `text` is not a string, got 3\n  \
+                /content/2/data: `data` is missing\n help: correct what the tool returns\n";
+    assert!(broken.err.ends_with(told), "{}", broken.err);
+    let json = parsed(&call(&["mumbles", "--json"], "liar.py").expect(7));
+    let problems = json!([
+        {"path": "/content/1/text", "rule": "unreadable_content", "message": "`text` is not a string", "received": 3},
+        {"path": "/content/2/data", "rule": "unreadable_content", "message": "`data` is missing"},
+    ]);
+    assert_eq!((&json["status"], &json["problems"]), (&json!("invalid_result"), &problems));
+    assert_eq!(json["result"]["problems"], json!(null), "told once");
+}
+
+#[test]
 fn a_server_that_breaks_off_refuses_or_is_silent_is_told_apart() {
     let died = call(&["die"], "worker.py").expect(5);
     assert!(died.err.contains("error: disconnected: ") && died.err.contains("the roof is on fire"), "{}", died.err);

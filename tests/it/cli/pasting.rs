@@ -285,6 +285,24 @@ fn questions_reach_the_terminal_past_a_pipe_and_a_redirected_standard_error() {
 }
 
 #[test]
+fn a_message_from_the_terminal_is_as_long_as_it_was_pasted() {
+    let line = "0123456789".repeat(1_000);
+    let lines = "a line of the message\r".repeat(400);
+    for (paste, message) in [
+        (line.clone(), line.clone()),
+        (pasted(&line), line.clone()),
+        (pasted(&lines), lines.trim_end().replace('\r', "\n")),
+    ] {
+        let desk = Desk::playing("turns: [{ say: done }]");
+        let mut shell = Shell::at(&desk);
+        shell.runs("toolgate run -").sees("Ctrl-D");
+        shell.types(&paste).types("\r\x04").sees("[0] ready> ");
+        let text = fact(&desk, "execution.started")["input"]["content"][0]["text"].take();
+        assert_eq!(text.as_str().map(str::trim_end), Some(&*message));
+    }
+}
+
+#[test]
 fn a_program_ends_when_its_terminal_is_closed_at_a_prompt() {
     let desk = external();
     let mut shell = Shell::at(&desk);

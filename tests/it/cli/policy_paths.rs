@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
 use super::desk::Desk;
 
@@ -77,14 +78,42 @@ fn links_of_a_server_elsewhere_are_unknown_and_its_paths_are_asked_about() {
     noting("ROOT/data/../x", "lexicallyWithin", elsewhere).toolgate(&["run", "note it"]).expect(10);
 }
 
+/// Lets a link lead somewhere else.
+fn relink(desk: &Desk, link: &str, to: impl AsRef<Path>) {
+    fs::remove_file(desk.path().join(link)).unwrap();
+    symlink(to, desk.path().join(link)).unwrap();
+}
+
+fn was_sent(desk: &Desk) -> bool {
+    desk.journal("last").iter().any(|fact| fact["type"] == "tool.started")
+}
+
 #[test]
 fn a_link_that_changes_after_a_yes_is_asked_about_again() {
+    // The link to a file's folder, and a link in the middle of the path.
+    for text in ["ROOT/data/link/x", "ROOT/data/link/deep/er/x"] {
+        let desk = noting(text, "within", SHOP);
+        let asked = desk.toolgate(&["run", "note it"]).expect(10).err;
+        let secret = fs::canonicalize(desk.path().join("secret")).unwrap();
+        assert!(asked.contains(&format!("leads to `{}/", secret.display())), "{asked}");
+        relink(&desk, "data/link", "/etc");
+
+        let approved = desk.toolgate(&["approvals", "approve", "last", "--all"]).expect(8).err;
+
+        assert!(approved.contains("changed since it was cleared: policy") && !was_sent(&desk), "{approved}");
+        let again = desk.toolgate(&["approvals", "list"]).expect(0).out;
+        assert!(again.contains("leads to `/etc/"), "{again}");
+        desk.toolgate(&["approvals", "approve", "last", "--all"]).expect(0);
+        assert!(was_sent(&desk));
+    }
+}
+
+#[test]
+fn a_link_that_stays_as_it_was_is_asked_about_once() {
     let desk = noting("ROOT/data/link/x", "within", SHOP);
     desk.toolgate(&["run", "note it"]).expect(10);
-    fs::remove_file(desk.path().join("data/link")).unwrap();
-    symlink("/etc", desk.path().join("data/link")).unwrap();
-    // The question is the same: a link leads elsewhere. The yes is to that.
     desk.toolgate(&["approvals", "approve", "last", "--all"]).expect(0);
+    assert!(was_sent(&desk));
 }
 
 #[test]

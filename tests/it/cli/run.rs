@@ -395,6 +395,24 @@ fn several_interrupted_runs_are_named_with_the_command_for_all() {
     assert!(desk.toolgate(&["runs", "recover"]).expect(0).err.contains("2 runs"));
 }
 
+#[test]
+fn naming_interrupted_runs_writes_nothing_to_their_rows() {
+    let desk = interrupted(2);
+    desk.write("conversation.yaml", "turns: [{ say: Hello. }]");
+    let before = ownership(&desk);
+
+    let ended = desk.toolgate(&["run", "y"]).expect(0);
+
+    assert!(ended.err.contains("2 interrupted runs"), "{}", ended.err);
+    assert_eq!(ownership(&desk)[..2], before);
+}
+
+/// Run, owner, lease and last change of each row, oldest first.
+fn ownership(desk: &Desk) -> Vec<(String, Option<String>, Option<i64>, String)> {
+    let statement = "SELECT id, owner, lease_until, updated_at FROM run ORDER BY id";
+    in_database(desk, async |database| sqlx::query_as(statement).fetch_all(database).await.unwrap())
+}
+
 /// A desk with runs whose processes were killed, and whose leases have run out.
 fn interrupted(runs: usize) -> Desk {
     let desk = Desk::playing(HANGS);
@@ -431,13 +449,20 @@ fn signal(child: &Child, which: &str) {
 
 /// As if the time of the dead process's lease had passed.
 fn let_leases_run_out(desk: &Desk) {
+    in_database(desk, async |database| {
+        sqlx::query("UPDATE run SET lease_until = 0").execute(database).await.unwrap();
+    });
+}
+
+fn in_database<T>(desk: &Desk, work: impl AsyncFnOnce(&mut sqlx::SqliteConnection) -> T) -> T {
     let database = desk.path().join(".toolgate/toolgate.db");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         use sqlx::Connection as _;
         let url = format!("sqlite://{}", database.display());
         let mut connection = sqlx::SqliteConnection::connect(&url).await.unwrap();
-        sqlx::query("UPDATE run SET lease_until = 0").execute(&mut connection).await.unwrap();
+        let done = work(&mut connection).await;
         connection.close().await.unwrap();
-    });
+        done
+    })
 }

@@ -194,6 +194,10 @@ impl RunStore for FailingStore {
         self.inner.claim(claim).await
     }
 
+    async fn orphaned(&self, limit: usize) -> Result<Vec<RunId>, StoreError> {
+        self.inner.orphaned(limit).await
+    }
+
     async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError> {
         self.inner.purge(run, at, now).await
     }

@@ -55,6 +55,10 @@ impl RunStore for Slow {
         self.inner.claim(claim).await
     }
 
+    async fn orphaned(&self, limit: usize) -> Result<Vec<RunId>, StoreError> {
+        self.inner.orphaned(limit).await
+    }
+
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError> {
         self.inner.renew(owner, runs, lease).await
     }
@@ -175,6 +179,10 @@ impl RunStore for Counting {
 
     async fn claim(&self, claim: &Claim) -> Result<Vec<RunId>, StoreError> {
         self.inner.claim(claim).await
+    }
+
+    async fn orphaned(&self, limit: usize) -> Result<Vec<RunId>, StoreError> {
+        self.inner.orphaned(limit).await
     }
 
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError> {

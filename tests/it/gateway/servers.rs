@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use toolgate::app::App;
@@ -11,40 +11,70 @@ use toolgate::config;
 
 use super::served::Answer;
 
-struct Program {
+/// The program, opened from a configuration and served.
+pub(super) struct Program {
     _folder: tempfile::TempDir,
     address: String,
     app: App,
     _serving: JoinSet<()>,
 }
 
+/// An example of this repository.
+pub(super) fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let program = test.ancestors().nth(2).unwrap().join("examples").join(name);
+    assert!(program.exists(), "build it with `cargo build --example {name}`, or run all of `cargo test`");
+    program
+}
+
 /// The bundled example server, and one that cannot be started.
 async fn program() -> Program {
-    let test = std::env::current_exe().unwrap();
-    let demo: PathBuf = test.ancestors().nth(2).unwrap().join("examples/mcp_demo_server");
-    assert!(demo.exists(), "build it with `cargo build --example mcp_demo_server`, or run all of `cargo test`");
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("toolgate.yaml");
-    let text = format!(
-        "store: {{ memory: {{}} }}\ngateway: {{ anonymous: true }}\nmodels:\n  played: {{ scripted: {{ file: script.json }} }}\nservers:\n  demo:\n    start: \
-         eager\n    stdio: {{ command: {} }}\n  gone:\n    stdio: {{ command: no-such-program-anywhere }}\nagents:\n  \
-         clerk: {{ model: played, servers: [demo, gone] }}\n",
-        demo.display()
-    );
-    std::fs::write(&file, text).unwrap();
-    std::fs::write(folder.path().join("script.json"), r#"{"turns": []}"#).unwrap();
-    let settings = config::load(Some(&file), &|_: &str| None).unwrap();
-    let app = App::open(settings, Vec::new()).await.unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let router = app.gateway(address).await.unwrap().router();
-    let address = format!("http://{address}");
-    let mut serving = JoinSet::new();
-    serving.spawn(async move { axum::serve(listener, router).await.unwrap() });
-    Program { _folder: folder, address, app, _serving: serving }
+    let servers = json!({
+        "demo": {"start": "eager", "stdio": {"command": example("mcp_demo_server")}},
+        "gone": {"stdio": {"command": "no-such-program-anywhere"}},
+    });
+    Program::with(servers, json!([])).await
 }
 
 impl Program {
+    /// An agent `clerk` with these servers, whose model says this, and that may do anything.
+    pub(super) async fn with(servers: Value, turns: Value) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let names: Vec<&String> = servers.as_object().unwrap().keys().collect();
+        let config = json!({
+            "store": {"memory": {}},
+            "gateway": {"anonymous": true},
+            "models": {"played": {"scripted": {"file": "script.json"}}},
+            "servers": servers,
+            "agents": {"clerk": {"model": "played", "servers": names, "policy": "bypass"}},
+        });
+        let file = folder.path().join("toolgate.yaml");
+        std::fs::write(&file, config.to_string()).unwrap();
+        std::fs::write(folder.path().join("script.json"), json!({"turns": turns}).to_string()).unwrap();
+        let settings = config::load(Some(&file), &|_: &str| None).unwrap();
+        let app = App::open_server(settings).await.unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = app.gateway(address).await.unwrap().router();
+        let address = format!("http://{address}");
+        let mut serving = JoinSet::new();
+        serving.spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self { _folder: folder, address, app, _serving: serving }
+    }
+
+    pub(super) async fn get(&self, path: &str) -> Answer {
+        self.ask(Method::GET, path).await
+    }
+
+    pub(super) async fn post(&self, path: &str, body: Value) -> Answer {
+        let request = reqwest::Client::new().post(format!("{}{path}", self.address)).header("prefer", "wait=30");
+        Answer::of(request.json(&body).send().await.unwrap()).await
+    }
+
+    pub(super) async fn close(self) {
+        self.app.close().await;
+    }
+
     async fn ask(&self, method: Method, path: &str) -> Answer {
         let request = reqwest::Client::new().request(method, format!("{}{path}", self.address));
         Answer::of(request.send().await.unwrap()).await
@@ -77,4 +107,24 @@ async fn a_server_is_started_looked_at_refreshed_and_restarted() {
     let tools = program.ask(Method::GET, "/v1/tools").await;
     assert_eq!(tools.body["left_out"][0]["server"], "gone", "{tools:?}");
     program.app.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_never_lists_its_tools_is_listing_and_says_why() {
+    for (fault, reason) in
+        [("hang-at-list", "did not list its tools"), ("list-fails-otherwise", "refused to list its tools")]
+    {
+        let words = ["--stdio", "--fault", fault];
+        let server = json!({"start_timeout_s": 1, "stdio": {"command": example("fault_server"), "args": words}});
+        let program = Program::with(json!({"odd": server}), json!([])).await;
+        let refused = program.ask(Method::POST, "/v1/servers/odd/refresh").await;
+        assert_eq!(refused.problem(), "tool_unavailable", "{refused:?}");
+
+        let health = program.get("/v1/servers/odd").await;
+
+        assert_eq!((health.text("state"), health.body.get("tools")), ("listing", None), "{health:?}");
+        let told = health.body["last_error"]["message"].as_str().unwrap_or_default();
+        assert!(told.starts_with("the MCP server `odd`") && told.contains(reason), "{health:?}");
+        program.close().await;
+    }
 }

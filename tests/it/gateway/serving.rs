@@ -161,6 +161,10 @@ impl RunStore for Panicking {
         Ok(Vec::new())
     }
 
+    async fn orphaned(&self, _: usize) -> Result<Vec<RunId>, StoreError> {
+        Ok(Vec::new())
+    }
+
     async fn renew(&self, _: &NodeId, _: &[RunId], _: Duration) -> Result<(), StoreError> {
         Ok(())
     }

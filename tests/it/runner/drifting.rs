@@ -3,10 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use serde_json::{Value, json};
-use toolgate::core::policy::{Condition, Match, Policy, Rule, Verdict};
+use toolgate::core::id::ServerId;
+use toolgate::core::policy::{Condition, Links, Match, Policy, Rule, Verdict};
 use toolgate::core::run::{AskHuman, CallVerdict, Debt, Decision, Event, InDoubt, Right, Status};
 use toolgate::core::tool::{Annotations, McpTool, TierMode};
+use toolgate::ports::PathResolver;
 use toolgate::runner::{Agent, Report, Request};
 
 use super::world::{
@@ -307,4 +310,66 @@ async fn an_idempotent_call_denied_meanwhile_is_not_sent_again() {
         let journal = world.runner.journal(&report.run_id).await.unwrap();
         assert_eq!(drifts(&names(&journal)), 1);
     }
+}
+
+/// A file system in which the link `/srv/link` leads from one look to the next to another of these folders, and in the end to
+/// the last of them.
+struct Swapped(std::sync::Mutex<Vec<&'static str>>);
+
+impl Swapped {
+    fn between(folders: &[&'static str]) -> Arc<Self> {
+        Arc::new(Self(folders.iter().rev().copied().collect::<Vec<_>>().into()))
+    }
+}
+
+#[async_trait]
+impl PathResolver for Swapped {
+    async fn resolve(&self, _: &ServerId, paths: &[String]) -> Links {
+        let mut folders = self.0.lock().unwrap();
+        let folder = if folders.len() > 1 { folders.pop().unwrap() } else { folders[0] };
+        let resolved = |path: &String| (path.clone(), Ok(path.replacen("/srv/link", folder, 1)));
+        Links::Resolved(paths.iter().map(resolved).collect())
+    }
+}
+
+/// An agent that may read below `/srv`, and reads through a link there.
+fn reading_through(links: Arc<Swapped>) -> Given {
+    let condition = Condition::parse("args.path.within('/srv')").unwrap();
+    let allowed = rule(Verdict::Allow, "mcp_files_read").with_condition(condition);
+    given_an_agent()
+        .with_tools("files", &["read"])
+        .with_the_paths_resolved_by(links)
+        .that(|agent| agent.policy = Policy { rules: vec![allowed], ..Policy::ask_always() }.into())
+        .whose_model_says(json!([
+            {"calls": [{"name": "mcp_files_read", "arguments": {"path": "/srv/link/x"}}]},
+            say("Done.")
+        ]))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_link_that_is_swapped_between_the_check_and_the_call_is_asked_about() {
+    let world = reading_through(Swapped::between(&["/srv/inner", "/etc"])).ready().await;
+
+    let asked = world.run().await;
+
+    assert_eq!((asked.status, world.servers.calls().len()), (Status::Pending, 0));
+    let [why] = &reasons(&asked)[..] else { panic!("{asked:?}") };
+    assert!(why.contains("`/srv/link/x` leads to `/etc/x`"), "{why}");
+    let done = world.resume(&asked.run_id, decisions([("call_1_1", yes())])).await.unwrap();
+    assert_eq!((done.status, world.servers.calls().len()), (Status::Completed, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_link_that_is_swapped_between_the_yes_and_the_call_is_asked_about_once_more() {
+    // Looked at when the call is checked, and right before it is sent.
+    let world = reading_through(Swapped::between(&["/opt", "/etc"])).ready().await;
+    let asked = world.run().await;
+    assert!(reasons(&asked)[0].contains("leads to `/opt/x`"), "{asked:?}");
+
+    let again = world.resume(&asked.run_id, decisions([("call_1_1", yes())])).await.unwrap();
+
+    assert_eq!((again.status, world.servers.calls().len()), (Status::Pending, 0));
+    assert!(reasons(&again)[0].contains("leads to `/etc/x`"), "{again:?}");
+    let done = world.resume(&asked.run_id, decisions([("call_1_1", yes_who_saw_it())])).await.unwrap();
+    assert_eq!((done.status, world.servers.calls().len()), (Status::Completed, 1));
 }

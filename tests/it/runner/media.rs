@@ -272,6 +272,10 @@ impl RunStore for JournalsOnly {
         self.0.claim(claim).await
     }
 
+    async fn orphaned(&self, limit: usize) -> Result<Vec<RunId>, StoreError> {
+        self.0.orphaned(limit).await
+    }
+
     async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError> {
         self.0.purge(run, at, now).await
     }

@@ -303,6 +303,10 @@ SEQUENCES = {
     "an answer under a foreign id first": (around(before=[envelope(id=987654)]), (FINE,)),
     "an answer under the id of the list first": (around(before=[earlier]), (FINE,)),
     "an answer without an id first": (around(before=[envelope(id=ABSENT)]), EITHER),
+    "an error under the id null first": (around(before=[refusal({"code": -32600, "message": "id?"}, id=None)]), (FINE,)),
+    "an error under the id server-error first": (around(before=[refusal({"code": -32600, "message": "id?"}, id="server-error")]), (FINE,)),
+    "an unreadable answer without an id first": (around(before=[lambda exchange: b'{"jsonrpc":"2.0","result":{"a']), (FINE,)),
+    "half a notification first": (around(before=[lambda exchange: b'{"jsonrpc":"2.0","method":"notif']), (FINE,)),
     "an empty batch first": (around(before=[lambda exchange: b"[]"]), (FINE,)),
     "an empty line first": (around(before=[lambda exchange: b""]), (FINE,)),
     "a log line first": (around(before=[lambda exchange: b"INFO 1 of 3"]), (FINE,)),
@@ -372,8 +376,8 @@ def rows():
                             era="modern", source=source, calls=40)
     for transport in ("stdio", "sse"):
         for name, (act, good) in SEQUENCES.items():
-            if transport == "sse" and name.startswith("an answer"):
-                good = EITHER  # The stream belongs to one request, so that an answer to another one is no answer of it.
+            if transport == "sse" and name.startswith(("an answer", "an error", "an unreadable answer")):
+                good = (*EITHER, fails("id"))  # The stream belongs to one request, so that an answer to another one is no answer of it.
             yield Situation(f"a call gets {name} {HOW[transport]}", transport, {"tools/call": act}, good, group="answers")
         # Without the right answer there is nothing to wait for over HTTP once the stream ended; over stdio it may still come.
         for name, build in [("a foreign id", envelope(id=987654)), ("the id of the list", earlier)]:

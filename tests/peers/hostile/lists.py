@@ -156,12 +156,18 @@ def rows():
         ]
         for name, act, good in cursors:
             yield row(f"the list has {name} {how}", transport, {"tools/list": act}, good, era="legacy" if transport == "stdio" else "modern")
+        yield row(f"the list has an unknown resultType {how}", transport, {"tools/list": untyped}, fails("resultType"), era="modern",
+                  source="MCP 2026-07-28: an unrecognized resultType is invalid")
     yield row("a tool that is not listed is called", "stdio", {}, refuses("no tool|echo"), command="call", tool="nothing", calls=0)
     yield row("a tool is called that is listed twice", "stdio", {}, (FINE, refuses("twice")), command="call", tools=[ECHO, {**ECHO, "description": "Another."}])
     yield row("list_changed without end while it is listed", "stdio", {"tools/list": lambda exchange: ([exchange.note("notifications/tools/list_changed") for _ in range(5000)], exchange.well())}, ECHO_LISTED)
     yield row("list_changed 5,000 times in a call", "stdio", {"tools/call": lambda exchange: ([exchange.note("notifications/tools/list_changed") for _ in range(5000)], exchange.well())}, FINE, command="call",
               check=lambda seen: None if sum(line.get("method") == "tools/list" for line in seen.log) < 50 else "the list was asked for each time")
     yield from handshakes()
+
+
+def untyped(exchange):
+    exchange.raw(encoded(exchange.answer({**exchange.result(), "resultType": "later"})))
 
 
 def initialized(**changes):
@@ -218,7 +224,8 @@ def handshakes():
         yield row("lists no versions member", {"supportedVersions": ...}, fails(), new)
         yield row("has no capabilities member", {"capabilities": ...}, either, new)
         yield row("has no resultType", {"resultType": ...}, either, new)
-        yield row("has an unknown resultType", {"resultType": "later"}, fails(), new)
+        yield row("has an unknown resultType", {"resultType": "later"}, fails("resultType"), new,
+                  source="MCP 2026-07-28: an unrecognized resultType is invalid")
         yield row("has no server info in _meta", {"_meta": ...}, listed, new, source="MCP 2026-07-28: SHOULD")
         yield row("has a _meta that is text", {"_meta": "x"}, either, new)
         yield row("has a server info of 1 MB", {"_meta": {"io.modelcontextprotocol/serverInfo": {"name": "x" * 1_000_000, "version": "0"}}}, either, new)

@@ -167,6 +167,8 @@ def rows():
         yield Situation(f"the stream of the server has {name} without end", "json", {"GET": flood(FLOODS[name], seconds=6), "tools/call": lambda exchange: (exchange.pause(2), exchange.well())},
                         (FINE, fails()), group="floods", source="issue 17, item 9: memory is bounded", slack=10)
     yield Situation("an event of 200 MB in an event stream", "sse", {"tools/call": endless_event(200)}, (fails("long|MiB|large"), FINE), group="floods", slack=10, source="everything is bounded")
+    yield Situation("an event of 200 MB in a resumed event stream", "sse", {"tools/call": primed, "GET": endless_rest(200)}, fails("long|MiB|large"), group="floods", slack=10,
+                    source="everything is bounded")
     yield Situation("a JSON body of 200 MB", "json", {"tools/call": endless_body(200)}, (fails("long|MiB|large"), FINE), group="floods", slack=10, source="everything is bounded")
     yield Situation("progress without end beyond the total time", "stdio", {"tools/call": steady}, times_out("8 s|within"), group="floods", slack=10,
                     source="docs/configuration.md: total_timeout_s holds however much it progresses")
@@ -208,6 +210,24 @@ def endless_event(megabytes):
             exchange.chunk(b"x" * 1_000_000)
         exchange.chunk(b"\"}\n\n")
         exchange.finish()
+    return act
+
+
+def primed(exchange):
+    exchange.peer.state["id"] = exchange.id
+    exchange.stream()
+    exchange.chunk(b"id: e1\nretry: 100\ndata:\n\n")
+    exchange.finish()
+
+
+def endless_rest(megabytes):
+    """What comes where a primed stream is resumed."""
+
+    def act(exchange):
+        if exchange.headers.get("last-event-id") != "e1":
+            return exchange.http(405, kind=None)
+        exchange.id = exchange.peer.state["id"]
+        endless_event(megabytes)(exchange)
     return act
 
 

@@ -9,6 +9,8 @@ ANSWERS = {
     "forgets": {"content": [{"type": "text", "text": "three"}]},
 }
 
+BROKEN = {"content": [{"type": "text", "text": "three"}, {"type": "text", "text": 3}, {"type": "audio", "mimeType": "audio/wav"}]}
+
 for message in wire.messages():
     if message.get("method") == "tools/list":
         tools = [wire.tool(name, outputSchema=SUM) for name in ANSWERS]
@@ -16,4 +18,4 @@ for message in wire.messages():
         tools.append({"name": "mumbles", "inputSchema": {"type": "object"}})
         wire.answer(message, {"tools": tools})
     elif message.get("method") == "tools/call":
-        wire.answer(message, ANSWERS[message["params"]["name"]])
+        wire.answer(message, ANSWERS.get(message["params"]["name"], BROKEN))

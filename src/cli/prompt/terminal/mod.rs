@@ -196,7 +196,8 @@ impl Console for Terminal {
                     Key::Enter => {
                         view.finish(&line)?;
                         let rest = self.rest_of_burst(keys)?;
-                        return Ok(Some(Entry { dropped: dropped(&line, &rest), ..Entry::of(&line) }));
+                        let is_last = rest.contains(&Key::EndOfInput);
+                        return Ok(Some(Entry { dropped: dropped(&line, &rest), is_last, ..Entry::of(&line) }));
                     }
                     Key::EndOfInput if line.is_empty() => {
                         view.finish(&line)?;
@@ -239,7 +240,7 @@ fn send(signal: Signal) -> io::Result<()> {
 
 impl Entry {
     fn of(line: &Line) -> Self {
-        Self { text: line.text(), has_paste: line.has_paste(), dropped: false }
+        Self { text: line.text(), has_paste: line.has_paste(), ..Self::default() }
     }
 }
 

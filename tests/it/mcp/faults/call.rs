@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use toolgate::core::chat::Part;
 use toolgate::core::tool::FailureKind;
 use toolgate::mcp::ServerState;
 
@@ -94,12 +95,12 @@ async fn an_answer_that_comes_after_the_cancellation_is_taken_for_no_other_call(
 }
 
 #[tokio::test]
-async fn an_answer_under_an_id_that_no_request_has_fails_the_only_call_at_once() {
+async fn an_answer_that_names_no_request_fails_the_only_call_and_one_to_another_request_does_not() {
     let (settings, wire) = watched(&["wrong-ids"]);
     let servers = servers([("bad", settings)]);
     let outcome = call(&servers, "bad", "echo", json!({"text": "hello"})).await;
-    let expected = "the MCP server `bad` answered with something that cannot be read: it answered under the id \
-                    `987654321`, which no request has";
+    let expected = "the MCP server `bad` answered with something that cannot be read: it has no id that can be one: \
+                    `{\"jsonrpc\":\"2.0\",\"id\":null,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"hello\"}]}}`";
     assert_eq!(failed(outcome), (FailureKind::Unreadable, expected.into()));
     assert_eq!(executed(&servers, "bad").await, 1);
     assert_eq!(wire.calls(), ["echo", "count"]);
@@ -130,6 +131,30 @@ async fn a_result_that_is_null_is_no_result() {
             "the MCP server `bad` answered with something that is no MCP result: expected an object, got null"
         )
     );
+    assert_eq!(executed(&servers, "bad").await, 1);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn broken_content_is_found_part_by_part_and_the_rest_is_kept() {
+    let servers = servers([("bad", fault(&["broken-content"]))]);
+    let output = returned(call(&servers, "bad", "echo", json!({"text": "hello"})).await);
+    let found: Vec<(&str, &str)> =
+        output.problems.iter().map(|problem| (problem.path.as_str(), problem.message.as_str())).collect();
+    assert_eq!(
+        found,
+        [
+            ("/content/1/text", "`text` is missing"),
+            ("/content/2/mimeType", "`mimeType` is missing"),
+            ("/content/3", "this is not an object"),
+            ("/content/4/data", "`data` is not base64"),
+        ]
+    );
+    assert!(output.problems.iter().all(|problem| problem.rule == "unreadable_content"), "{:?}", output.problems);
+    assert!(!output.is_error, "the tool did not say so");
+    let texts: Vec<&str> = output.content.iter().filter_map(Part::as_text).collect();
+    assert_eq!(texts[..2], ["hello", r#"[content that violates MCP, as JSON] {"type":"text"}"#]);
+    assert_eq!(texts.len(), 5, "{texts:?}");
     assert_eq!(executed(&servers, "bad").await, 1);
     servers.close().await;
 }

@@ -55,14 +55,46 @@ async fn a_cursor_that_comes_again_ends_the_list_with_a_reason() {
 }
 
 #[tokio::test]
-async fn pages_without_end_are_cut_with_a_reason() {
-    let (settings, wire) = watched(&["growing-cursor"]);
+async fn pages_that_bring_no_tools_end_the_list_with_a_reason() {
+    let (settings, wire) = watched(&["page-size=0"]);
     let servers = servers([("bad", settings)]);
     let listed = list(&servers, &["bad"]).await.remove(0);
-    assert_eq!(listed.tools.len(), 6 + 99, "one more tool on each page");
-    let reason = "its list of tools does not end (it has more than 100 pages); the 105 tools up to there are used";
-    assert_eq!(listed.left_out, [left_out(None, reason)]);
+    let reason = "its list of tools does not end (100 of its pages have no tool); the 0 tools up to there are used";
+    assert_eq!((listed.tools.len(), listed.left_out), (0, vec![left_out(None, reason)]));
     assert_eq!(wire.received("tools/list").len(), 100);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn pages_without_end_are_cut_at_the_most_tools_of_the_server_by_the_name_of_the_setting() {
+    let (mut settings, wire) = watched(&["growing-cursor"]);
+    settings.max_tools = 40;
+    let servers = servers([("bad", settings)]);
+    let listed = list(&servers, &["bad"]).await.remove(0);
+    let reason = "it has more than 40 tools; the 40 tools up to there are used. Raise its `max_tools` if it needs more";
+    assert_eq!((listed.tools.len(), listed.left_out), (40, vec![left_out(None, reason)]), "one more tool on each page");
+    assert_eq!(wire.received("tools/list").len(), 1 + 40 - TOOLS.len());
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn any_number_of_pages_with_tools_is_read() {
+    let (settings, wire) = watched(&["many-tools=1500", "page-size=10"]);
+    let servers = servers([("bad", settings)]);
+    let listed = list(&servers, &["bad"]).await.remove(0);
+    assert_eq!((listed.tools.len(), listed.left_out), (1506, vec![]));
+    assert_eq!(wire.received("tools/list").len(), 151);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn ten_thousand_tools_are_used_and_more_where_the_setting_says_so() {
+    let mut more = fault(&["many-tools=10100"]);
+    more.max_tools = 12_000;
+    let servers = servers([("bad", fault(&["many-tools=10100"])), ("more", more)]);
+    let listed = list(&servers, &["bad", "more"]).await;
+    let counts: Vec<(usize, usize)> = listed.iter().map(|server| (server.tools.len(), server.left_out.len())).collect();
+    assert_eq!(counts, [(10_000, 1), (10_106, 0)]);
     servers.close().await;
 }
 

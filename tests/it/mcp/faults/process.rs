@@ -59,3 +59,16 @@ async fn what_a_server_was_given_in_confidence_is_repeated_nowhere() {
     assert!(!reason.contains("s3cret") && !status.contains("s3cret"), "{reason}\n{status}");
     servers.close().await;
 }
+
+#[tokio::test]
+async fn a_process_that_ends_in_the_middle_of_an_answer_is_quoted_with_its_exit_status() {
+    let (settings, wire) = watched(&["die-in-answer"]);
+    let servers = servers([("bad", settings)]);
+    assert_lists_its_tools(&servers, "bad").await;
+    let (kind, message) = failed(call(&servers, "bad", "echo", json!({"text": "hello"})).await);
+    assert_eq!(kind, FailureKind::Disconnected, "{message}");
+    let expected = "its process ended with exit status: 3; its stdout ended in the middle of a message: `{\"jsonrpc\":";
+    assert!(message.contains(expected), "{message}");
+    assert_eq!(wire.calls(), ["echo"]);
+    servers.close().await;
+}

@@ -148,6 +148,27 @@ async fn a_result_that_breaks_its_own_schema_reaches_the_model_with_what_is_wron
 }
 
 #[tokio::test]
+async fn broken_content_is_an_error_that_names_the_server_and_leaves_the_rest_to_the_model() {
+    let servers = Arc::new(servers([("bad", fault(&["broken-content"]))]));
+    let turns = json!([{"calls": [{"name": "mcp_bad_echo", "arguments": {"text": "hello"}}]}, {"say": "Odd."}]);
+    let ran = run(&servers, &["bad"], turns).await;
+    let answer = &ran.answers()[0];
+    assert!(answer.starts_with("hello"), "{answer}");
+    let told = "[toolgate] The MCP server `bad` sent content that violates MCP. That is a fault of the server and not of the \
+                arguments; the call was made and may have taken effect:\n{\"problems\":[{\"path\":\"/content/1/text\",";
+    assert!(answer.contains(told), "{answer}");
+    let outcome = ran.journal.iter().find_map(|event| match event {
+        Event::CallCompleted { outcome, .. } => Some(outcome),
+        _ => None,
+    });
+    let outcome = outcome.expect("an outcome");
+    assert!(outcome.is_error(), "{outcome:?}");
+    assert_eq!(outcome.problems().len(), 4, "{outcome:?}");
+    assert_eq!((ran.facts(), ran.report.status), (ONE_CALL.to_vec(), Status::Completed));
+    servers.close().await;
+}
+
+#[tokio::test]
 async fn megabytes_do_not_reach_the_model() {
     let servers = Arc::new(servers([("bad", fault(&["huge-line-structured=5"]))]));
     let turns = json!([{"calls": [{"name": "mcp_bad_echo", "arguments": {"text": "more"}}]}, {"say": "Too much."}]);

@@ -65,3 +65,18 @@ async fn the_tools_are_asked_for_anew_in_a_new_session() {
     assert_eq!(error.message, "the MCP server `bad` lost its connection: it ended the session");
     servers.close().await;
 }
+
+#[tokio::test]
+async fn a_session_that_is_lost_before_the_list_is_renewed_for_it() {
+    for faults in [
+        &["lost-session-at-list"][..],
+        &["lost-session-at-list", "error-id-null"],
+        &["lost-session-at-list", "sessions-end-with-400"],
+    ] {
+        let endpoint = Endpoint::with(faults).await;
+        let servers = servers([("bad", endpoint.settings())]);
+        assert_lists_its_tools(&servers, "bad").await;
+        assert_eq!(endpoint.wire.received("initialize").len(), 2, "{faults:?}");
+        servers.close().await;
+    }
+}

@@ -45,6 +45,15 @@ async fn a_server_that_dies_at_start_is_missing_with_its_exit_status_and_its_las
 }
 
 #[tokio::test]
+async fn a_program_that_prints_its_reason_to_stdout_and_ends_is_missing_with_that_reason() {
+    let arguments = ["-c", "echo 'SHOP_TOKEN is not set'; exit 2"];
+    let servers = servers([("bad", ServerSettings::stdio("sh", arguments.map(str::to_owned)))]);
+    let reason = missing(&servers, "bad").await;
+    assert!(reason.contains("exit status: 2") && reason.contains("SHOP_TOKEN is not set"), "{reason}");
+    servers.close().await;
+}
+
+#[tokio::test]
 async fn the_reason_above_a_long_stack_is_quoted() {
     let servers = servers([("bad", fault(&["node-stack"]))]);
     let reason = missing(&servers, "bad").await;
@@ -77,11 +86,23 @@ async fn servers_that_cannot_bear_the_probe_for_the_newer_era_are_spoken_to_in_t
 
 #[tokio::test]
 async fn a_server_that_asks_for_roots_is_refused_them_and_works_all_the_same() {
-    let (settings, wire) = watched(&["asks-roots"]);
+    assert_refuses("asks-roots", "roots-1").await;
+}
+
+#[tokio::test]
+async fn a_server_that_asks_with_parameters_in_a_list_is_refused_and_works_all_the_same() {
+    assert_refuses("asks-in-a-list", "list-1").await;
+}
+
+/// Asserts that a server with this fault is told that there is no such method, once.
+async fn assert_refuses(fault: &str, id: &str) {
+    let (settings, wire) = watched(&[fault]);
     let servers = servers([("curious", settings)]);
     assert_lists_its_tools(&servers, "curious").await;
     assert_eq!(echo(&servers, "curious", "hello").await, "hello");
-    let answers: Vec<_> = wire.noted("received").into_iter().filter(|message| message["id"] == "roots-1").collect();
+    let answers = || wire.noted("received").into_iter().filter(|message| message["id"] == id).collect::<Vec<_>>();
+    eventually("it is refused", async || !answers().is_empty()).await;
+    let answers = answers();
     assert_eq!(answers.len(), 1, "{answers:?}");
     assert_eq!((&answers[0]["error"]["code"], answers[0].get("result")), (&json!(-32601), None));
     servers.close().await;

@@ -85,6 +85,9 @@ async fn an_answer_without_a_meaning_fails_its_call_with_what_was_sent() {
         ("deep-nesting", "nested more than 100 levels deep"),
         ("result-and-error", "(and yet it failed, -32000): `{"),
         ("truncated", "{\"jsonrpc\":\"2.0\""),
+        ("id-only", "`{\"jsonrpc\":\"2.0\",\"id\":"),
+        ("error-null", "neither a `result` nor an `error`: `{\"jsonrpc\""),
+        ("no-id", "no id that can be one: `{\"jsonrpc\""),
     ] {
         for way in WAYS {
             for era in ERAS {
@@ -117,7 +120,7 @@ async fn a_value_that_cannot_be_read_in_a_list_costs_its_tool() {
 
 #[tokio::test]
 async fn a_list_that_cannot_be_read_is_a_reason_at_once() {
-    for fault in ["result-and-error=list", "truncated=list"] {
+    for fault in ["result-and-error=list", "truncated=list", "id-only=list", "error-null=list", "no-id=list"] {
         for way in WAYS {
             let (servers, _endpoint) = reached(way, "legacy", &[fault]).await;
             let reason = missing(&servers, "bad").await;
@@ -146,7 +149,7 @@ async fn a_handshake_with_one_meaning_is_read() {
 
 #[tokio::test]
 async fn a_handshake_that_cannot_be_read_is_a_reason_before_the_start_budget_is_over() {
-    for fault in ["result-and-error=start", "truncated=start"] {
+    for fault in ["result-and-error=start", "truncated=start", "id-only=start", "error-null=start", "no-id=start"] {
         for way in WAYS {
             for era in ERAS {
                 let (servers, _endpoint) = reached(way, era, &[fault]).await;
@@ -155,6 +158,29 @@ async fn a_handshake_that_cannot_be_read_is_a_reason_before_the_start_budget_is_
                 servers.close().await;
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn a_result_of_an_unknown_type_is_invalid() {
+    for way in WAYS {
+        for fault in ["unknown-result-type=start", "unknown-result-type=list"] {
+            let (servers, _endpoint) = reached(way, "modern", &[fault]).await;
+            let reason = missing(&servers, "bad").await;
+            assert!(reason.contains("`resultType` is \"later\""), "{fault} {way:?}: {reason}");
+            servers.close().await;
+        }
+        let (kind, message) = failed(called(way, "modern", "unknown-result-type").await);
+        assert_eq!(kind, FailureKind::Unreadable, "{way:?}: {message}");
+        assert!(message.contains("`later`"), "{way:?}: {message}");
+    }
+}
+
+#[tokio::test]
+async fn the_right_answer_counts_behind_those_that_are_for_nobody() {
+    for era in ERAS {
+        let outcome = called(Way::Stdio, era, "stray-answers").await;
+        assert_eq!(text(outcome), "hello", "{era}");
     }
 }
 

@@ -9,7 +9,7 @@ use toolgate::core::policy::{Match, Policy, Rule, Verdict};
 use toolgate::core::run::Limits;
 use toolgate::core::tool::ExternalTool;
 use toolgate::models::scripted::{Script, ScriptedModel};
-use toolgate::ports::{ContextBuilder, Model, OutputValidator, ToolInputValidator};
+use toolgate::ports::{ContextBuilder, Model, OutputValidator, PathResolver, ToolInputValidator};
 use toolgate::runner::{Agent, Builder, Fallback, ServerResults};
 use toolgate::validation::SchemaValidator;
 
@@ -33,6 +33,7 @@ pub(crate) struct Ports {
     inputs: Option<Arc<dyn ToolInputValidator>>,
     answers: Option<Arc<dyn OutputValidator>>,
     context: Option<Arc<dyn ContextBuilder>>,
+    paths: Option<Arc<dyn PathResolver>>,
     poll: Option<Duration>,
     results: Vec<(String, ServerResults)>,
 }
@@ -147,6 +148,11 @@ impl Given {
         self
     }
 
+    pub(crate) fn with_the_paths_resolved_by(mut self, paths: Arc<dyn PathResolver>) -> Self {
+        self.ports.paths = Some(paths);
+        self
+    }
+
     /// How the results of a server are handled.
     pub(crate) fn with_the_results_of(mut self, server: &str, results: ServerResults) -> Self {
         self.ports.results.push((server.into(), results));
@@ -214,6 +220,9 @@ impl Ports {
         }
         if let Some(context) = &self.context {
             builder = builder.context(context.clone());
+        }
+        if let Some(paths) = &self.paths {
+            builder = builder.paths(paths.clone());
         }
         for (server, results) in &self.results {
             builder = builder.server_results(server.as_str(), *results);

@@ -82,6 +82,22 @@ pub(crate) async fn a_claim_by_name_gives_the_owner_its_run_again<S: Store>(stor
     assert_eq!(store.claim(&named("node_b", run(1))).await.unwrap(), []);
 }
 
+pub(crate) async fn orphaned_runs_are_listed_unchanged<S: Store>(store: Arc<S>) {
+    for number in 0..3 {
+        store.append(append(run(number), 0, 1)).await.unwrap();
+    }
+    let claimed = store.claim(&Claim { limit: 1, ..any("node_a") }).await.unwrap();
+    assert_eq!(claimed, [run(0)]);
+    for _ in 0..2 {
+        assert_eq!(store.orphaned(10).await.unwrap(), [run(1), run(2)], "the first one has an owner");
+        assert_eq!(store.orphaned(1).await.unwrap(), [run(1)]);
+    }
+    assert_eq!(store.claim(&any("node_b")).await.unwrap(), [run(1), run(2)]);
+    assert_eq!(store.orphaned(10).await.unwrap(), []);
+    store.claim(&Claim { lease: Duration::ZERO, ..named("node_b", run(1)) }).await.unwrap();
+    assert_eq!(store.orphaned(10).await.unwrap(), [run(1)], "its lease has run out");
+}
+
 pub(crate) async fn a_claim_takes_no_more_than_it_asks_for<S: Store>(store: Arc<S>) {
     for number in 0..5 {
         store.append(append(run(number), 0, 1)).await.unwrap();

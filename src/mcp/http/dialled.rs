@@ -1,0 +1,44 @@
+//! Transport to an endpoint: the worker of the SDK, which can be closed while its server sends.
+
+use rmcp::RoleClient;
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::{StreamableHttpClientTransport, Transport};
+
+use super::traced::{Failure, Traced};
+use crate::mcp::auth::Authorized;
+
+type Worker = StreamableHttpClientTransport<Authorized<Traced>>;
+
+/// A worker that talks to one endpoint.
+pub(in crate::mcp) struct Dialled(Worker);
+
+impl Dialled {
+    /// Over this client. Dials nothing yet.
+    pub(super) fn new(client: Authorized<Traced>, config: StreamableHttpClientTransportConfig) -> Self {
+        Self(Worker::with_client(client, config))
+    }
+}
+
+impl Transport<RoleClient> for Dialled {
+    type Error = Failure;
+
+    fn send(
+        &mut self,
+        message: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.0.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        self.0.receive().await
+    }
+
+    /// Ends the session and waits for that. The worker (rmcp 3.9) hands messages over in a channel of 16 and does not notice
+    /// that it is cancelled while that is full: it would wait for ever for a receiver that waits for its end.
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.0.cancel_token().cancel();
+        while self.0.receive().await.is_some() {}
+        self.0.close().await
+    }
+}
