@@ -312,8 +312,8 @@ async fn an_idempotent_call_denied_meanwhile_is_not_sent_again() {
     }
 }
 
-/// A file system in which the link `/srv/link` leads from one look to the next to another of these folders, and in the end to
-/// the last of them.
+/// A file system in which the link `/srv/link` leads to the next of these folders at each look, and finally always to the
+/// last one.
 struct Swapped(std::sync::Mutex<Vec<&'static str>>);
 
 impl Swapped {
@@ -332,7 +332,7 @@ impl PathResolver for Swapped {
     }
 }
 
-/// An agent that may read below `/srv`, and reads through a link there.
+/// An agent that may read below `/srv` and reads through a link there.
 fn reading_through(links: Arc<Swapped>) -> Given {
     let condition = Condition::parse("args.path.within('/srv')").unwrap();
     let allowed = rule(Verdict::Allow, "mcp_files_read").with_condition(condition);
@@ -347,7 +347,7 @@ fn reading_through(links: Arc<Swapped>) -> Given {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_link_that_is_swapped_between_the_check_and_the_call_is_asked_about() {
+async fn a_link_swapped_after_the_check_requires_approval() {
     let world = reading_through(Swapped::between(&["/srv/inner", "/etc"])).ready().await;
 
     let asked = world.run().await;
@@ -360,8 +360,8 @@ async fn a_link_that_is_swapped_between_the_check_and_the_call_is_asked_about() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_link_that_is_swapped_between_the_yes_and_the_call_is_asked_about_once_more() {
-    // Looked at when the call is checked, and right before it is sent.
+async fn a_link_swapped_after_the_approval_requires_a_new_one() {
+    // Resolved when the call is checked, and again right before it is sent.
     let world = reading_through(Swapped::between(&["/opt", "/etc"])).ready().await;
     let asked = world.run().await;
     assert!(reasons(&asked)[0].contains("leads to `/opt/x`"), "{asked:?}");
