@@ -26,7 +26,7 @@ fn rule(verdict: Verdict, tool: &str) -> Rule {
 /// Denies everything about `EVIL`, and otherwise gives this verdict.
 fn wary_of_evil(otherwise: Policy) -> Arc<Policy> {
     let condition = Condition::parse("args.path == 'EVIL'").unwrap();
-    let rule = Rule::new("evil", Verdict::Deny, "nobody may", Match::default(), vec![], vec![]).unwrap();
+    let rule = Rule::new("evil", Verdict::Deny, "not allowed", Match::default(), vec![], vec![]).unwrap();
     Arc::new(Policy { rules: vec![rule.with_condition(condition)], ..otherwise })
 }
 
@@ -176,7 +176,7 @@ async fn an_external_call_edited_into_a_denied_one_is_not_handed_over() {
     let done = world.resume(&waiting.run_id, edited).await.unwrap();
 
     assert_eq!(done.status, Status::Completed);
-    assert!(answer_to(&done, "call_1_1").contains("nobody may"), "{}", answer_to(&done, "call_1_1"));
+    assert!(answer_to(&done, "call_1_1").contains("not allowed"), "{}", answer_to(&done, "call_1_1"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -265,7 +265,7 @@ async fn a_call_in_doubt_is_not_sent_again_with_arguments_that_are_denied() {
 
     assert_eq!((done.status, world.servers.calls().len()), (Status::Completed, 1));
     let told = answer_to(&done, "call_1_1");
-    assert!(told.contains("nobody may") && told.contains("may or may not have taken effect"), "{told}");
+    assert!(told.contains("not allowed") && told.contains("may or may not have taken effect"), "{told}");
 }
 
 #[tokio::test(start_paused = true)]
