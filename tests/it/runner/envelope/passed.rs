@@ -63,7 +63,8 @@ async fn an_envelope_shows_the_pending_items() {
 async fn an_envelope_hides_the_operators_data() {
     use base64::Engine;
     let world = orders();
-    let node = world.node_where(Default::default(), keys(&["k1"]), |agent| agent.instructions = "Keep it secret.".into());
+    let node =
+        world.node_where(Default::default(), keys(&["k1"]), |agent| agent.instructions = "Keep it secret.".into());
     let envelope = world.handed_out(&node).await;
 
     let parts: Vec<Vec<u8>> = envelope.token.split('.').skip(2).map(decoded).collect();
