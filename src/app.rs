@@ -69,6 +69,7 @@ const ELICITATION_HOLD: Duration = Duration::from_secs(300);
 
 /// A runner with all its adapters, opened from settings.
 pub struct App {
+    /// The runner of the configured agents.
     pub runner: AgentRunner,
     /// The settings that it was opened from.
     pub settings: Settings,
@@ -97,6 +98,7 @@ pub enum AppError {
     /// The settings of a model are invalid.
     #[error("model `{model}`: {reason}")]
     Model {
+        /// The name in the configuration.
         model: ModelName,
         /// The reason.
         reason: String,
@@ -104,6 +106,7 @@ pub enum AppError {
     /// The output schema of an agent is not a JSON Schema.
     #[error("agent `{agent}`: its output_schema cannot be used: {reason}")]
     OutputSchema {
+        /// The name in the configuration.
         agent: AgentName,
         /// The reason.
         reason: String,

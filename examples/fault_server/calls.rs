@@ -65,7 +65,7 @@ impl Server {
         Some(actions)
     }
 
-    /// Forgets all sessions and says so.
+    /// Forgets all sessions and answers with the rejection.
     pub(crate) fn forget_session(&mut self) -> Vec<Action> {
         self.has_lost_session = true;
         let (status, refusal) = self.no_such_session(&Value::Null);

@@ -41,11 +41,11 @@ pub(crate) enum Flaw {
     DuplicateKeys,
     /// No id.
     NoId,
-    /// Nothing behind the id.
+    /// Nothing after the id.
     IdOnly,
     /// `error` is null, and there is no `result`.
     ErrorNull,
-    /// A `resultType` that no specification has.
+    /// A `resultType` that no specification defines.
     UnknownResultType,
 }
 

@@ -89,7 +89,7 @@ enum Piece {
     Break,
 }
 
-/// A flood, and how far it is.
+/// A flood and its progress.
 struct Flood {
     exchange: u64,
     repeat: Repeat,

@@ -58,16 +58,16 @@ pub(crate) enum Action {
     Exit(i32),
 }
 
-/// After how many messages a flood is noted in the log.
+/// The number of messages after which the log reports a flood.
 pub(crate) const FLOODED: u64 = 1024;
 
 /// A message that is sent without end.
 #[derive(Clone, Debug)]
 pub(crate) struct Repeat {
     pub(crate) to: Target,
-    /// Its text, in which `@` is the number of times so far.
+    /// The text, in which `@` is replaced by the count.
     pub(crate) message: String,
-    /// What the exchange is answered with, after that many times. A process that never answers reads nothing any more.
+    /// The answer to the exchange, sent after that many messages. A process that never answers stops reading.
     pub(crate) answer: Option<(u64, Value)>,
 }
 

@@ -25,6 +25,7 @@ pub enum AccessError {
     /// No login is needed, or the login failed.
     #[error("login to the MCP server `{server}` failed: {error}")]
     Login {
+        /// The server's id.
         server: ServerId,
         /// The reason.
         error: auth::LoginError,

@@ -240,7 +240,7 @@ pub struct ServerSettings {
     pub total_timeout: Duration,
     /// Concurrent calls; at least 1.
     pub max_concurrency: usize,
-    /// The most tools of its list that are used; at least 1.
+    /// The maximum of tools used from its list; at least 1.
     pub max_tools: usize,
     /// The protocol version.
     pub era: McpEra,

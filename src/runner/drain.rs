@@ -16,9 +16,9 @@ const LAST_TOUCHES: Duration = Duration::from_secs(5);
 /// How long a drain waits for runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrainTimes {
-    /// For runs to become idle.
+    /// Time for runs to become idle.
     pub rest: Duration,
-    /// For runs to finish their current step. After that the step is aborted: the model is called again, and the
+    /// Time for runs to finish their current step. After that the step is aborted: the model is called again, and the
     /// outcome of a tool call is unknown.
     pub step: Duration,
 }

@@ -297,12 +297,12 @@ impl AgentRunner {
     }
 
     /// Orphaned runs, oldest first: their status is running, and no living process owns them. Returns at most one batch
-    /// and changes nothing.
+    /// and writes nothing.
     pub async fn orphaned(&self) -> Result<Vec<RunId>, RunnerError> {
         Ok(self.inner.ports.store.runs.orphaned(RECOVERED_AT_ONCE).await.map_err(DriveError::from)?)
     }
 
-    /// The execution of a run wherever it is at work: joined or resumed here, or followed while another process drives it.
+    /// The execution of a run in any process: joined or resumed here, or followed while another process executes it.
     pub async fn take_up_or_follow(&self, run: &RunId) -> Result<Execution, RunnerError> {
         match self.drive_on(run).await {
             Err(RunnerError::DrivenElsewhere { .. }) => Ok(self.follow_elsewhere(run)),

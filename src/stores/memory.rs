@@ -309,7 +309,7 @@ fn lease_after(current: Option<&Lease>, append: &Append) -> Result<Option<Lease>
 }
 
 impl Run {
-    /// Whether it is running and no owner has an unexpired lease.
+    /// Whether the run is running without an unexpired lease.
     fn is_orphaned(&self) -> bool {
         self.row.status == Status::Running && self.lease.as_ref().is_none_or(Lease::has_run_out)
     }

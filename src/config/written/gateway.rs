@@ -103,8 +103,8 @@ pub(in crate::config) struct Oidc {
     pub(in crate::config) scope_claim: Option<Text>,
     /// The claim that contains the tenant. Default: none; every token belongs to the tenant `default`.
     pub(in crate::config) tenant_claim: Option<Text>,
-    /// The scopes that each value of the scope claim stands for, such as `operators: [approvals:read,
-    /// approvals:decide]`. Default: the values are scopes. Unknown values are ignored.
+    /// The scopes of each value of the scope claim, such as `operators: [approvals:read, approvals:decide]`. Default:
+    /// the values are scopes. Unknown values are ignored.
     pub(in crate::config) scopes_of: Option<BTreeMap<String, Vec<Text>>>,
 }
 

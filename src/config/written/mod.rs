@@ -112,7 +112,7 @@ pub(super) struct Server {
     /// Concurrent calls. Default: 16.
     #[schemars(range(min = 1))]
     pub(super) max_concurrency: Option<Placed<usize>>,
-    /// Tools of its list that are used; the rest is left out, which is reported. Default: 10000.
+    /// The maximum of tools used from its list; the others are left out, which is reported. Default: 10000.
     #[schemars(range(min = 1))]
     pub(super) max_tools: Option<Placed<usize>>,
     /// The protocol version. Default: `auto`.

@@ -18,7 +18,7 @@ macro_rules! now_ms {
 }
 pub(super) use now_ms;
 
-/// Running runs without an owner, or whose owner's lease has run out, oldest first.
+/// Running runs without an owner, or with an expired lease, oldest first.
 macro_rules! orphaned {
     ($limit:literal) => {
         concat!(

@@ -282,7 +282,7 @@ rules:
     when: args.amount > 1000
     verdict: ask
     within_s: 60
-    justification: Somebody looks at large refunds at once.
+    justification: Large refunds are reviewed at once.
   - id: never-abroad
     match: { named: refund }
     when: has(args.iban) && !args.iban.startsWith('DE')
@@ -299,7 +299,7 @@ rules:
   - id: questions
     match: { origin: builtin, named: ask_human }
     verdict: deny
-    justification: Nobody is there to answer.
+    justification: No approver is available.
     examples:
       match: [{ tool: ask_human, builtin: true }]
       no_match: [{ tool: ask_human }]

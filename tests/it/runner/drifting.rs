@@ -26,7 +26,7 @@ fn rule(verdict: Verdict, tool: &str) -> Rule {
 /// Denies everything about `EVIL`, and otherwise gives this verdict.
 fn wary_of_evil(otherwise: Policy) -> Arc<Policy> {
     let condition = Condition::parse("args.path == 'EVIL'").unwrap();
-    let rule = Rule::new("evil", Verdict::Deny, "nobody may", Match::default(), vec![], vec![]).unwrap();
+    let rule = Rule::new("evil", Verdict::Deny, "not allowed", Match::default(), vec![], vec![]).unwrap();
     Arc::new(Policy { rules: vec![rule.with_condition(condition)], ..otherwise })
 }
 
@@ -176,7 +176,7 @@ async fn an_external_call_edited_into_a_denied_one_is_not_handed_over() {
     let done = world.resume(&waiting.run_id, edited).await.unwrap();
 
     assert_eq!(done.status, Status::Completed);
-    assert!(answer_to(&done, "call_1_1").contains("nobody may"), "{}", answer_to(&done, "call_1_1"));
+    assert!(answer_to(&done, "call_1_1").contains("not allowed"), "{}", answer_to(&done, "call_1_1"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -265,7 +265,7 @@ async fn a_call_in_doubt_is_not_sent_again_with_arguments_that_are_denied() {
 
     assert_eq!((done.status, world.servers.calls().len()), (Status::Completed, 1));
     let told = answer_to(&done, "call_1_1");
-    assert!(told.contains("nobody may") && told.contains("may or may not have taken effect"), "{told}");
+    assert!(told.contains("not allowed") && told.contains("may or may not have taken effect"), "{told}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -312,8 +312,8 @@ async fn an_idempotent_call_denied_meanwhile_is_not_sent_again() {
     }
 }
 
-/// A file system in which the link `/srv/link` leads from one look to the next to another of these folders, and in the end to
-/// the last of them.
+/// A file system in which the link `/srv/link` leads to the next of these folders at each look, and finally always to the
+/// last one.
 struct Swapped(std::sync::Mutex<Vec<&'static str>>);
 
 impl Swapped {
@@ -332,7 +332,7 @@ impl PathResolver for Swapped {
     }
 }
 
-/// An agent that may read below `/srv`, and reads through a link there.
+/// An agent that may read below `/srv` and reads through a link there.
 fn reading_through(links: Arc<Swapped>) -> Given {
     let condition = Condition::parse("args.path.within('/srv')").unwrap();
     let allowed = rule(Verdict::Allow, "mcp_files_read").with_condition(condition);
@@ -347,7 +347,7 @@ fn reading_through(links: Arc<Swapped>) -> Given {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_link_that_is_swapped_between_the_check_and_the_call_is_asked_about() {
+async fn a_link_swapped_after_the_check_requires_approval() {
     let world = reading_through(Swapped::between(&["/srv/inner", "/etc"])).ready().await;
 
     let asked = world.run().await;
@@ -360,8 +360,8 @@ async fn a_link_that_is_swapped_between_the_check_and_the_call_is_asked_about() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_link_that_is_swapped_between_the_yes_and_the_call_is_asked_about_once_more() {
-    // Looked at when the call is checked, and right before it is sent.
+async fn a_link_swapped_after_the_approval_requires_a_new_one() {
+    // Resolved when the call is checked, and again right before it is sent.
     let world = reading_through(Swapped::between(&["/opt", "/etc"])).ready().await;
     let asked = world.run().await;
     assert!(reasons(&asked)[0].contains("leads to `/opt/x`"), "{asked:?}");

@@ -44,7 +44,7 @@ async fn stood(runner: &AgentRunner) -> Vec<String> {
 
 fn denying_everything() -> Policy {
     let matches = Match { tool: Some("*".into()), ..Match::default() };
-    let rule = Rule::new("never", Verdict::Deny, "nobody may", matches, vec![], vec![]).unwrap();
+    let rule = Rule::new("never", Verdict::Deny, "not allowed", matches, vec![], vec![]).unwrap();
     Policy { rules: vec![rule], ..Policy::ask_always() }
 }
 

@@ -59,7 +59,7 @@ macro_rules! conforms {
             only_running_runs_without_an_owner_are_claimed_oldest_first
             a_claim_by_name_gives_the_owner_its_run_again
             a_claim_takes_no_more_than_it_asks_for
-            orphaned_runs_are_told_and_stay_as_they_are
+            orphaned_runs_are_listed_unchanged
             an_expired_lease_can_be_claimed_by_any_node
             a_renewed_lease_holds
             a_run_that_its_owner_does_not_name_is_not_renewed

@@ -63,7 +63,8 @@ async fn an_envelope_shows_the_pending_items() {
 async fn an_envelope_hides_the_operators_data() {
     use base64::Engine;
     let world = orders();
-    let node = world.node_where(Default::default(), keys(&["k1"]), |agent| agent.instructions = "Tell nobody.".into());
+    let node =
+        world.node_where(Default::default(), keys(&["k1"]), |agent| agent.instructions = "Keep it secret.".into());
     let envelope = world.handed_out(&node).await;
 
     let parts: Vec<Vec<u8>> = envelope.token.split('.').skip(2).map(decoded).collect();
@@ -72,7 +73,7 @@ async fn an_envelope_hides_the_operators_data() {
     let shows = |bytes: &[u8], text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
     assert!(shows(&parts[0], "expires_at"), "the claims are readable");
     for part in &parts {
-        assert!(!shows(part, "Tell nobody.") && !shows(part, "mcp_files_delete"));
+        assert!(!shows(part, "Keep it secret.") && !shows(part, "mcp_files_delete"));
     }
 
     fn decoded(part: &str) -> Vec<u8> {

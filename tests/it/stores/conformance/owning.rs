@@ -82,7 +82,7 @@ pub(crate) async fn a_claim_by_name_gives_the_owner_its_run_again<S: Store>(stor
     assert_eq!(store.claim(&named("node_b", run(1))).await.unwrap(), []);
 }
 
-pub(crate) async fn orphaned_runs_are_told_and_stay_as_they_are<S: Store>(store: Arc<S>) {
+pub(crate) async fn orphaned_runs_are_listed_unchanged<S: Store>(store: Arc<S>) {
     for number in 0..3 {
         store.append(append(run(number), 0, 1)).await.unwrap();
     }
