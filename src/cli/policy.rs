@@ -1,4 +1,4 @@
-//! `toolgate policy`: is a policy right, what does it say of a call, and what would it have said of past calls.
+//! `toolgate policy`: checks policies, explains verdicts and backtests policies on past calls.
 
 mod backtest;
 mod check;

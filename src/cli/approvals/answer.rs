@@ -1,4 +1,4 @@
-//! `toolgate approvals answer`: what the model, or the server of a call, wants to know.
+//! `toolgate approvals answer`: answers a question of the model or of an MCP server.
 
 use clap::Args;
 
@@ -47,7 +47,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Whether the last line is to be a result, whatever happens.
+    /// Whether the last output line must be a result, even after an error.
     pub(super) fn ends_with_result(&self) -> bool {
         self.on.json
     }
@@ -83,7 +83,7 @@ impl Answer {
                 let message = format!("call `{call}` waits for a decision, not for an answer");
                 Err(CliError::usage(message).with_remedy(format!("toolgate approvals approve {run} {call}, or deny")))
             }
-            // An answer that was given before is the same answer again; anything else the runner refuses.
+            // Repeating an earlier answer is idempotent; the runner rejects a different one.
             Some((Debt::ExternalResult { .. } | Debt::Task { .. }, _)) | None => {
                 match asked(&call, &app.runner.journal(run).await?) {
                     Some(ask) => Ok(Resume { answers: vec![(call, self.answered(self.choice(&ask)?))], ..resume }),

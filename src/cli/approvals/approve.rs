@@ -1,4 +1,4 @@
-//! `toolgate approvals approve`: a yes, bound to what waits now.
+//! `toolgate approvals approve`: approves calls, bound to the digests of the calls that are pending now.
 
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
@@ -73,13 +73,13 @@ enum Covers {
 }
 
 impl Approve {
-    /// Whether the last line is to be a result, whatever happens.
+    /// Whether the last output line must be a result, even after an error.
     pub(super) fn ends_with_result(&self) -> bool {
         self.on.json
     }
 
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
-        // What is wrong in itself is told before anything is opened.
+        // Reject invalid flags before the store is opened.
         self.calls.check()?;
         let decision = self.decision()?;
         let app = self.on.open().await?;

@@ -1,4 +1,4 @@
-//! `toolgate approvals deny`: a no, which the model reads with its reason.
+//! `toolgate approvals deny`: denies calls; the model receives the reason.
 
 use clap::Args;
 
@@ -27,7 +27,7 @@ pub(super) struct Deny {
 }
 
 impl Deny {
-    /// Whether the last line is to be a result, whatever happens.
+    /// Whether the last output line must be a result, even after an error.
     pub(super) fn ends_with_result(&self) -> bool {
         self.on.json
     }

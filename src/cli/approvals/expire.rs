@@ -1,4 +1,4 @@
-//! `toolgate approvals expire`: what nobody answered in time is told to the runs that wait for it. For a timer.
+//! `toolgate approvals expire`: settles pending items whose deadline passed. Intended for a timer.
 
 use clap::Args;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! `toolgate approvals extend`: more time for what waits.
+//! `toolgate approvals extend`: extends the deadline of a pending item.
 
 use clap::Args;
 use jiff::Timestamp;

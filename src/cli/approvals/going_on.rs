@@ -1,4 +1,4 @@
-//! What was decided is stored, and the run goes on: the common end of `approve`, `deny` and `answer`.
+//! Common last step of `approve`, `deny` and `answer`: stores the decision and resumes the run.
 
 use clap::Args;
 
@@ -19,7 +19,7 @@ use crate::core::id::RunId;
 use crate::core::run::{Input, Refusal, Resume, Status};
 use crate::runner::{Report, RunnerError};
 
-/// How the run goes on, and who says so.
+/// Flags for how the run resumes and who decides.
 #[derive(Args, Debug)]
 pub(super) struct GoingOn {
     #[command(flatten)]
@@ -50,25 +50,25 @@ pub(super) struct GoingOn {
 }
 
 impl GoingOn {
-    /// Who decides.
+    /// The name of the person who decides.
     pub(super) fn by(&self) -> String {
         self.by.clone().unwrap_or_else(who)
     }
 
-    /// Opens the program with what is changed for this command.
+    /// Opens the application with the settings of this command.
     pub(super) async fn open(&self) -> Result<App, CliError> {
         let mut settings = setup::settings(&self.config)?;
         self.changes.apply(&mut settings, None)?;
         setup::open(settings).await
     }
 
-    /// Closes what was opened.
+    /// Closes the application.
     pub(super) async fn close(ended: Result<Exit, CliError>, app: App, out: &mut Output) -> Result<Exit, CliError> {
         close_after(&ended, app, out).await;
         ended
     }
 
-    /// Gives the run what was decided, and drives it on unless that is left to others.
+    /// Sends the decision to the run and executes the run, unless `--no-wait` leaves that to another process.
     pub(super) async fn give(
         &self,
         app: &App,
@@ -97,7 +97,7 @@ impl GoingOn {
         refusal::exit_after(app, run, exit, &decided).await
     }
 
-    /// Says what was only stored, and what waits besides: nobody may be driving the run.
+    /// Reports that the decision was only stored, and what is still pending: no process may be executing the run.
     async fn stored(&self, app: &App, report: &Report, out: &mut Output) -> Result<Exit, CliError> {
         let (run, owed) = (&report.run_id, app.runner.load(&report.run_id).await?.debts());
         if self.json {
@@ -119,8 +119,8 @@ impl GoingOn {
         Ok(Exit::Done)
     }
 
-    /// Refused answers do a run no harm. What waits instead of what was decided about is shown at once; with JSON the last
-    /// line says how the run stands.
+    /// Reports a rejected answer, which leaves the run unchanged. Text output shows what is pending now; with JSON the
+    /// last line is the state of the run.
     async fn refused(&self, app: &App, run: &RunId, error: RunnerError, out: &mut Output) -> Result<Exit, CliError> {
         let (drifted, exit) = (refusal::drifted(&error), refusal::exit(&error));
         let is_unknown = matches!(&error, RunnerError::Refused(refusals)

@@ -1,4 +1,4 @@
-//! `toolgate approvals grants`: what was approved for longer than one call.
+//! `toolgate approvals grants`: lists grants, the approvals that cover more than one call.
 
 use clap::Args;
 use jiff::Timestamp;
@@ -37,7 +37,7 @@ pub(super) struct Grants {
     json: bool,
 }
 
-/// A grant, and whether it holds now.
+/// A grant and whether it is in force.
 #[derive(Serialize)]
 struct Row<'a> {
     #[serde(flatten)]
@@ -98,13 +98,13 @@ fn lines(grant: &Grant, now: Timestamp, paint: Paint) -> Vec<String> {
     ]
 }
 
-/// The call it was given with, if it was.
+/// The call whose approval created the grant, if there is one.
 fn given_with(grant: &Grant) -> String {
     let told = |GivenWith { run, call }: &GivenWith| format!(", at {} of {run}", visible(call.as_str()));
     grant.given_with.as_ref().map(told).unwrap_or_default()
 }
 
-/// In which conversations it holds.
+/// The sessions in which the grant is in force.
 pub(super) fn reach(grant: &Grant) -> String {
     match &grant.session {
         Some(session) => format!("in session {}", visible(session.as_str())),
@@ -112,7 +112,7 @@ pub(super) fn reach(grant: &Grant) -> String {
     }
 }
 
-/// Which calls it covers.
+/// The calls that the grant covers.
 pub(super) fn covers(grant: &Grant) -> String {
     match grant.arguments {
         Some(_) => format!("only {}", grant.summary),

@@ -1,4 +1,4 @@
-//! `toolgate approvals list`: everything that waits for a person.
+//! `toolgate approvals list`: lists pending approvals and questions.
 
 use std::collections::BTreeSet;
 

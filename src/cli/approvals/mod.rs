@@ -1,4 +1,4 @@
-//! `toolgate approvals`: what waits for a person, and what people decided before.
+//! `toolgate approvals`: pending approvals and questions, and grants.
 
 mod answer;
 mod approve;
@@ -75,7 +75,7 @@ impl Approvals {
         }
     }
 
-    /// Whether the last line is to be a result, whatever happens.
+    /// Whether the last output line must be a result, even after an error.
     pub(super) fn ends_with_result(&self) -> bool {
         match &self.command {
             Command::Approve(command) => command.ends_with_result(),

@@ -1,4 +1,4 @@
-//! `toolgate approvals show`: everything a person has to know before they decide.
+//! `toolgate approvals show`: shows every detail that a user needs for a decision.
 
 use clap::Args;
 use jiff::Timestamp;
@@ -73,13 +73,13 @@ impl Show {
     }
 }
 
-/// That there is nothing to decide in a run.
+/// The error for a run without pending approvals or questions.
 pub(super) fn nothing_waits(run: &RunId) -> CliError {
     CliError::not_found(format!("nothing of run {run} waits for a person"))
         .with_remedy("`toolgate approvals list` lists what waits, `toolgate runs show` how the run stands")
 }
 
-/// One thing with everything about it, and the commands that settle it.
+/// A pending item in full, with the commands that settle it.
 pub(super) fn whole(waiting: &Waiting, again: &Again, out: &Output) -> Vec<String> {
     let (paint, debt, now) = (out.paint(), &waiting.debt, Timestamp::now());
     let waits = match debt {
@@ -132,7 +132,7 @@ pub(super) fn whole(waiting: &Waiting, again: &Again, out: &Output) -> Vec<Strin
     lines
 }
 
-/// Words of somebody else under what they are; nothing for none.
+/// Untrusted text under a label; no lines if the text is empty.
 fn quoted(what: &str, words: &str) -> Vec<String> {
     let words = gutter(words);
     let head = (!words.is_empty()).then(|| format!("{what}:"));
@@ -154,7 +154,7 @@ fn how(waiting: &Waiting, again: &Again) -> Vec<String> {
         Debt::Question { ask, .. } => {
             let answer = match ask.options.first() {
                 Some(option) if visible(option) == *option => command("answer", &["--choose", option]),
-                // As JSON it can be shown, and means the very same option.
+                // As JSON the option can be printed safely and still means the same option.
                 Some(option) => command("answer", &[&guard::json_word(&json!([option]))]),
                 None => command("answer", &["ANSWER"]),
             };

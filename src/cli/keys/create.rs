@@ -1,4 +1,4 @@
-//! `toolgate keys create`: a key is made, and shown this once.
+//! `toolgate keys create`: creates an API key and shows it once.
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};

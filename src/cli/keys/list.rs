@@ -1,4 +1,4 @@
-//! `toolgate keys list`: which keys there are, and which of them let anybody in.
+//! `toolgate keys list`: lists API keys and whether each is valid.
 
 use clap::Args;
 use jiff::Timestamp;
@@ -25,7 +25,7 @@ pub(super) struct List {
     json: bool,
 }
 
-/// A key, and whether it lets anybody in now.
+/// An API key and whether it is valid now.
 #[derive(Serialize)]
 struct Row<'a> {
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! `toolgate keys`: the keys that applications show to the gateway.
+//! `toolgate keys`: API keys that applications use to authenticate at the gateway.
 
 mod create;
 mod list;

@@ -1,4 +1,4 @@
-//! `toolgate keys revoke`: a key is taken back.
+//! `toolgate keys revoke`: revokes an API key.
 
 use clap::Args;
 

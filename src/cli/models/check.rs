@@ -1,4 +1,4 @@
-//! `toolgate models check`: a few small calls, and what they show.
+//! `toolgate models check`: tests a model with a few small calls.
 
 use clap::Args;
 use serde::Serialize;
@@ -30,7 +30,7 @@ pub(super) struct Check {
     json: bool,
 }
 
-/// What was found, as `--json` tells it.
+/// The findings as `--json` prints them.
 #[derive(Serialize)]
 struct Findings {
     model: ModelName,
@@ -105,14 +105,14 @@ impl Check {
     }
 }
 
-/// What was told so far.
+/// The findings printed so far.
 struct Told {
     checks: Vec<Finding>,
     json: bool,
 }
 
 impl Told {
-    /// Says what happens now.
+    /// Prints the current step.
     fn note(&self, what: &str, out: &mut Output) {
         let line = out.note_paint().dim(format!("  … {what}"));
         out.note(line);
@@ -128,7 +128,7 @@ impl Told {
         }
     }
 
-    /// Whether the first answer says that there will be no other: nobody is there, or nobody is let in.
+    /// Whether the first finding makes further calls pointless: the provider is unreachable or rejects the credentials.
     fn is_hopeless(&self) -> bool {
         let failed = self.checks.iter().find_map(|finding| finding.error.as_ref());
         let hopeless = [

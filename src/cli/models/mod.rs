@@ -1,4 +1,4 @@
-//! `toolgate models`: the models that are configured, and what works with one of them.
+//! `toolgate models`: lists the configured models and tests one of them.
 
 mod check;
 mod examiner;

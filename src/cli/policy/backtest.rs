@@ -1,4 +1,4 @@
-//! `toolgate policy backtest`: what a changed policy would have said of past calls.
+//! `toolgate policy backtest`: applies a changed policy to past calls.
 
 mod past;
 
@@ -25,7 +25,7 @@ use crate::core::tool::visible;
 use crate::ports::{RunFilter, RunRow};
 use past::{Became, PastCall};
 
-/// Runs that are listed at once.
+/// Runs in one read of the index.
 const PAGE: usize = 100;
 
 const EXAMPLES: &str = "\
@@ -65,17 +65,17 @@ pub(super) struct Backtest {
     json: bool,
 }
 
-/// A past call, and what the policy says of it now.
+/// A past call and the policy's verdict on it now.
 struct Tested {
     past: PastCall,
     now: Judgement,
 }
 
-/// What was read.
+/// The calls and runs that were read.
 #[derive(Default)]
 struct History {
     runs: usize,
-    /// Runs whose journal cannot be read by this version.
+    /// Runs whose journals this version cannot read.
     unread: Vec<String>,
     tested: Vec<Tested>,
 }
@@ -105,7 +105,8 @@ impl Backtest {
         Ok(Exit::Done)
     }
 
-    /// An agent that is not configured any more may have runs; one that has neither is a slip.
+    /// Warns about an agent that is neither configured nor has runs: that is probably a typo. A removed agent may have
+    /// runs.
     fn warn_of_unknown_agent(&self, known: &[AgentName], runs: usize, out: &mut Output) {
         let Some(agent) = self.agent.as_deref().filter(|agent| runs == 0 && !known.contains(&AgentName::from(*agent)))
         else {
@@ -124,7 +125,7 @@ impl Backtest {
             let rows = app.runner.list(&filter).await?;
             let Some(last) = rows.last() else { return Ok(history) };
             filter.before = Some(last.id.clone());
-            // Newest first: what follows began earlier still.
+            // The rows are sorted newest first: all further runs began even earlier.
             let wanted = rows.iter().take_while(|row| self.since.is_none_or(|since| row.created_at >= since));
             let wanted: Vec<&RunRow> = wanted.collect();
             for row in &wanted {
@@ -138,7 +139,7 @@ impl Backtest {
 }
 
 impl History {
-    /// A journal that cannot be read (a newer version wrote it) does not keep others from being read.
+    /// Reads one run. An unreadable journal (written by a newer version) does not stop the backtest.
     async fn read(&mut self, app: &App, row: &RunRow, policy: &Policy) {
         self.runs += 1;
         let calls = match app.runner.journal(&row.id).await {
@@ -172,7 +173,7 @@ fn tell(policy: &Policy, history: &History, judged: usize, changes: usize, out: 
     out.line(format!("policy {}: {calls} of {runs}, {changes} would be another verdict", policy.name));
 }
 
-/// What is alike in calls that stand in one line; those that would change come first.
+/// The key by which calls are grouped into one line; changed verdicts sort first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Alike {
     same: bool,

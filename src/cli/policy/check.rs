@@ -47,7 +47,7 @@ pub(super) struct Check {
     json: bool,
 }
 
-/// What was found in one place.
+/// The result for one policy file.
 struct Found {
     place: String,
     policy: Result<Policy, ConfigError>,
@@ -73,7 +73,7 @@ impl Check {
         self.files.iter().map(found).collect()
     }
 
-    /// A configuration that can be loaded has nothing but sound policies.
+    /// The configured policies. A configuration that loads contains only valid policies.
     fn configured(&self) -> Result<Vec<Found>, CliError> {
         let settings = setup::settings(&self.config)?;
         let named = settings.policies.iter().map(|(name, policy)| (name.clone(), policy));
@@ -149,7 +149,7 @@ fn in_words(policy: &Policy) -> String {
     words.join("; ")
 }
 
-/// Rules that allow by a part of the name the model sees, in which a server's id and its tool's name stand side by side.
+/// The `allow` rules that match a part of the model's tool name, which joins the server id and the tool name.
 fn crossing(policy: &Policy) -> Vec<&str> {
     let crosses = |rule: &&Rule| {
         let wanted = rule.conditions();

@@ -1,4 +1,4 @@
-//! `toolgate policy explain`: what a policy says of a call, by which rule, and why the others do not speak.
+//! `toolgate policy explain`: the verdict on a call, the rule that decides, and why the other rules do not.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ pub(super) struct Explain {
     json: bool,
 }
 
-/// A tool that nobody has to offer.
+/// Flags of a hypothetical tool, which no server has to provide.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "A tool that is made up")]
 struct MadeUp {
@@ -142,7 +142,7 @@ impl Explain {
         })
     }
 
-    /// The tool as the agent is offered it now.
+    /// The tool as it is available to the agent now.
     async fn offered(&self, settings: Settings, agent: &AgentName, out: &mut Output) -> Result<Arc<Tool>, CliError> {
         let app = setup::open(settings).await?;
         let tools = app.runner.tools(agent).await;
@@ -160,7 +160,7 @@ impl Explain {
 }
 
 impl MadeUp {
-    /// That the server is none of the configured ones: it may be meant, and may be a slip.
+    /// A note that the server is not configured, which may be intended or a typo.
     fn unknown_server(&self, settings: &Settings) -> Option<String> {
         let id = self.server.as_deref().filter(|id| !settings.servers.contains_key(&ServerId::from(*id)))?;
         let known = match settings.servers.is_empty() {
@@ -170,7 +170,7 @@ impl MadeUp {
         Some(format!("no server `{}` is configured; {known}", visible(id)))
     }
 
-    /// The tool, if it is made up, or is toolgate's own: nobody has to be asked about that one.
+    /// The tool, if it is hypothetical or built in; no server has to be asked about it.
     fn tool(&self, name: &str, settings: &Settings) -> Option<Tool> {
         let builtin = Builtin::ALL.iter().any(|builtin| builtin.name() == name);
         if self.server.is_none() && !self.external && !builtin {
@@ -233,7 +233,7 @@ fn tell(
     out.line(format!("{} {:<5} default: {default}", paint.dim("·"), policy.fallback.as_str()));
 }
 
-/// What rules could look at.
+/// The properties of the call that rules can match.
 fn known_of(subject: &Subject<'_>) -> String {
     let tool = subject.tool;
     let origin = match &tool.origin {

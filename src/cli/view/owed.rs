@@ -1,4 +1,4 @@
-//! What a run is owed, and the command that answers it: to be read, copied and run.
+//! Pending items of a run, with the command that answers them, ready to copy.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::core::id::RunId;
 use crate::core::run::Debt;
 use crate::core::tool::{TaskHandle, visible};
 
-/// The flags that a further command on the same run needs, as they were given to this one.
+/// The flags of this command that a further command on the same run needs too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::cli) struct Again {
     config: Vec<String>,
@@ -21,17 +21,17 @@ pub(in crate::cli) struct Again {
 }
 
 impl Again {
-    /// Flags and values, one word each: those that name the configuration, and those that change it.
+    /// Creates it from words, one for each flag or value: `config` names the configuration, `changes` overrides it.
     pub(in crate::cli) fn new(config: Vec<String>, changes: Vec<String>) -> Self {
         Self { config, changes }
     }
 
-    /// A command line that a shell can read.
+    /// A command line, quoted for the shell.
     pub(in crate::cli) fn command(&self, words: &[&str]) -> String {
         line(words, self.config.iter().chain(&self.changes))
     }
 
-    /// The same for a command that drives no run, and only has to find the store.
+    /// The command line of a command that executes no run and only needs to find the store.
     pub(in crate::cli) fn elsewhere(&self, words: &[&str]) -> String {
         line(words, self.config.iter())
     }
@@ -45,10 +45,10 @@ fn line<'a>(words: &[&'a str], flags: impl Iterator<Item = &'a String>) -> Strin
     format!("{}{remark}", words.into_iter().map(shell_word).collect::<Vec<_>>().join(" "))
 }
 
-/// Where what is said of a debt begins.
+/// The indentation of the details of a pending item.
 const MARGIN: &str = "              ";
 
-/// The debts, and one command that settles them all.
+/// The pending items, and one command that settles them all.
 pub(in crate::cli) fn what_is_owed(run: &RunId, debts: &[Debt], again: &Again, look: Look) -> Vec<String> {
     let (paint, now) = (look.paint, Timestamp::now());
     let mut lines = vec![paint.yellow(format!("pending: the run waits for {}", how_many(debts)))];
@@ -76,7 +76,7 @@ fn how_many(debts: &[Debt]) -> String {
     }
 }
 
-/// The other answers there are, one hint for each kind of debt.
+/// Hints for alternative answers, one for each kind of pending item.
 fn otherwise(debts: &[Debt]) -> impl Iterator<Item = String> {
     let asked = debts.iter().find(|debt| matches!(debt, Debt::Approval { .. }));
     let denial = asked.map(|debt| format!("or --deny {}", shell_word(&format!("{}=REASON", debt.call_id()))));
@@ -87,7 +87,7 @@ fn otherwise(debts: &[Debt]) -> impl Iterator<Item = String> {
     denial.into_iter().chain(refusal).chain(wait)
 }
 
-/// The narrowest yes that spares the next question.
+/// The command for the narrowest approval that avoids the next question.
 fn for_longer(run: &RunId, debt: &Debt, again: &Again) -> Option<String> {
     let seen = seen::short(run, debt)?;
     let words = ["approvals", "approve", run.as_str(), debt.call_id().as_str(), "--seen", &seen, "--scope", "session"];
@@ -136,23 +136,23 @@ fn owed(debt: &Debt, look: Look, now: Timestamp) -> Vec<String> {
     }
 }
 
-/// Further lines of something under its first one.
+/// Indents continuation lines.
 fn hung(text: &str) -> String {
     text.replace('\n', &format!("\n{MARGIN}"))
 }
 
-/// A task, in a line.
+/// Describes a task in one line.
 fn told(task: &TaskHandle) -> String {
     let every = task.poll_ms.map(|poll| format!(", to be asked about every {}", duration(poll))).unwrap_or_default();
     let message = task.message.as_deref().map(|message| format!(": {}", one_line(message, 120))).unwrap_or_default();
     format!("goes on at its server as {}{every}{message}", visible(&task.id))
 }
 
-/// The flags and the values that settle a debt.
+/// The flags and values that settle a pending item.
 fn settling(run: &RunId, debt: &Debt) -> Vec<String> {
     match debt {
         Debt::Approval { call_id, .. } => {
-            // A yes is to what stands above it, and to nothing that comes in its place.
+            // The digest binds the approval to the call shown above, so that it cannot approve a different call.
             let seen = seen::short(run, debt).map(|seen| ["--seen".into(), format!("{call_id}={seen}")]);
             ["--approve".into(), call_id.to_string()].into_iter().chain(seen.into_iter().flatten()).collect()
         }
@@ -165,7 +165,7 @@ fn settling(run: &RunId, debt: &Debt) -> Vec<String> {
         Debt::Input { call_id, questions, repeats, .. } => {
             let value = answering(questions).map(|value| format!("={}", guard::json_word(&value))).unwrap_or_default();
             let answer = ["--answer".into(), format!("{call_id}{value}")];
-            // Consent to a second time is explicit; the line above warns of it.
+            // Sending the call a second time requires explicit consent; the line above warns about it.
             let repeat = repeats.then(|| ["--repeat".into(), call_id.to_string()]);
             answer.into_iter().chain(repeat.into_iter().flatten()).collect()
         }
@@ -173,7 +173,7 @@ fn settling(run: &RunId, debt: &Debt) -> Vec<String> {
     }
 }
 
-/// A value of the shape a schema asks for, to be filled in. Only the plain keywords are read; it is a form, not a proof.
+/// A template value for a schema. It reads only the basic keywords, so the value may not be valid.
 fn example(schema: &Value) -> Value {
     if let Some(value) = schema.get("const") {
         return value.clone();

@@ -1,16 +1,16 @@
-//! How far a yes reaches, in words: the same words wherever a decision is told.
+//! Scope of an approval as text, worded the same in all views.
 
 use jiff::Timestamp;
 
 use super::approval::clock;
 use crate::core::run::{Coverage, Scope};
 
-/// What stands behind `approved`; nothing for a yes to this call alone.
+/// The text after `approved`; empty for an approval of one call.
 pub(super) fn reach(scope: Scope, covers: Coverage, until: Option<Timestamp>) -> String {
     let whose = match scope {
         Scope::Once => return String::new(),
         Scope::Session => " for this session",
-        // What ends is not for good.
+        // An approval that expires is not permanent.
         Scope::Always if until.is_some() => " for every session",
         Scope::Always => " for good",
     };

@@ -1,4 +1,4 @@
-//! A run told while it happens: one or two lines for each lifecycle event, fragments of text in between.
+//! Live view of a run: one or two lines for each lifecycle event, with streamed text between them.
 
 use std::collections::BTreeMap;
 
@@ -15,38 +15,38 @@ use crate::ports::Delta;
 use crate::telemetry::LifecycleEvent;
 use crate::telemetry::lifecycle::{CallRef, Fact};
 
-/// Something to print.
+/// Output to print.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Shown {
     /// A whole line.
     Line(String),
-    /// A piece of a line that goes on.
+    /// A part of a line that continues.
     Fragment(String),
 }
 
-/// Where the model's final answer is read.
+/// The place where the model's final answer is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Answer {
-    /// In the story, as it is streamed: the reader is a person at a terminal.
+    /// In the live view, streamed to the user at a terminal.
     InStory,
-    /// On standard output, alone; the story leaves it out and streams nothing.
+    /// Alone on standard output; the live view omits it and does not stream.
     Apart,
 }
 
-/// Tells a run. Holds only what the look of the next line depends on.
+/// The live view. It keeps only the state that affects the next line.
 #[derive(Debug)]
 pub(in crate::cli) struct Story {
     look: Look,
     answer: Answer,
-    /// What the fragments since the last whole line were.
+    /// The kind of the fragments since the last whole line.
     streaming: Option<Stream>,
-    /// Whether the text of this turn was shown in fragments already.
+    /// Whether the text of this turn was already streamed.
     streamed: bool,
-    /// What attempts did not tell of what they used.
+    /// Usage that attempts did not report.
     gaps: Gaps,
 }
 
-/// Stands before every line that the model wrote: none of them can pass for one of ours.
+/// The prefix of each line of model text, so that no such line can imitate output of the program.
 const GUTTER: &str = "  | ";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,12 +56,12 @@ enum Stream {
 }
 
 impl Story {
-    /// A story of which nothing was told yet.
+    /// Creates an empty live view.
     pub(in crate::cli) fn new(look: Look, answer: Answer) -> Self {
         Self { look, answer, streaming: None, streamed: false, gaps: Gaps::default() }
     }
 
-    /// What one event adds to it.
+    /// The output for one event.
     pub(in crate::cli) fn tell(&mut self, event: &LifecycleEvent) -> Vec<Shown> {
         if let Fact::Fragment(delta) = &event.fact {
             return self.fragment(delta);
@@ -72,7 +72,7 @@ impl Story {
         shown
     }
 
-    /// Takes note of an event without telling it: one that is no news.
+    /// Records an event without output, because it was shown before.
     pub(in crate::cli) fn note(&mut self, event: &LifecycleEvent) {
         if let Fact::ModelReplied { usage, .. } = &event.fact {
             self.gaps.replied(usage);
@@ -82,7 +82,7 @@ impl Story {
         }
     }
 
-    /// Ends a line that was begun, if there is one.
+    /// Ends an unfinished line, if there is one.
     pub(in crate::cli) fn end_of_stream(&mut self) -> Vec<Shown> {
         self.streaming.take().map(|_| Shown::Line(String::new())).into_iter().collect()
     }
@@ -222,7 +222,7 @@ impl Story {
                 vec![self.asked(&paint.yellow("?"), call, " needs a decision"), because]
             }
             Fact::ApprovalDecided { .. } => self.decided(&event.fact).into_iter().collect(),
-            // Debts are listed with the commands that answer them, and invalid arguments are told as a rejection.
+            // Pending items are listed with the commands that answer them, and invalid arguments appear as a rejection.
             Fact::Pending { .. }
             | Fact::ContextBuildStarted
             | Fact::ContextBuildSuccess
@@ -352,7 +352,7 @@ impl Story {
     }
 }
 
-/// The tools with standing approvals, each with what of its calls they cover.
+/// The tools with grants, each with the calls that the grants cover.
 fn covered(granted: &[Granted]) -> impl Iterator<Item = String> {
     let mut tools: BTreeMap<&ToolName, (bool, usize)> = BTreeMap::new();
     for granted in granted {

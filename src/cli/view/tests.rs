@@ -1,4 +1,4 @@
-//! The story of one run, fact by fact, as it is printed.
+//! Tests of the live view: the printed output of one run, event by event.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -49,7 +49,7 @@ fn asked(attempt: u32) -> Fact {
     Fact::ModelCalled { model: "auto".into(), fallback: false, attempt, offer: Offer::Tools }
 }
 
-/// Everything that can be told of a turn with calls.
+/// All events of a turn with calls.
 fn busy_turn() -> Vec<Fact> {
     let problems = Problem::feedback(
         "Invalid:",

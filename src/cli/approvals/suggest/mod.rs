@@ -1,4 +1,4 @@
-//! `toolgate approvals suggest`: which rules would have spared people the approvals they gave.
+//! `toolgate approvals suggest`: suggests rules that would have avoided past approvals.
 
 mod past;
 mod rule;
@@ -17,7 +17,7 @@ use crate::cli::text::count;
 use crate::core::id::AgentName;
 use crate::ports::{GrantFilter, RunFilter, RunRow};
 
-/// How many rows of the index are read at a time.
+/// Rows of the index in one read.
 const PAGE: usize = 500;
 
 const ABOUT: &str = "\
@@ -66,7 +66,7 @@ impl Suggest {
             (false, true) => {
                 let approvals = count(left_out.iter().map(|left| left.approvals).sum(), "approval");
                 out.note(format!("nothing to suggest from {approvals}"));
-                // So that a file it is written into says what it is.
+                // A file that the output is redirected to then explains itself.
                 if !out.is_terminal() {
                     out.line(format!("# nothing to suggest from {approvals}: no policy"));
                 }
@@ -76,7 +76,7 @@ impl Suggest {
         Ok(Exit::Done)
     }
 
-    /// What all agents were allowed and refused: a refusal counts for each of them.
+    /// The decisions about the calls of all agents: a denial counts for every agent.
     async fn past(&self, app: &App) -> Result<Past, CliError> {
         let mut past = Past::default();
         let mut filter = RunFilter { limit: PAGE, ..RunFilter::default() };

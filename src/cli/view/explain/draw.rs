@@ -1,4 +1,4 @@
-//! An explanation as lines.
+//! Text form of an explanation.
 
 use super::step::Stand;
 use super::{Call, Explanation, Turn};
@@ -8,7 +8,7 @@ use crate::cli::view::{Look, left_out_line};
 use crate::core::tool::{Arguments, ToolFilter, visible};
 
 impl Explanation {
-    /// The lines. Tools are listed where they differ from those of the turn before.
+    /// The lines of the explanation. Tools are listed if they differ from those of the previous turn.
     pub(in crate::cli) fn draw(&self, look: Look) -> Vec<String> {
         let paint = look.paint;
         let mut lines = vec![format!("{}  agent {}, {}", paint.bold(&self.run_id), self.agent, self.status.as_str())];

@@ -1,4 +1,4 @@
-//! What one fact did to calls, in words and for programs.
+//! Steps of a call: the effect of one journal event on calls, as text and as structured fields.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -11,33 +11,33 @@ use crate::core::id::{CallId, GrantId};
 use crate::core::run::{Answer, CallVerdict, Channel, Decision, Event, PolicyMark, Recorded, Rejection, Right};
 use crate::core::tool::visible;
 
-/// How much of what a call was told is quoted.
+/// The most characters of an answer or message that are quoted.
 const QUOTED: usize = 200;
 
-/// Where a call stands.
+/// The state of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Stand {
-    /// Nothing was settled yet.
+    /// The call is not decided yet.
     Open,
-    /// Calls of higher priority went first.
+    /// Calls of higher priority ran first.
     Deferred,
-    /// It was refused: by the policy, by a person, or because it could not run.
+    /// The call was rejected: by the policy, by a person, or because it could not run.
     Refused,
-    /// Nobody answered in time.
+    /// The deadline passed without an answer.
     Expired,
-    /// It waits for somebody.
+    /// The call is pending.
     Pending,
-    /// It may run.
+    /// The call may run.
     Cleared,
-    /// It was sent.
+    /// The call was sent.
     Running,
-    /// It ran, or was answered.
+    /// The call ran or was answered.
     Ran,
 }
 
 impl Stand {
-    /// The word for it.
+    /// The name of the state.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -52,10 +52,10 @@ impl Stand {
     }
 }
 
-/// One thing that happened to a call.
+/// A step of a call.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Step {
-    /// The event of the journal.
+    /// The number of the journal event.
     pub(super) event: u64,
     at: Timestamp,
     r#type: &'static str,
@@ -69,14 +69,14 @@ pub(super) struct Step {
     by: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     via: Option<Channel>,
-    /// The same in words.
+    /// The step as text.
     pub(super) why: String,
-    /// Whether the policy itself let the call run.
+    /// Whether the policy itself allowed the call.
     #[serde(skip)]
     pub(super) is_spared: bool,
 }
 
-/// What a fact did to which calls.
+/// The steps that an event adds, with the calls and their new states.
 pub(super) fn of(recorded: &Recorded, grants: &Grants) -> Vec<(CallId, Stand, Step)> {
     let step = |why: String| Step {
         event: recorded.seq,
@@ -219,7 +219,7 @@ fn decided(decision: &Decision) -> String {
     format!("{word}{reach} by {by}{policy}{reason}{edited}")
 }
 
-/// A standing approval, with who gave it if that is still known.
+/// Describes a grant, with its author if the grant is still stored.
 pub(super) fn grant(id: &GrantId, grants: &Grants) -> String {
     match grants.get(id) {
         None => format!("{id}"),

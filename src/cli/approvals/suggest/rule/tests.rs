@@ -1,4 +1,4 @@
-//! That what is suggested lets run what was approved, and nothing else.
+//! Properties of suggested rules: they allow the approved calls and no others.
 
 use proptest::prelude::*;
 
@@ -38,7 +38,7 @@ fn note(call: &str, customer: &str, text: &str) -> Approved {
     approved(call, "add_note", &json!({"customer": customer, "text": text}))
 }
 
-/// The suggested file, as `policy check` reads it.
+/// The suggested policy file, loaded as `policy check` loads it.
 fn loaded(suggested: &[Suggestion]) -> Policy {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("suggested.yaml");
@@ -46,7 +46,7 @@ fn loaded(suggested: &[Suggestion]) -> Policy {
     config::policy_file(&path).unwrap_or_else(|error| panic!("{}", error.plain()))
 }
 
-/// What a policy says of a call of `desk` on the server `shop`.
+/// The policy's verdict on a call that the agent `desk` makes to the server `shop`.
 fn judged(policy: &Policy, tool: &str, principal: Option<&str>, arguments: &Value) -> Verdict {
     let tool = Example { server: Some("shop".into()), tool: tool.into(), ..Example::default() }.tool();
     let (agent, principal) = ("desk".into(), principal.map(Principal::from));
@@ -178,10 +178,10 @@ fn what_no_condition_could_say_is_not_suggested_at_all() {
     }
 }
 
-/// A tool of `shop`, on whose behalf it is called, and the arguments.
+/// A tool of `shop`, the principal and the arguments.
 type Call = (String, Option<String>, Map<String, Value>);
 
-/// Any arguments: those that people approve, and those that nobody could write a condition for.
+/// Any argument value, including values that no condition can express.
 fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -240,7 +240,7 @@ proptest! {
     }
 }
 
-/// As conditions compare: numbers by value.
+/// Equality as in conditions: numbers compare by value.
 fn is_same(one: &Call, other: &Call) -> bool {
     one.0 == other.0 && one.1 == other.1 && equal(&json!(one.2), &json!(other.2))
 }

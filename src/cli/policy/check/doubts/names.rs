@@ -1,18 +1,18 @@
-//! Allowances by names alone. A server chooses the names of its tools and what they do, so a name proves nothing unless the
-//! operator trusts the server.
+//! Name lint: rules that allow by name alone. A server chooses the names and the behavior of its tools, so a name
+//! proves nothing unless the operator trusts the server.
 
 use super::{Part, SIGNS, Warning};
 use crate::core::policy::{Match, Rule, Verdict};
 use crate::core::tool::visible;
 
-/// Programs that run what their words say, so that their name bounds nothing.
+/// Programs that execute their arguments, so the program name limits nothing.
 const RUNNERS: [&str; 32] = [
     "sh", "bash", "dash", "zsh", "ksh", "fish", "env", "xargs", "sudo", "doas", "su", "nohup", "time", "timeout",
     "nice", "exec", "eval", "command", "busybox", "watch", "python", "python3", "node", "deno", "bun", "perl", "ruby",
     "php", "awk", "sed", "vim", "ssh",
 ];
 
-/// Programs whose first word behind them says what they do.
+/// Programs whose first argument is a subcommand.
 const WITH_SUBCOMMANDS: [&str; 14] = [
     "git",
     "docker",
@@ -30,7 +30,7 @@ const WITH_SUBCOMMANDS: [&str; 14] = [
     "aws",
 ];
 
-/// The warning about a rule that allows by names alone, or allows a program that can do anything.
+/// Warns about a rule that allows by name alone, or allows a program that can do anything.
 pub(super) fn of_rule(rule: &Rule) -> Option<Warning> {
     if rule.verdict != Verdict::Allow {
         return None;
@@ -66,7 +66,7 @@ fn by_name(rule: &Rule) -> Option<Warning> {
     })
 }
 
-/// An allowance by arguments that no server is named for.
+/// Warns about a rule that allows by arguments without a server.
 fn of_any_server(rule: &Rule) -> Option<Warning> {
     let Match { server, trusted, origin, tool, .. } = rule.conditions();
     let looks_at_arguments = rule.when().is_some() || rule.conditions().command.is_some();
