@@ -41,7 +41,7 @@ pub(super) fn addressed(text: &str) -> Result<Addressed, String> {
         None => (text, None),
     };
     if call.is_empty() {
-        return Err("the call id is missing; `toolgate runs show` lists what is owed".into());
+        return Err("the call id is missing; `toolgate runs show` lists the required actions".into());
     }
     Ok(Addressed { call: CallId::from(call), value })
 }
@@ -83,7 +83,7 @@ pub(super) fn denial(reason: Option<String>) -> Decision {
 /// The name of the user of this terminal, read from its environment.
 pub(super) fn who() -> String {
     let name = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|variable| std::env::var(variable).ok());
-    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "somebody".into())
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown user".into())
 }
 
 /// Merges the answers of flags and file. The runner rejects a call that is answered in both; a call that flags both
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_json_is_text() {
+    fn text_that_is_not_json_is_text() {
         assert_eq!(json_or_text("{\"a\":1}"), json!({"a": 1}));
         assert_eq!(json_or_text("it is late"), json!("it is late"));
     }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_that_is_no_object_names_the_call() {
+    fn an_edit_that_is_not_an_object_names_the_call() {
         let error = decisions(
             [Scope::Once, Scope::Session, Scope::Always].map(|scope| (&[][..], scope)),
             &[],

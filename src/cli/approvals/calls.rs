@@ -21,16 +21,16 @@ pub(super) struct Calls {
     #[arg(value_name = "CALL")]
     calls: Vec<String>,
 
-    /// Every call of the run that waits for a decision now
+    /// All calls of the run that require approval now
     #[arg(long, conflicts_with = "calls")]
     all: bool,
 
-    /// Every call that was put to somebody up to this event of the run's journal
+    /// All calls whose approval was requested up to this event of the run's journal
     #[arg(long, value_name = "EVENT", conflicts_with = "calls")]
     up_to: Option<u64>,
 
-    /// The digest of what was shown, as `approvals show` and `list --json` give it, or its first 12 digits or more: if
-    /// something else waits by now, nothing is decided
+    /// The digest of the call as `approvals show` and `list --json` print it, or at least its first 12 digits: if the
+    /// pending call has changed, nothing is decided
     #[arg(long, value_name = "DIGEST", value_parser = seen::digest, conflicts_with_all = ["all", "up_to"])]
     seen: Option<Seen>,
 }
@@ -48,9 +48,9 @@ impl Calls {
     pub(super) fn check(&self) -> Result<(), CliError> {
         let is_everything = self.all || self.up_to.is_some();
         if self.calls.is_empty() && !is_everything {
-            let message = "which calls? none is named";
+            let message = "no call is named";
             return Err(CliError::usage(message).with_remedy(
-                "name them (`toolgate approvals list` lists what waits), or say --all, or --up-to EVENT",
+                "name them (`toolgate approvals list` lists pending calls), or use --all or --up-to EVENT",
             ));
         }
         if self.seen.is_some() && self.calls.len() != 1 {

@@ -12,13 +12,13 @@ use crate::cli::find::find;
 use crate::cli::output::Output;
 use crate::core::run::{Decision, Resume};
 
-/// Refuse calls, and let the run go on
+/// Deny calls and resume the run
 #[derive(Args, Debug)]
 pub(super) struct Deny {
     #[command(flatten)]
     calls: Calls,
 
-    /// Why; the model reads it
+    /// Reason, sent to the model
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 

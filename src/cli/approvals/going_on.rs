@@ -25,15 +25,15 @@ pub(super) struct GoingOn {
     #[command(flatten)]
     config: ConfigFlag,
 
-    /// Who decides; it is kept in the journal [default: the user of this terminal]
+    /// Who decides, stored in the journal [default: the user of this terminal]
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
 
-    /// Waits for calls that go on at their servers as tasks
+    /// Waits for calls that run as tasks at their servers
     #[arg(long)]
     wait: bool,
 
-    /// Only stores it; the run goes on where it is driven, or with the next `toolgate runs recover`
+    /// Only stores it; the run resumes in the process that executes it, or with the next `toolgate runs recover`
     #[arg(long, conflicts_with = "wait")]
     no_wait: bool,
 
@@ -105,7 +105,9 @@ impl GoingOn {
             return Ok(Exit::Done);
         }
         out.line(match report.status {
-            Status::Running => format!("{run} stored; it goes on where it is driven, or with `toolgate runs recover`"),
+            Status::Running => format!(
+                "{run} stored; the run resumes in the process that executes it, or with `toolgate runs recover`"
+            ),
             Status::Pending
             | Status::Completed
             | Status::Failed
@@ -127,7 +129,7 @@ impl GoingOn {
             if refusals.iter().any(|refusal| matches!(refusal, Refusal::UnknownCall { .. })));
         let mut error = refusal::told(error, &app.runner.journal(run).await?);
         if is_unknown {
-            error = error.with_remedy(format!("calls of this run that wait: {}", that_wait(app, run).await?));
+            error = error.with_remedy(format!("pending calls of this run: {}", that_wait(app, run).await?));
         }
         report::error(&error, out);
         if self.json {

@@ -17,14 +17,14 @@ use crate::core::id::GrantId;
 use crate::core::tool::visible;
 use crate::ports::{Grant, GrantFilter};
 
-/// Take standing approvals back: calls that nothing else covers are asked about again
+/// Revoke grants: calls that nothing else covers require approval again
 #[derive(Args, Debug)]
 pub(super) struct Revoke {
     /// The grants, by their ids or a unique beginning of each
     #[arg(required = true, value_name = "GRANT")]
     grants: Vec<String>,
 
-    /// Who takes them back [default: the user of this terminal]
+    /// Who revokes them [default: the user of this terminal]
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
 

@@ -44,7 +44,7 @@ impl List {
             return Ok(Exit::Done);
         }
         if keys.is_empty() {
-            out.note("there is no key; `toolgate keys create NAME --all` makes one");
+            out.note("there are no keys; `toolgate keys create NAME --all` creates one");
             return Ok(Exit::Done);
         }
         let paint = out.paint();

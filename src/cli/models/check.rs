@@ -16,7 +16,7 @@ use crate::config::{Api, ModelSettings};
 use crate::core::error::ErrorCode;
 use crate::core::id::ModelName;
 
-/// Make a few small calls to a model, with a tool, and say what works
+/// Test a model with a few small calls, including a tool call
 #[derive(Args, Debug)]
 pub(super) struct Check {
     /// The model, as the configuration names it
@@ -58,7 +58,7 @@ impl Check {
         if let ModelSettings::Http(http) = configured
             && http.api == Api::OpenAiImages
         {
-            let told = format!("model `{name}` makes images: it is not asked questions, and each image costs money");
+            let told = format!("model `{name}` makes images: `check` does not test it, because each image costs money");
             return Err(
                 CliError::usage(told).with_remedy("try it with `toolgate run` and an agent that has this model")
             );
@@ -75,7 +75,10 @@ impl Check {
         told.note("asking for a text", out);
         told.tell(examiner.text().await, out);
         if told.is_hopeless() {
-            told.tell(Ability::WITHOUT_AN_ANSWER.map(|ability| Finding::untried(ability, "it cannot be asked")), out);
+            told.tell(
+                Ability::WITHOUT_AN_ANSWER.map(|ability| Finding::untried(ability, "the model does not answer")),
+                out,
+            );
         } else {
             told.note("asking for a tool call, and answering it", out);
             told.tell(examiner.call().await, out);

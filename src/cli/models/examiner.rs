@@ -83,7 +83,7 @@ impl Examiner {
             Err(failure) => return vec![Finding::failed(Ability::ToolCall, &failure), untried("there was no call")],
         };
         let Some(call) = reply.calls().next() else {
-            let evidence = format!("it said {} and called nothing", quoted(&reply.joined_text()));
+            let evidence = format!("it answered {} and called no tool", quoted(&reply.joined_text()));
             let finding = Finding::lacks(Ability::ToolCall, evidence)
                 .with_remedy("use a model, or a chat template of the server, that supports tools");
             return vec![finding, untried("there was no call")];
@@ -122,7 +122,7 @@ impl Examiner {
                 match questions::misshapen(&text) {
                     None => Finding::works(Ability::StructuredOutput, quoted(&text)),
                     Some(why) => Finding::lacks(Ability::StructuredOutput, format!("{}: {why}", quoted(&text)))
-                        .with_remedy("answers of an agent with `output_schema` are checked and asked for again"),
+                        .with_remedy("answers of an agent with `output_schema` are validated and requested again"),
                 }
             }
         }
@@ -133,10 +133,10 @@ impl Examiner {
         if self.replies == 0 {
             return Finding::untried(Ability::Usage, "there was no reply");
         }
-        let told = format!("told by {} of {} replies", self.counted, self.replies);
+        let told = format!("reported by {} of {} replies", self.counted, self.replies);
         if self.counted < self.replies {
             return Finding::lacks(Ability::Usage, told)
-                .with_remedy("limits on tokens and cost act on what is told only");
+                .with_remedy("limits on tokens and cost count only reported usage");
         }
         Finding::works(Ability::Usage, format!("{told}: {}", tokens(&self.usage)))
     }

@@ -129,7 +129,7 @@ impl Price {
                 let image = self.image.map(|image| format!(", ${image} an image")).unwrap_or_default();
                 format!("${input} / ${output}{image} ({})", self.from)
             }
-            None => "told by each reply".into(),
+            None => "reported by provider".into(),
         }
     }
 }
@@ -143,7 +143,7 @@ fn table(rows: &[Row], out: &mut Output) {
         Paint::Colour => table.enforce_styling(),
         Paint::Plain => table.force_no_tty(),
     };
-    table.set_header(["NAME", "KIND", "PROVIDER", "MODEL", "WHERE", "PRICE", "AGENTS"].map(bold));
+    table.set_header(["NAME", "KIND", "PROVIDER", "MODEL", "ENDPOINT", "PRICE", "AGENTS"].map(bold));
     table.add_rows(rows.iter().map(Row::cells));
     out.line(table.trim_fmt());
     out.line(format!("{}; prices are US dollars per million tokens, read / written", count(rows.len(), "model")));

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_a_host_and_a_port_and_nothing_secret() {
+    fn an_endpoint_shows_host_and_port_and_no_secret() {
         for (url, shown) in [
             ("https://api.openai.com/v1", "api.openai.com"),
             ("http://127.0.0.1:11434/v1", "127.0.0.1:11434"),

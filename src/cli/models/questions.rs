@@ -57,10 +57,10 @@ pub(super) fn answer_schema() -> Value {
 pub(super) fn fault(call: &ToolCall, tools: &Toolset) -> Option<String> {
     let ToolCall { name, arguments, .. } = call;
     if tools.get(name).is_none() {
-        return Some(format!("it called `{name}`, which it was not offered"));
+        return Some(format!("it called `{name}`, which is not available"));
     }
     let why = match arguments {
-        Arguments::Malformed(_) => "they are no JSON object".to_owned(),
+        Arguments::Malformed(_) => "they are not a JSON object".to_owned(),
         Arguments::Object(_) => read::<Question>(&arguments.to_value().to_string()).err()?,
     };
     Some(format!("the arguments {} do not fit: {why}", shown(call)))

@@ -34,10 +34,10 @@ Examples:
   toolgate policy backtest strict.yaml --agent desk --since 7d
   toolgate policy backtest strict.yaml --since 2026-11-01T00:00:00Z --json | jq '.calls[] | select(.changed)'
 
-Each call that a policy was asked about is judged by the file, with the tool and the arguments of
-then. Nothing runs and nothing is written. Exit codes: 0 done, whatever would change.";
+The file judges each call that a policy judged in the past, with the tool and the arguments of that
+time. Nothing runs and nothing is written. Exit codes: 0 done, even if verdicts would change.";
 
-/// Say which past calls would now run, ask or be denied
+/// Show which past calls would now be allowed, require approval or be denied
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Backtest {
@@ -52,11 +52,11 @@ pub(super) struct Backtest {
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
-    /// Only runs that began since then: an age (`30m`, `12h`, `7d`) or a time (`2026-11-01T00:00:00Z`)
+    /// Only runs that began since: an age (`30m`, `12h`, `7d`) or a time (`2026-11-01T00:00:00Z`)
     #[arg(long, value_name = "TIME", value_parser = since)]
     since: Option<Timestamp>,
 
-    /// Only calls of which it says something else than was said then
+    /// Only calls whose verdict would change
     #[arg(long)]
     changed: bool,
 
@@ -114,7 +114,10 @@ impl Backtest {
         };
         let warning = out.note_paint().yellow("warning:");
         let known = list(known);
-        out.note(format!("{warning} there is no agent `{}`, and no run of one; there are: {known}", visible(agent)));
+        out.note(format!(
+            "{warning} unknown agent `{}`: it is not configured and has no runs; configured are: {known}",
+            visible(agent)
+        ));
     }
 
     async fn read(&self, app: &App, policy: &Policy) -> Result<History, CliError> {
@@ -170,7 +173,7 @@ fn tell(policy: &Policy, history: &History, judged: usize, changes: usize, out: 
         table(history, out);
     }
     let (calls, runs) = (count(judged, "call"), count(history.runs, "run"));
-    out.line(format!("policy {}: {calls} of {runs}, {changes} would be another verdict", policy.name));
+    out.line(format!("policy {}: {calls} of {runs}, {changes} would change", policy.name));
 }
 
 /// The key by which calls are grouped into one line; changed verdicts sort first.

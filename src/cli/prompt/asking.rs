@@ -14,10 +14,10 @@ use crate::core::tool::{Question, Reaction, Reactions, visible};
 
 /// Help text for the keys.
 const KEYS: &str = "\
-    a, y  the server is told: what you type, or that you were there
-    d     the server is told that you decline
-    c     the server is told that you do not want to go on
-    q     it is told nothing now, and the run waits";
+    a, y  sends the server what you type, or that you visited the address
+    d     sends the server that you decline
+    c     sends the server that you cancel
+    q     sends nothing now; the run stays pending";
 
 /// The user's response to one question.
 enum Taken {
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_is_filled_in_field_by_field_and_asked_again_where_something_does_not_fit() {
+    fn a_form_is_filled_field_by_field_and_invalid_values_are_asked_again() {
         let (reactions, told) = asked(&[("booking", form())], "a\nmany\n0\n\n\nAda\n\n");
         let expected = json!({"booking": {"action": "accept", "content": {"seats": 2, "name": "Ada"}}});
         assert_eq!(reactions, Some(expected));
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_shown_whole_and_every_letter_means_its_answer() {
+    fn a_url_is_shown_in_full_and_each_letter_gives_its_answer() {
         for (typed, action) in [("y\n", "accept"), ("x\nd\n", "decline"), ("c\n", "cancel")] {
             let (reactions, told) = asked(&[("login", address())], typed);
             assert_eq!(reactions, Some(json!({"login": {"action": action}})));

@@ -32,11 +32,11 @@ const CHOICES: &str = "  [a]pprove once, [o]nly these arguments from now on, any
 const KEYS: &str = "\
     a  this call runs, once
     o  so does the same call from now on, with these very arguments
-    s  so does every further call of this tool in this session, whatever the arguments
-    w  so does every further call of this tool by this agent, whatever the arguments and the session
+    s  so does every further call of this tool in this session, with any arguments
+    w  so does every further call of this tool by this agent, with any arguments, in any session
     d  it does not run; the model reads why
     e  it runs with other arguments, which you type
-    q  it is left as it is, and asked about by the next `toolgate resume`; so does Ctrl-C";
+    q  it is left as it is, and `toolgate resume` asks again; so does Ctrl-C";
 
 /// Warning before the answers cause a call to be sent a second time.
 const TWICE: &str = "Warning: this call had begun when its server asked, and was cancelled. With answers it is sent a second \
@@ -222,7 +222,7 @@ impl<C: Console> Prompt<C> {
 
     fn result(&mut self, debt: &Debt) -> io::Result<Said> {
         let Debt::ExternalResult { call_id, name, arguments, result_schema, .. } = debt else { return Ok(Said::Later) };
-        self.say(&format!("\n{name} is yours to run:"))?;
+        self.say(&format!("\n{name} waits for your application:"))?;
         self.say(&format!("  {}", pretty(arguments)))?;
         if let Some(schema) = result_schema {
             self.say(&format!("  its result has to fit {}", compact(schema, COMPACT)))?;
@@ -246,7 +246,7 @@ impl<C: Console> Prompt<C> {
         let Debt::Input { call_id, name, arguments, questions, restarts, repeats, .. } = debt else {
             return Ok(Said::Later);
         };
-        self.say(&format!("\nThe server of {name} wants to know something before it goes on:"))?;
+        self.say(&format!("\nThe server of {name} needs input before it continues:"))?;
         self.say(&format!("  {}", pretty(arguments)))?;
         match (*restarts, *repeats) {
             (_, true) => self.say(&format!("  {TWICE}"))?,
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn each_letter_means_its_decision() {
+    fn each_letter_gives_its_decision() {
         let debts: Vec<Debt> = ["1", "2", "3", "4", "5"].into_iter().map(approval_debt).collect();
         let (resume, _) = ask(&debts, "a\ns\nd\ntoo early\ne\n{\"text\":\"soon\"}\nq\n");
         let told: Vec<_> = resume
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_yes_may_reach_further_or_to_these_arguments_alone() {
+    fn an_approval_can_cover_more_calls_or_only_these_arguments() {
         let debts: Vec<Debt> = ["1", "2", "3"].into_iter().map(approval_debt).collect();
         let (resume, questions) = ask(&debts, "w\no\n\no\ns\no\nw\n");
         let told: Vec<_> = resume.decisions.iter().map(|(call, d)| (call.as_str(), d.scope, d.covers)).collect();
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_means_nothing_is_answered_with_what_each_key_does() {
+    fn an_unknown_key_shows_the_key_help() {
         for key in ["?", "yikes", ""] {
             let (resume, questions) = ask(&[approval_debt("1")], &format!("{key}\na\n"));
             assert!(
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn pasted_json_over_several_lines_is_one_result_and_its_first_line_alone_is_none() {
+    fn pasted_json_is_one_result_and_its_first_line_alone_is_rejected() {
         let debts = [external_debt("1")];
         let (resume, _) = ask_with(&debts, vec![pasted("{\n  \"ok\": true\n}\n")]);
         assert_eq!(resume.results, [ResultFor::output("1", json!({"ok": true}))]);
@@ -465,14 +465,14 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_are_no_object_are_asked_for_again() {
+    fn arguments_that_are_not_an_object_are_asked_again() {
         let (resume, questions) = ask(&[approval_debt("1")], "e\n[1]\ne\n{\"a\":1}\n");
         assert!(questions.contains("arguments are a JSON object"), "{questions}");
         assert_eq!(resume.decisions[0].1.edited_arguments, Some(Arguments::from_value(json!({"a": 1}))));
     }
 
     #[test]
-    fn a_result_is_json_text_or_an_error_and_nothing_leaves_it_pending() {
+    fn a_result_is_json_text_or_an_error_and_empty_input_leaves_it_pending() {
         let debts = [external_debt("1"), external_debt("2"), external_debt("3"), external_debt("4")];
         let (resume, _) = ask(&debts, "{\"ok\":true}\nall done\nerror: no money\n\n");
         let expected = [
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_wants_to_know_is_asked_and_a_task_is_not() {
+    fn server_questions_are_asked_and_tasks_are_not() {
         let task = Debt::Task {
             call_id: "2".into(),
             origin: Origin::Mcp { server: "shop".into(), tool: "bake".into() },
@@ -502,7 +502,7 @@ mod tests {
         let (resume, questions) = ask(&[input_debt("1"), task], "a\nyes\n");
         let told: Vec<_> = resume.inputs.iter().map(|(call, given)| (call.as_str(), json!(given.reactions))).collect();
         assert_eq!(told, [("1", json!({"sure": {"action": "accept", "content": {"sure": true}}}))]);
-        assert!(questions.contains("The server of mcp_shop_book wants to know something"), "{questions}");
+        assert!(questions.contains("The server of mcp_shop_book needs input before"), "{questions}");
         assert!(questions.contains("sent again with the answers"), "{questions}");
     }
 }

@@ -33,7 +33,7 @@ pub(in crate::cli) fn circumstances(debt: &Debt, now: Timestamp) -> Vec<String> 
     lines.extend(second_look(origin));
     lines.extend(second_look_at_arguments(arguments));
     if *in_doubt {
-        lines.push("! it was sent before, and nobody knows whether it took effect".to_owned());
+        lines.push("! it was sent before, and it is unknown whether it took effect".to_owned());
     }
     lines.extend(term(debt, now));
     lines.extend(changed(differences));
@@ -59,14 +59,14 @@ fn hints(annotations: &Annotations, trusted: bool) -> Option<String> {
     let Annotations { title, read_only_hint, destructive_hint, idempotent_hint, open_world_hint } = annotations;
     let said = |hint: &Option<bool>, yes: &str, no: &str| hint.map(|hint| if hint { yes } else { no }.to_owned());
     let said = [
-        said(read_only_hint, "changes nothing", "changes things"),
-        said(destructive_hint, "may destroy", "destroys nothing"),
-        said(idempotent_hint, "harmless to repeat", "not harmless to repeat"),
+        said(read_only_hint, "read-only", "not read-only"),
+        said(destructive_hint, "destructive", "not destructive"),
+        said(idempotent_hint, "idempotent", "not idempotent"),
         said(open_world_hint, "reaches beyond its own system", "stays within its own system"),
         title.as_ref().map(|title| format!("called \"{}\"", visible(title))),
     ];
     let said: Vec<String> = said.into_iter().flatten().collect();
-    let who = if trusted { "the server, which you trust, says" } else { "the server says, which proves nothing" };
+    let who = if trusted { "hints of the trusted server" } else { "unverified hints of the server" };
     (!said.is_empty()).then(|| format!("{who}: {}", said.join(", ")))
 }
 
@@ -94,7 +94,7 @@ pub(in crate::cli) fn term(debt: &Debt, now: Timestamp) -> Option<String> {
     let since = debt.since().map(|since| format!("since {} ({} ago)", clock(since), apart(since, now)));
     let until = debt.until().map(|until| match until > now {
         true => format!("until {} (in {})", clock(until), apart(now, until)),
-        false => format!("until {}, which is over: the model will read that nobody answered in time", clock(until)),
+        false => format!("until {}, which has passed: the model will read that no answer came in time", clock(until)),
     });
     let told: Vec<String> = since.into_iter().chain(until).collect();
     (!told.is_empty()).then(|| told.join(", "))
@@ -181,31 +181,31 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_bears_on_the_decision_is_told() {
+    fn all_details_of_the_decision_are_shown() {
         let told = told(&debt(false, "pay"), 120);
         let expected = "because: it pays (rule money, policy desk@1a2b3c4d)\n\
-            the server says, which proves nothing: changes nothing\n\
-            ! it was sent before, and nobody knows whether it took effect\n\
+            unverified hints of the server: read-only\n\
+            ! it was sent before, and it is unknown whether it took effect\n\
             since 1970-01-01 00:00:00 UTC (2 min 0 s ago), until 1970-01-01 01:00:00 UTC (in 58 min 0 s)\n\
             ! changed since it was cleared: description\n    was: Pays.\n    is:  Pays twice.";
         assert_eq!(told, expected);
     }
 
     #[test]
-    fn hints_are_told_as_facts_only_of_a_server_that_is_trusted() {
-        assert!(told(&debt(true, "pay"), 0).contains("the server, which you trust, says: changes nothing"));
-        assert!(told(&debt(false, "pay"), 0).contains("which proves nothing"));
+    fn only_hints_of_a_trusted_server_are_shown_as_verified() {
+        assert!(told(&debt(true, "pay"), 0).contains("hints of the trusted server: read-only"));
+        assert!(told(&debt(false, "pay"), 0).contains("unverified hints of the server"));
     }
 
     #[test]
-    fn a_deadline_that_passed_is_told_as_passed_and_a_name_that_looks_like_another_is_named() {
-        assert!(told(&debt(true, "pay"), 4_000).contains("which is over"));
+    fn passed_deadlines_and_misleading_names_are_marked() {
+        assert!(told(&debt(true, "pay"), 4_000).contains("which has passed"));
         let told = told(&debt(true, "p\u{430}y"), 0);
         assert!(told.contains("look twice") && told.contains(" 430"), "{told}");
     }
 
     #[test]
-    fn names_of_arguments_that_look_like_others_are_named() {
+    fn misleading_argument_names_are_listed() {
         let told = |arguments| second_look_at_arguments(&Arguments::from_value(arguments));
         assert_eq!(told(json!({"path": "\u{440}ath"})), None);
         let found = told(json!({"path": 1, "p\u{430}th": 2})).expect("one of them is Cyrillic");
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_that_is_not_shown_whole_says_so() {
+    fn a_shortened_difference_is_marked() {
         let told = changed(&[Difference::new("description", "Pays.", &"x".repeat(10_000))]);
         assert!(told.last().is_some_and(|line| line.contains("more characters in which it differs")), "{told:?}");
     }

@@ -57,7 +57,7 @@ pub(in crate::cli) fn what_is_owed(run: &RunId, debts: &[Debt], again: &Again, l
     let given: Vec<String> = debts.iter().flat_map(|debt| settling(run, debt)).collect();
     if given.is_empty() {
         let words: Vec<&str> = resume.into_iter().chain(["--wait"]).collect();
-        lines.push(format!("nobody has to answer; wait for it with:\n  {}", again.command(&words)));
+        lines.push(format!("no answer is required; wait for it with:\n  {}", again.command(&words)));
         return lines;
     }
     let words: Vec<&str> = resume.into_iter().chain(given.iter().map(String::as_str)).collect();
@@ -83,7 +83,7 @@ fn otherwise(debts: &[Debt]) -> impl Iterator<Item = String> {
     let wanted = debts.iter().find(|debt| matches!(debt, Debt::Input { .. }));
     let refusal = wanted.map(|debt| format!("or --decline {}", shell_word(debt.call_id().as_str())));
     let task = debts.iter().find(|debt| matches!(debt, Debt::Task { .. }));
-    let wait = task.map(|_| "tasks are asked about each time; --wait waits for them".to_owned());
+    let wait = task.map(|_| "tasks are polled each time; --wait waits for them".to_owned());
     denial.into_iter().chain(refusal).chain(wait)
 }
 
@@ -143,9 +143,9 @@ fn hung(text: &str) -> String {
 
 /// Describes a task in one line.
 fn told(task: &TaskHandle) -> String {
-    let every = task.poll_ms.map(|poll| format!(", to be asked about every {}", duration(poll))).unwrap_or_default();
+    let every = task.poll_ms.map(|poll| format!(", polled every {}", duration(poll))).unwrap_or_default();
     let message = task.message.as_deref().map(|message| format!(": {}", one_line(message, 120))).unwrap_or_default();
-    format!("goes on at its server as {}{every}{message}", visible(&task.id))
+    format!("runs at its server as {}{every}{message}", visible(&task.id))
 }
 
 /// The flags and values that settle a pending item.
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_are_shown_with_the_flag_that_answers_them_and_tasks_with_how_to_wait() {
+    fn questions_show_their_answering_flag_and_tasks_how_to_wait() {
         let origin = Origin::Mcp { server: "shop".into(), tool: "book".into() };
         let (name, arguments) =
             (ToolName::parse("mcp_shop_book").unwrap(), Arguments::from_value(json!({"to": "Oslo"})));
@@ -246,15 +246,15 @@ mod tests {
             "              seats: How many?",
             "                seats: integer, required",
             "  task of     c2  mcp_shop_book {\"to\":\"Oslo\"}",
-            "              goes on at its server as t7, to be asked about every 5.0 s: in the oven",
+            "              runs at its server as t7, polled every 5.0 s: in the oven",
             "answer with:\n  toolgate resume run_1 --answer 'c1={\"seats\":0}'",
             "  (or --decline c1)",
-            "  (tasks are asked about each time; --wait waits for them)",
+            "  (tasks are polled each time; --wait waits for them)",
         ];
         assert_eq!(told(&[input, task.clone()]), both);
         let waiting = told(&[task]);
         assert_eq!(waiting[0], "pending: the run waits for 1 task");
-        assert_eq!(waiting[3], "nobody has to answer; wait for it with:\n  toolgate resume run_1 --wait");
+        assert_eq!(waiting[3], "no answer is required; wait for it with:\n  toolgate resume run_1 --wait");
     }
 
     #[test]

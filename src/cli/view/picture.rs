@@ -283,13 +283,13 @@ impl Call {
         }
         match &self.verdict {
             None if self.deferred => "deferred".into(),
-            None => "not looked at yet".into(),
+            None => "not checked yet".into(),
             _ if self.expired => "not answered in time".into(),
-            Some(CallVerdict::Run { by: Right::Grant { grant } }) => format!("approved before, {grant}"),
+            Some(CallVerdict::Run { by: Right::Grant { grant } }) => format!("auto-approved, {grant}"),
             Some(CallVerdict::Run { by: Right::Policy { rule: Some(rule), .. } }) => format!("allowed, rule {rule}"),
             Some(CallVerdict::Run { by: Right::Policy { rule: None, .. } }) => "allowed".into(),
             Some(CallVerdict::Run { by: Right::Person }) => "approved".into(),
-            Some(CallVerdict::Ask { .. }) => "waits for a decision".into(),
+            Some(CallVerdict::Ask { .. }) => "requires approval".into(),
             Some(CallVerdict::Rejected { reason: Rejection::Deferred, .. }) => "deferred".into(),
             Some(CallVerdict::Rejected { reason, .. }) => format!("rejected, {}", reason.as_str().replace('_', " ")),
         }

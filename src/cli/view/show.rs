@@ -152,7 +152,7 @@ impl Pause {
                 lines.extend(answered_by.as_ref().map(|by| format!("answered by {}", visible(by))));
                 lines
             }
-            Self::Task(task) => vec![format!("went on at its server as task {}", one_line(&task.id, COMPACT))],
+            Self::Task(task) => vec![format!("ran at its server as task {}", one_line(&task.id, COMPACT))],
         }
     }
 }
@@ -181,7 +181,7 @@ fn ending(report: &Report, look: Look) -> Vec<String> {
         (Some(error), _) => vec![format!("{} {}", paint.red("ended:"), block(&error.to_string()))],
         (None, Status::Completed) => vec![paint.green("completed")],
         (None, Status::Running) => vec![
-            paint.yellow("running; if no process drives it any more:"),
+            paint.yellow("running; if no process executes it any more:"),
             format!("  toolgate resume {}", report.run_id),
         ],
         (None, Status::Pending | Status::Failed | Status::Cancelled | Status::TurnLimit | Status::Expired) => {

@@ -121,14 +121,14 @@ mod tests {
     };
 
     #[test]
-    fn parts_are_told_with_their_whole_and_none_is_left_out() {
+    fn all_token_parts_are_shown_with_their_total() {
         assert_eq!(spent(&ALL), "120 (100 cached, 8 written to the cache) → 30 (10 reasoning) tokens, $0.0012");
         let plain = Usage { cache_read_tokens: Some(0), cache_write_tokens: None, reasoning_tokens: Some(0), ..ALL };
         assert_eq!(spent(&plain), "120 → 30 tokens, $0.0012");
     }
 
     #[test]
-    fn what_is_unknown_is_not_told_as_zero() {
+    fn unknown_usage_is_not_shown_as_zero() {
         assert_eq!(spent(&Usage::default()), "usage unknown");
         assert_eq!(spent(&Usage { input_tokens: Some(12), ..Usage::default() }), "12 → ? tokens, cost unknown");
         assert_eq!(spent(&Usage { cost_usd: Some(0.0), ..Usage::default() }), "tokens unknown, $0.0000");
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_with_gaps_is_told_as_the_least_it_can_be() {
+    fn a_total_with_gaps_is_shown_as_a_minimum() {
         let mut gaps = Gaps::default();
         gaps.failed(&Usage::default());
         gaps.replied(&ALL);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_amount_does_not_look_like_nothing() {
+    fn a_small_amount_is_not_shown_as_zero() {
         let told: Vec<String> = [0.0, 12.5, 0.05, 0.00123, 0.00001234].into_iter().map(dollars).collect();
         assert_eq!(told, ["$0.0000", "$12.5000", "$0.0500", "$0.0012", "$0.000012"]);
     }

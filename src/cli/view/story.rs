@@ -98,18 +98,18 @@ impl Story {
                 lines
             }
             Fact::Resumed { .. } => {
-                vec![format!("{} {}", paint.bold("run"), paint.bold(format!("{} goes on", event.run_id)))]
+                vec![format!("{} {}", paint.bold("run"), paint.bold(format!("{} resumed", event.run_id)))]
             }
             Fact::ToolsListed { tools, left_out, changed } => {
-                let mut lines = vec![paint.dim(format!("{} on offer", count(tools.len(), "tool")))];
+                let mut lines = vec![paint.dim(format!("{} available", count(tools.len(), "tool")))];
                 lines.extend(left_out.iter().map(|left| self.left_out(left)));
-                let differs = |tool| paint.yellow(format!("  ! {tool} is not what it was when the run began"));
+                let differs = |tool| paint.yellow(format!("  ! {tool} changed since the run began"));
                 lines.extend(changed.iter().map(differs));
                 lines
             }
             Fact::ApprovalsResolved { granted } if granted.is_empty() => Vec::new(),
             Fact::ApprovalsResolved { granted } => {
-                vec![paint.dim(format!("  approved before: {}", list(covered(granted))))]
+                vec![paint.dim(format!("  auto-approved: {}", list(covered(granted))))]
             }
             Fact::ModelCalled { attempt: 1, offer, .. } => {
                 self.streamed = false;
@@ -170,20 +170,20 @@ impl Story {
                 vec![self.ended(call, *is_error, &duration_ms.map(duration).unwrap_or_default(), result.as_deref())]
             }
             Fact::InputRequested { call, messages, .. } | Fact::InputRequired { call, messages, .. } => {
-                let mut lines = vec![self.asked(&paint.yellow("?"), call, ": its server wants to know something")];
+                let mut lines = vec![self.asked(&paint.yellow("?"), call, ": its server needs input")];
                 let told = messages.iter().flatten().flat_map(|message| gutter(message));
                 lines.extend(told.map(|line| format!("    {line}")));
                 lines
             }
             Fact::ApprovalExpired { call } => {
-                vec![self.asked(&paint.red("✗"), call, ": nobody decided in time")]
+                vec![self.asked(&paint.red("✗"), call, ": no decision in time")]
             }
             Fact::PendingExpired { call } => {
                 vec![self.asked(&paint.red("✗"), call, ": no answer in time")]
             }
             Fact::PendingExtended { call, until, by, .. } => {
                 vec![format!(
-                    "  {} {} has time until {}, says {}",
+                    "  {} {}: deadline extended to {} by {}",
                     paint.cyan("…"),
                     call.name,
                     clock(*until),
@@ -191,10 +191,10 @@ impl Story {
                 )]
             }
             Fact::Drifted { call, changed, .. } => {
-                let what = format!(" is looked at again: {} changed since it was cleared", changed.join(", "));
+                let what = format!(" is checked again: {} changed since it was cleared", changed.join(", "));
                 vec![self.asked(&paint.yellow("!"), call, &what)]
             }
-            Fact::QuestionAsked { call } => vec![self.asked(&paint.yellow("?"), call, " asks you something")],
+            Fact::QuestionAsked { call } => vec![self.asked(&paint.yellow("?"), call, " asks you a question")],
             Fact::QuestionAnswered { call, by, via, answer } => {
                 let head = format!("  {} {} answered by {}", paint.green("✓"), call.name, visible(by));
                 let said = answer.as_ref().map(|answer| format!(": {}", one_line(answer, COMPACT)));
@@ -204,13 +204,11 @@ impl Story {
                 vec![format!("  {} {} answered by {}", paint.green("✓"), call.name, visible(by))]
             }
             Fact::TaskStarted { call, task_id, .. } => {
-                vec![self.asked(
-                    &paint.cyan("…"),
-                    call,
-                    &format!(" goes on at its server as task {}", visible(task_id)),
-                )]
+                vec![self.asked(&paint.cyan("…"), call, &format!(" runs at its server as task {}", visible(task_id)))]
             }
-            Fact::ExternalRequested { call } => vec![self.asked(&paint.yellow("◆"), call, " is yours to run")],
+            Fact::ExternalRequested { call } => {
+                vec![self.asked(&paint.yellow("◆"), call, " waits for your application")]
+            }
             Fact::ExternalCompleted { call, is_error, result, kept, .. } => {
                 let mut lines = vec![self.ended(call, *is_error, "from the caller", result.as_deref())];
                 lines.extend(kept.iter().map(|kept| paint.dim(format!("    {}", kept_line(kept)))));
@@ -219,7 +217,7 @@ impl Story {
             Fact::Rejected { call, reason, message } => vec![self.rejected(call, *reason, message.as_deref())],
             Fact::ApprovalRequested { call, why, .. } => {
                 let because = paint.dim(format!("    because: {}", visible(why)));
-                vec![self.asked(&paint.yellow("?"), call, " needs a decision"), because]
+                vec![self.asked(&paint.yellow("?"), call, " requires approval"), because]
             }
             Fact::ApprovalDecided { .. } => self.decided(&event.fact).into_iter().collect(),
             // Pending items are listed with the commands that answer them, and invalid arguments appear as a rejection.
@@ -237,7 +235,7 @@ impl Story {
         let restriction = match offer {
             Offer::Tools => "",
             Offer::NoTools => ", without tools",
-            Offer::LastWord => ", the last word, without tools",
+            Offer::LastWord => ", final answer, without tools",
         };
         self.look.paint.bold(format!("turn {number}{restriction}"))
     }
@@ -363,7 +361,7 @@ fn covered(granted: &[Granted]) -> impl Iterator<Item = String> {
         }
     }
     tools.into_iter().map(|(tool, (any, some))| match any {
-        true => format!("{tool} (whatever the arguments)"),
+        true => format!("{tool} (any arguments)"),
         false => format!("{tool} (only with the arguments of {})", count(some, "earlier call")),
     })
 }

@@ -218,7 +218,7 @@ fn between(before: &Span, next: &Span, paint: Paint) -> String {
     let gap = duration(u64::try_from(micros(before.end, next.start) / 1000).unwrap_or(u64::MAX));
     let what = match before.text(names::RUN_OUTCOME) {
         Some("pending") => format!("· waited {gap} for an answer"),
-        Some(_) | None => format!("· {gap} until it was taken up again"),
+        Some(_) | None => format!("· {gap} until it was resumed"),
     };
     paint.yellow(what)
 }
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn each_execution_has_an_axis_of_its_own_and_what_lay_between_is_said() {
+    fn each_execution_has_its_own_axis_and_gaps_are_shown_between() {
         let pending = [(names::RUN_OUTCOME, Value::Text("pending".into()))];
         let tokens = [(names::TOKENS_PROMPT, Value::Int(812)), (names::TOKENS_COMPLETION, Value::Int(34))];
         let failed = saying(
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_waited_for_and_what_was_listed_is_said_beside_the_bar() {
+    fn waits_and_listings_are_shown_beside_the_bar() {
         let kind = |kind: &str| (names::SPAN_KIND, Value::Text(kind.into()));
         let listed = [kind("CHAIN"), (names::LISTED_TOOLS, Value::Int(2))];
         let asked = [kind("GUARDRAIL"), (names::WAIT_MS, Value::Int(61_000))];
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_marked_where_there_is_no_room_to_say_which_and_what_goes_on_is_none() {
+    fn narrow_bars_mark_failures_but_not_unfinished_spans() {
         let failing = |word: &str| {
             let root =
                 saying(span(1, 0, "invoke_agent a", (0, 1_000)), &[(names::ERROR_TYPE, Value::Text(word.into()))]);
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_took_no_time_is_seen_all_the_same_and_nothing_is_wider_than_the_terminal() {
+    fn short_spans_are_visible_and_no_line_exceeds_the_terminal() {
         for width in [40, 60, 79, 80, 200] {
             let spans = vec![
                 span(1, 0, "invoke_agent with quite a long name indeed", (0, 1_000_000)),
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_in_which_nothing_took_time_is_drawn_as_well() {
+    fn a_run_without_duration_is_drawn() {
         let lines = drawn(vec![span(1, 0, "invoke_agent a", (5, 5))], 60);
         assert!(lines[1].contains("█") && lines[1].ends_with("0 ms"), "{lines:#?}");
     }

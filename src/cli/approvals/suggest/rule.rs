@@ -67,7 +67,7 @@ pub(super) fn suggestions(past: &Past, agent: Option<&AgentName>, at_least: usiz
             None if !is_steady(origin) => Err("its definition changed between the approvals".to_owned()),
             None if approvals.len() < at_least => Err(format!("less than {at_least} times (`--at-least`)")),
             None => suggestion(origin, of, principal, &approvals)
-                .ok_or_else(|| "no rule can name just these calls".to_owned()),
+                .ok_or_else(|| "no rule can match exactly these calls".to_owned()),
         };
         match found {
             Ok(suggestion) => suggested.push(suggestion),
@@ -105,10 +105,10 @@ fn who_calls(origin: &Origin, agent: &AgentName, principal: Option<&Principal>) 
 impl Bar {
     fn in_words(&self) -> String {
         match self {
-            Self::Refused { by, run } => format!("refused by {} in run {run}", visible(by)),
+            Self::Refused { by, run } => format!("denied by {} in run {run}", visible(by)),
             Self::Denied { run } => format!("denied by a policy in run {run}"),
             Self::Changed { run } => format!("it changed during run {run}"),
-            Self::Revoked => "a standing approval of it was revoked".to_owned(),
+            Self::Revoked => "a grant for it was revoked".to_owned(),
         }
     }
 }
@@ -183,7 +183,9 @@ impl Suggestion {
         let mut lines = vec![format!("  # would have covered {}", count(self.covers, "past approval"))];
         lines.extend((!self.asked_by.is_empty()).then(|| {
             let rules = list(self.asked_by.iter().map(|rule| visible(rule)));
-            format!("  # asked about by {rules}, which is stricter and goes on asking: narrow that rule as well")
+            format!(
+                "  # approval was required by {rules}, which is stricter and stays in effect: narrow that rule as well"
+            )
         }));
         lines.push(format!("  - id: {}", json!(id)));
         lines.push(format!("    match: {conditions}", conditions = r#match));

@@ -55,7 +55,7 @@ impl Became {
     pub(super) fn in_words(self) -> &'static str {
         match self {
             Self::Allowed => "allowed",
-            Self::Granted => "asked: covered by a standing approval",
+            Self::Granted => "asked: covered by a grant",
             Self::Approved => "asked: approved",
             Self::Refused => "asked: refused",
             Self::Unanswered => "asked: not answered",

@@ -151,7 +151,7 @@ fn half_a_name(pattern: &str) -> Option<Said> {
     }
     let pattern = visible(pattern);
     let remedy = format!("write `named: {pattern}`, or `tool: mcp_SERVER_{pattern}`");
-    Some((format!("`tool: {pattern}` is no full name, and no tool is called so"), remedy))
+    Some((format!("`tool: {pattern}` is not a full name and matches no tool"), remedy))
 }
 
 /// Warns about a condition that is constant, or that may not be a boolean.
@@ -160,12 +160,12 @@ fn idle_condition(when: &str, outlook: Outlook) -> Option<Said> {
     match outlook {
         Outlook::Open => None,
         Outlook::Constant => Some((
-            format!("`when: {when}` says the same of every call"),
+            format!("`when: {when}` is the same for every call"),
             "say what the arguments have to be, or remove `when`".to_owned(),
         )),
         Outlook::Unknown => Some((
             format!(
-                "`when: {when}` is yes or no only where the value itself is `true` or `false`; else the call is asked about"
+                "`when: {when}` is a boolean only if the value itself is `true` or `false`; otherwise the call requires approval"
             ),
             format!("compare it (`{when} == …`), or add an example that matches"),
         )),

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paste_is_content_whatever_is_in_it_and_however_it_is_split() {
+    fn a_paste_is_content_with_any_bytes_and_any_split() {
         let bytes = b"x\x1b[200~a\rb\r\nc\x03\x1b[A\x04d\n\x1b[201~\r";
         let expected = [typed("x"), vec![Key::Paste("a\nb\nc\u{3}\u{1b}[A\u{4}d\n".into()), Key::Enter]].concat();
         assert_eq!(decoder().decode(bytes), expected);

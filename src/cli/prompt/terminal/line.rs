@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_answer_an_excerpt_is_shown_and_all_of_it_is_taken() {
+    fn a_long_answer_is_shown_as_an_excerpt_and_taken_in_full() {
         let line = line([Key::Paste("{\"a\": 1}\n".repeat(1_000))]);
         let (shown, _) = line.shown();
         assert!(shown.len() < 500 && shown.ends_with("… (1001 lines, 9 kB)"), "{shown}");

@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_pressed_twice_drops_nothing_and_any_other_line_does() {
+    fn a_repeated_key_drops_no_input_but_another_line_does() {
         for rest in ["", "a", "a\n", "a\na\n", "\n"] {
             assert!(!dropped(&line("a"), &keys(rest)), "{rest:?}");
         }

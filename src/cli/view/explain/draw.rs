@@ -39,7 +39,7 @@ fn narrowed(filter: &ToolFilter) -> Option<String> {
 fn tools(turn: &Turn, paint: Paint) -> Vec<String> {
     let longest = turn.tools.iter().map(|tool| tool.tool.as_str().len()).max().unwrap_or(0);
     let told = turn.tools.iter().map(|tool| {
-        let word = if tool.offered { "offered" } else { "withheld" };
+        let word = if tool.offered { "available" } else { "withheld" };
         format!("  {:<longest$}  {word}: {}", tool.tool.as_str(), tool.why)
     });
     let left_out = turn.left_out.iter().map(|left| paint.yellow(format!("  ! {}", left_out_line(left))));

@@ -74,7 +74,7 @@ struct Call {
 }
 
 /// The explanation for a tool whose calls require approval.
-const ASKS: &str = "the policy puts its calls to a person";
+const ASKS: &str = "the policy requires approval";
 
 /// State while a journal is read.
 #[derive(Default)]
@@ -144,7 +144,8 @@ impl Reading {
             self.calls().filter(|call| call.is_spared()).map(|call| call.tool.clone()).collect();
         for tool in self.turns.iter_mut().flat_map(|turn| turn.tools.iter_mut()) {
             if tool.verdict == Verdict::Ask && spared.contains(tool.tool.as_str()) {
-                tool.why = tool.why.replacen(ASKS, "it depends on the arguments whether the policy asks", 1);
+                tool.why =
+                    tool.why.replacen(ASKS, "it depends on the arguments whether the policy requires approval", 1);
             }
         }
     }
@@ -185,16 +186,16 @@ fn shown(tool: &Tool, offer: Offer, granted: &[Granted], grants: &Grants) -> Sho
     let covering: Vec<&Granted> = granted.iter().filter(|granted| granted.tool == tool.name).collect();
     let mut why = match (offer, tool.verdict) {
         (Offer::NoTools, _) => "the tool budget is used up".to_owned(),
-        (Offer::LastWord, _) => "a hard limit was reached, and the model had the last word".to_owned(),
-        (Offer::Tools, Verdict::Allow) => "the policy lets it run".to_owned(),
-        (Offer::Tools, Verdict::Deny) => "the policy refuses its calls".to_owned(),
+        (Offer::LastWord, _) => "a hard limit was reached, and the model gave its final answer".to_owned(),
+        (Offer::Tools, Verdict::Allow) => "the policy allows it".to_owned(),
+        (Offer::Tools, Verdict::Deny) => "the policy denies its calls".to_owned(),
         (Offer::Tools, Verdict::Ask) if covering.is_empty() => ASKS.to_owned(),
         (Offer::Tools, Verdict::Ask) => {
             let covered = covering.iter().map(|granted| step::grant(&granted.grant, grants));
             let covered = covered.collect::<Vec<_>>().join("; ");
             match covering.iter().any(|granted| granted.arguments.is_none()) {
-                true => format!("the policy asks, and it was approved before: {covered}"),
-                false => format!("{ASKS}, but for what was approved before: {covered}"),
+                true => format!("the policy requires approval, auto-approved: {covered}"),
+                false => format!("{ASKS}, except for auto-approved calls: {covered}"),
             }
         }
     };

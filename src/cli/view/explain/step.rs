@@ -118,14 +118,14 @@ pub(super) fn of(recorded: &Recorded, grants: &Grants) -> Vec<(CallId, Stand, St
                 let side = |text: &str| one_line(&visible(text), QUOTED);
                 format!("{} was {}, is {}", visible(&difference.what), side(&difference.was), side(&difference.is))
             });
-            let why = format!("looked at again before it was sent: {}", told.collect::<Vec<_>>().join("; "));
+            let why = format!("checked again before it was sent: {}", told.collect::<Vec<_>>().join("; "));
             one(call, Stand::Open, step(why))
         }
         Event::Extended { call, until, by, via } => {
-            let why = format!("given time until {} by {}", clock(*until), visible(by));
+            let why = format!("deadline extended to {} by {}", clock(*until), visible(by));
             one(call, Stand::Pending, Step { by: Some(by.clone()), via: Some(*via), ..step(why) })
         }
-        Event::Expired { call } => one(call, Stand::Expired, step("nobody answered in time".into())),
+        Event::Expired { call } => one(call, Stand::Expired, step("no answer in time".into())),
         Event::QuestionAnswered { call, answer } => {
             let said = one_line(&answer.choice.to_words(), QUOTED);
             let why = format!("answered by {} {}: {said}", visible(&answer.by), by_way_of(answer.via));
@@ -143,14 +143,14 @@ pub(super) fn of(recorded: &Recorded, grants: &Grants) -> Vec<(CallId, Stand, St
             one(call, Stand::Running, step(format!("its server asks, and the call is held open: {asks}")))
         }
         Event::InputRequired { call, needed, .. } => {
-            let why = format!("its server wants to know: {}", list(needed.questions.keys().map(|key| visible(key))));
+            let why = format!("its server asks: {}", list(needed.questions.keys().map(|key| visible(key))));
             one(call, Stand::Pending, step(why))
         }
         Event::InputGiven { call, given } => {
             let why = format!("its server was answered by {}", visible(&given.by));
             one(call, Stand::Cleared, Step { by: Some(given.by.clone()), via: Some(given.via), ..step(why) })
         }
-        Event::TaskStarted { call, .. } => one(call, Stand::Pending, step("goes on at its server as a task".into())),
+        Event::TaskStarted { call, .. } => one(call, Stand::Pending, step("runs at its server as a task".into())),
         Event::Started(_)
         | Event::Resumed { .. }
         | Event::ToolsListed { .. }
@@ -170,21 +170,21 @@ fn checked(verdict: &CallVerdict, step: Step, grants: &Grants) -> (Stand, Step) 
             let source = rule.as_ref().map(|rule| format!("rule {}", visible(rule)));
             let source: Vec<String> = source.into_iter().chain(policy.as_ref().map(marked)).collect();
             let why = match source.is_empty() {
-                true => "may run: nothing asks about it".to_owned(),
+                true => "may run: no rule requires approval".to_owned(),
                 false => format!("may run: {}", source.join(", ")),
             };
             (Stand::Cleared, Step { rule: rule.clone(), policy: policy.clone(), why, is_spared: true, ..step })
         }
         CallVerdict::Run { by: Right::Grant { grant: id } } => {
-            let why = format!("may run: approved before, {}", grant(id, grants));
+            let why = format!("may run: auto-approved, {}", grant(id, grants));
             (Stand::Cleared, Step { grant: Some(id.clone()), why, ..step })
         }
         CallVerdict::Run { by: Right::Person } => {
-            (Stand::Cleared, Step { why: "may run: it is what was approved".to_owned(), ..step })
+            (Stand::Cleared, Step { why: "may run: approved".to_owned(), ..step })
         }
         CallVerdict::Ask { rule, why, policy, within_s } => {
             let within = within_s.map(|seconds| format!(", within {seconds} s")).unwrap_or_default();
-            let why = format!("put to a person{within}, {}", because(why, rule.as_deref(), policy.as_ref()));
+            let why = format!("requires approval{within}, {}", because(why, rule.as_deref(), policy.as_ref()));
             (Stand::Pending, Step { rule: rule.clone(), policy: policy.clone(), why, ..step })
         }
         CallVerdict::Rejected { reason, message, .. } => {
@@ -227,7 +227,7 @@ pub(super) fn grant(id: &GrantId, grants: &Grants) -> String {
             let until = grant.expires_at.map(|until| format!(", until {}", clock(until))).unwrap_or_default();
             let revoked = grant.revoked.as_ref().map(|revoked| format!(", revoked {}", clock(revoked.at)));
             let covers = match grant.arguments {
-                None => "whatever the arguments".to_owned(),
+                None => "any arguments".to_owned(),
                 Some(_) => format!("only {}", grant.summary),
             };
             let by = format!("{} {}", visible(&grant.by), by_way_of(grant.via));

@@ -93,11 +93,11 @@ fn covered(policy: &Policy, position: usize, rule: &Rule) -> Option<Warning> {
     let (_, other) = policy.rules.iter().enumerate().find(decides)?;
     let is_same = other.conditions() == rule.conditions() && other.verdict == rule.verdict;
     let message = match is_same {
-        true => format!("it says the same as rule `{}`, which stands before it and decides", other.id),
+        true => format!("it duplicates rule `{}`, which comes before it and decides", other.id),
         false => format!(
             "it never decides: rule `{}`, which {}, matches all of its calls",
             other.id,
-            if other.verdict > rule.verdict { "is stricter" } else { "stands before it" }
+            if other.verdict > rule.verdict { "is stricter" } else { "comes before it" }
         ),
     };
     Some(Warning::new(Part::Whole, message, "remove it, or narrow the other rule"))

@@ -148,12 +148,10 @@ fn warning(test: &TextTest, kind: Kind, verdict: Verdict) -> Warning {
                 Verdict::Allow => {
                     "another host passes it, such as `https://example.com.evil.org` or `https://example.com@evil.org`"
                 }
-                Verdict::Ask | Verdict::Deny => {
-                    "an address can be written in other ways (case, user, port, number) and passes it by"
-                }
+                Verdict::Ask | Verdict::Deny => "another spelling of the address (case, user, port, number) evades it",
             }
             .to_owned(),
-            "compare the whole value (`==`, `in […]`), or a pattern from `^` to the `/` behind the host".to_owned(),
+            "compare the whole value (`==`, `in […]`), or a pattern from `^` to the `/` after the host".to_owned(),
         ),
     };
     Warning::new(Part::When, format!("{shown} tests a part of {}: {why}", noun(kind)), remedy)
@@ -207,7 +205,7 @@ fn of_path(test: &TextTest, verdict: Verdict) -> String {
         (Verdict::Allow, TextFunction::EndsWith | TextFunction::Contains | TextFunction::Matches) => {
             "a path is more than its letters: `..` and links lead elsewhere".to_owned()
         }
-        (Verdict::Ask | Verdict::Deny, _) => format!("`/tmp/..{root}` leads to the same place and is passed over"),
+        (Verdict::Ask | Verdict::Deny, _) => format!("`/tmp/..{root}` leads to the same place and evades it"),
     }
 }
 

@@ -54,12 +54,12 @@ fn by_name(rule: &Rule) -> Option<Warning> {
         true => Warning::new(
             Part::Match,
             format!("it allows by name alone ({shown}), so it matches only tools of trusted servers"),
-            "write `trusted: true` if that is meant, or name the `server`",
+            "write `trusted: true` if that is intended, or name the `server`",
         ),
         false => Warning::new(
             Part::Match,
             format!(
-                "it allows by name alone ({shown}): a server chooses what its tools do, and changes it when it likes"
+                "it allows by name alone ({shown}): a server chooses what its tools do, and can change it at any time"
             ),
             "add `trusted: true`, or bound the arguments with `when` or `command`",
         ),
@@ -79,7 +79,7 @@ fn of_any_server(rule: &Rule) -> Option<Warning> {
     (looks_at_arguments && !knows_server).then(|| {
         Warning::new(
             Part::Match,
-            "it allows such calls of whichever server has a tool that takes these arguments",
+            "it allows such calls for any server that has a tool with these arguments",
             "add `server: ID`, or `trusted: true`",
         )
     })
@@ -90,8 +90,8 @@ fn any_command(rule: &Rule) -> Option<Warning> {
     let programs = command.words.first()?;
     let name = |program: &String| program.rsplit('/').next().unwrap_or_default().to_owned();
     if let Some(program) = programs.iter().find(|program| RUNNERS.contains(&name(program).as_str())) {
-        let message = format!("`{}` runs what its other words say, so the rule allows any command", visible(program));
-        return Some(Warning::new(Part::Match, message, "name the program that is meant in its place"));
+        let message = format!("`{}` executes its arguments, so the rule allows any command", visible(program));
+        return Some(Warning::new(Part::Match, message, "name the intended program instead"));
     }
     let is_alone = command.words.len() == 1;
     let program = programs.iter().find(|program| is_alone && WITH_SUBCOMMANDS.contains(&name(program).as_str()))?;
