@@ -123,7 +123,7 @@ fn what_does_not_wait_is_named_with_what_does() {
     assert!(run.err.contains("there is no run `run_nope`"), "{}", run.err);
     desk.toolgate(&["runs", "cancel", "last"]).expect(0);
     let over = approvals(&desk, &["approve", "last", "--all"]).expect(2);
-    assert!(over.err.contains("nothing of run run_") && over.err.contains("approvals list"), "{}", over.err);
+    assert!(over.err.contains("has no pending approvals or questions") && over.err.contains("approvals list"), "{}", over.err);
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn flags_that_make_no_sense_are_refused_before_anything_is_opened() {
         (&["approve", "last", "a", "--scope", "always", "--expires", "2020-01-01T00:00:00Z"], "write a time to come"),
         (&["approve", "last", "a", "b", "--seen", "sha256:0123456789ab"], "decide about one call at a time"),
         (&["approve", "last", "--all", "--edit", "{}"], "name that one call"),
-        (&["extend", "last", "a"], "with --for 8h, or when with --until"),
+        (&["extend", "last", "a"], "set it with --for 8h or --until"),
         (&["approve", "last", "a", "--seen", "9f86"], "at least the first 12 hexadecimal digits"),
     ] {
         let refused = approvals(&desk, words).expect(2);

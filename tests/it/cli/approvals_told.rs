@@ -149,7 +149,7 @@ fn a_tool_whose_calls_ran_by_a_rule_about_arguments_is_not_said_to_be_put_to_a_p
     let explained = desk.toolgate(&["runs", "explain", "last"]).expect(0).out;
     let line = |tool: &str| explained.lines().find(|line| line.contains(tool)).unwrap().to_owned();
     assert!(
-        line("mcp_shop_list_orders ").ends_with("it depends on the arguments whether the policy asks"),
+        line("mcp_shop_list_orders ").ends_with("it depends on the arguments whether the policy requires approval"),
         "{explained}"
     );
     assert!(line("mcp_shop_add_note ").ends_with("the policy requires approval"), "{explained}");

@@ -425,7 +425,7 @@ fn policy_check_warns_of_rules_that_never_decide() {
         ("no-builtin", "{ origin: builtin, named: pay }", "deny", "no builtin tool fits"),
         ("false", "{ server: shop }, when: \"1 > 2\"", "allow", "it is false for every call"),
         ("both", "{ server: shop }, when: \"args.a == 'x' && args.a == 'y'\"", "allow", "two different values"),
-        ("same", "{ server: a, named: pay }", "deny", "it says the same as rule `first`"),
+        ("same", "{ server: a, named: pay }", "deny", "it duplicates rule `first`"),
         ("milder", "{ server: a, named: pay }, when: args.amount < 5", "allow", "rule `first`, which is stricter"),
         ("later", "{ server: a, named: pay, agent: desk }", "deny", "rule `first`, which comes before it"),
     ];
