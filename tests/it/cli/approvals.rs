@@ -123,7 +123,11 @@ fn what_does_not_wait_is_named_with_what_does() {
     assert!(run.err.contains("there is no run `run_nope`"), "{}", run.err);
     desk.toolgate(&["runs", "cancel", "last"]).expect(0);
     let over = approvals(&desk, &["approve", "last", "--all"]).expect(2);
-    assert!(over.err.contains("has no pending approvals or questions") && over.err.contains("approvals list"), "{}", over.err);
+    assert!(
+        over.err.contains("has no pending approvals or questions") && over.err.contains("approvals list"),
+        "{}",
+        over.err
+    );
 }
 
 #[test]
