@@ -4,7 +4,7 @@
 # Hook: the lines that the demo must print, as extended regular expressions, in this order.
 demo_lines=(
   'priority 10 first: 1 call now, 2 deferred' 'rejected, invalid arguments' 'mcp_shop_list_orders' 'mcp_shop_get_loyalty'
-  'mcp_shop_add_note .*needs a decision' 'add_note approved' 'ext_issue_refund .*is yours to run' 'The run is pending'
+  'mcp_shop_add_note .*requires approval' 'add_note approved' 'ext_issue_refund .*waits for your application' 'The run is pending'
   'ext_issue_refund from the caller' '^completed' 'toolgate runs show'
 )
 

@@ -59,13 +59,13 @@ fn what_waits_in_all_runs_is_listed_with_why_and_since_when() {
     for told in ["because: no rule of policy `accept-edits` matches this call (policy accept-edits@", "since 2"] {
         assert!(listed.out.contains(told), "{told}: {}", listed.out);
     }
-    assert!(listed.err.contains("2 things in 2 runs"), "{}", listed.err);
+    assert!(listed.err.contains("2 pending items in 2 runs"), "{}", listed.err);
     for (filter, lines) in [("--session=s2", 1), ("--session=s3", 0), ("--agent=desk", 2), ("--run=last", 1)] {
         let listed = approvals(&desk, &["list", "--json", filter]).expect(0);
         assert_eq!(listed.json_lines().len(), lines, "{filter}");
     }
     let nothing = approvals(&desk, &["list", "--agent", "nobody"]).expect(0);
-    assert!(nothing.err.contains("nothing waits for a person"), "{}", nothing.err);
+    assert!(nothing.err.contains("there are no pending approvals or questions"), "{}", nothing.err);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_person_sees_all_of_it_before_deciding_and_hidden_characters_by_their_codes(
     for told in [
         "tool add_note of MCP server shop, which the model knows as mcp_shop_add_note",
         "\"text\": \"a\\u{202e}b\"",
-        "the server, which you trust, says: changes things, destroys nothing",
+        "hints of the trusted server: not read-only, not destructive",
         "asked by agent desk, session ",
         "digest sha256:",
         "toolgate approvals deny run_",
@@ -117,13 +117,17 @@ fn what_does_not_wait_is_named_with_what_does() {
         show.err
     );
     let approve = approvals(&desk, &["approve", "last", "nope", "--json"]).expect(2);
-    assert!(approve.err.contains("calls of this run that wait: note"), "{}", approve.err);
+    assert!(approve.err.contains("pending calls of this run: note"), "{}", approve.err);
     assert_eq!(approve.result()["error"]["code"], "not_found");
     let run = approvals(&desk, &["deny", "run_nope", "note"]).expect(2);
     assert!(run.err.contains("there is no run `run_nope`"), "{}", run.err);
     desk.toolgate(&["runs", "cancel", "last"]).expect(0);
     let over = approvals(&desk, &["approve", "last", "--all"]).expect(2);
-    assert!(over.err.contains("nothing of run run_") && over.err.contains("approvals list"), "{}", over.err);
+    assert!(
+        over.err.contains("has no pending approvals or questions") && over.err.contains("approvals list"),
+        "{}",
+        over.err
+    );
 }
 
 #[test]
@@ -191,7 +195,7 @@ fn a_decision_about_what_was_seen_is_refused_once_something_else_waits_and_shows
     let other = if other == seen { format!("{}1", &seen[..seen.len() - 1]) } else { other };
     let refused = approvals(&desk, &["approve", "last", "note", "--seen", &other]).expect(8);
     assert!(refused.err.contains("changed since it was shown"), "{}", refused.err);
-    assert!(refused.out.contains("waits for a decision") && refused.out.contains(&seen), "{}", refused.out);
+    assert!(refused.out.contains("requires approval") && refused.out.contains(&seen), "{}", refused.out);
     let machine = approvals(&desk, &["approve", "last", "note", "--seen", &other, "--json"]).expect(8);
     assert_eq!(
         (machine.result()["error"]["code"].as_str(), machine.result()["status"].as_str()),
@@ -226,7 +230,7 @@ fn a_call_that_became_something_else_after_the_approval_is_asked_about_again_wit
 fn what_was_only_stored_runs_with_the_next_process_that_drives_runs() {
     let desk = pending(NOTE);
     let stored = approvals(&desk, &["approve", "last", "note", "--no-wait"]).expect(0);
-    assert!(stored.out.contains(" stored; it goes on where it is driven"), "{}", stored.out);
+    assert!(stored.out.contains(" stored; the run resumes in the process that executes it"), "{}", stored.out);
     assert!(facts(&desk, "tool.started").is_empty());
     let recovered = desk.toolgate(&["runs", "recover"]).expect(0);
     assert!(recovered.out.contains("completed"), "{}", recovered.out);
@@ -273,14 +277,14 @@ fn a_yes_to_the_arguments_does_not_cover_others() {
 fn flags_that_make_no_sense_are_refused_before_anything_is_opened() {
     let desk = Desk::empty();
     for (words, told) in [
-        (&["approve", "last"][..], "name them (`toolgate approvals list` lists what waits)"),
+        (&["approve", "last"][..], "name them (`toolgate approvals list` lists pending calls)"),
         (&["approve", "last", "a", "--expires", "8h"], "--covers and --expires go with --scope session"),
         (&["approve", "last", "a", "--covers", "arguments"], "--covers and --expires go with --scope session"),
         (&["approve", "last", "a", "--scope", "always", "--expires", "soon"], "write how long (90s, 30m, 8h, 2d)"),
         (&["approve", "last", "a", "--scope", "always", "--expires", "2020-01-01T00:00:00Z"], "write a time to come"),
         (&["approve", "last", "a", "b", "--seen", "sha256:0123456789ab"], "decide about one call at a time"),
         (&["approve", "last", "--all", "--edit", "{}"], "name that one call"),
-        (&["extend", "last", "a"], "with --for 8h, or when with --until"),
+        (&["extend", "last", "a"], "set it with --for 8h or --until"),
         (&["approve", "last", "a", "--seen", "9f86"], "at least the first 12 hexadecimal digits"),
     ] {
         let refused = approvals(&desk, words).expect(2);
@@ -303,7 +307,7 @@ fn pending_for(seconds: u64) -> Desk {
 fn more_time_is_given_and_less_than_there_is_refused() {
     let desk = pending_for(3_600);
     let extended = approvals(&desk, &["extend", "last", "refund", "--for", "8h", "--by", "ann"]).expect(0);
-    assert!(extended.out.contains("refund has time until 2"), "{}", extended.out);
+    assert!(extended.out.contains("refund: deadline extended to 2"), "{}", extended.out);
     let less = approvals(&desk, &["extend", "last", "refund", "--for", "5m"]).expect(1);
     assert!(less.err.contains("give a later time"), "{}", less.err);
     let debt = approvals(&desk, &["extend", "last", "refund", "--until", "2999-01-01T00:00:00Z", "--json"]).expect(0);
@@ -324,7 +328,7 @@ fn a_sweep_lets_a_run_go_on_of_which_something_is_overdue_once() {
     assert_eq!((&swept[0]["expired"], &swept[0]["status"]), (&json!(["refund"]), &json!("completed")));
     let nothing = approvals(&desk, &["expire"]).expect(0);
     assert_eq!(
-        (nothing.out.as_str(), nothing.err.contains("0 runs had something overdue")),
+        (nothing.out.as_str(), nothing.err.contains("0 runs with overdue items")),
         ("", true),
         "{}",
         nothing.err
@@ -407,12 +411,12 @@ fn a_run_is_explained_turn_by_turn_with_who_said_yes_and_by_what_right_the_next_
     let told = desk.toolgate(&["runs", "explain", "last"]).expect(0).out;
     for line in [
         "turn 1  1 call",
-        "mcp_shop_find_customer  offered: the policy lets it run",
-        "mcp_shop_add_note       offered: the policy puts its calls to a person",
-        "offered: the policy asks, and it was approved before: grant_",
-        "put to a person, because: no rule of policy `accept-edits` matches this call (policy accept-edits@",
-        "approved for this session, whatever the arguments, by ann on the command line, under policy accept-edits@",
-        "may run: approved before, grant_",
+        "mcp_shop_find_customer  available: the policy allows it",
+        "mcp_shop_add_note       available: the policy requires approval",
+        "available: the policy requires approval, auto-approved: grant_",
+        "requires approval, because: no rule of policy `accept-edits` matches this call (policy accept-edits@",
+        "approved for this session, any arguments, by ann on the command line, under policy accept-edits@",
+        "may run: auto-approved, grant_",
     ] {
         assert!(told.contains(line), "{line}: {told}");
     }
@@ -464,7 +468,7 @@ turns:
     let decided = approvals(&desk, &["approve", "last", "ask"]).expect(2);
     assert!(decided.err.contains("waits for an answer to the model's question"), "{}", decided.err);
     let unknown = approvals(&desk, &["answer", "last", "nope", "red"]).expect(2);
-    assert!(unknown.err.contains("calls of this run that wait: ask"), "{}", unknown.err);
+    assert!(unknown.err.contains("pending calls of this run: ask"), "{}", unknown.err);
     let answered = approvals(&desk, &["answer", "last", "ask", "--choose", "blue", "--by", "ann"]).expect(0);
     assert_eq!(answered.out, "blue\n");
     assert_eq!(facts(&desk, "question.answered")[0]["answer"]["by"], "ann");

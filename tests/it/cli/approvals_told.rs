@@ -70,7 +70,7 @@ fn an_edited_call_that_is_asked_about_again_says_that_a_person_edited_it() {
     assert!(shown.contains("edited by kim: {"), "{shown}");
     assert!(!shown.contains(r#"mcp_shop_add_note {"customer_id":"C-1001""#), "{shown}");
     let waiting = approvals(&desk, &["show", "last"]).expect(0).out;
-    let told = r#"! a person put these arguments in the place of the model's: {"customer_id":"C-1001","text":"late"}"#;
+    let told = r#"! a person edited the arguments; the model wrote: {"customer_id":"C-1001","text":"late"}"#;
     assert!(waiting.contains(told), "{waiting}");
     let [listed] = &approvals(&desk, &["list", "--json"]).json_lines()[..] else { panic!("one thing waits") };
     assert_eq!(listed["written"]["text"], "late");
@@ -83,7 +83,7 @@ fn a_call_that_waits_is_shown_with_its_task_the_models_words_and_what_the_tool_s
     for told in [
         "the task:\n  | Tell her when it comes\n",
         "the model says:\n  | She wants to know.\n",
-        "it says of itself:\n  | ",
+        "its description:\n  | ",
     ] {
         assert!(shown.contains(told), "{told}: {shown}");
     }
@@ -130,12 +130,12 @@ fn what_a_yes_covers_is_told_where_it_was_given_and_where_it_holds() {
     );
     let desk = pending(&turns);
     let ended = approvals(&desk, &["approve", "last", "note", "--scope", "session"]).expect(10);
-    let only = "approved before: mcp_shop_add_note (only with the arguments of 1 earlier call)";
+    let only = "auto-approved: mcp_shop_add_note (only with the arguments of 1 earlier call)";
     assert!(ended.err.contains(only), "{}", ended.err);
     let shown = desk.toolgate(&["runs", "show", "last"]).expect(0).out;
     assert!(shown.contains("approved for this session, only with these arguments, by kim"), "{shown}");
     let explained = desk.toolgate(&["runs", "explain", "last"]).expect(0).out;
-    let told = "the policy puts its calls to a person, but for what was approved before: grant_";
+    let told = "the policy requires approval, except for auto-approved calls: grant_";
     assert!(explained.contains(told) && explained.contains(", only shop: add_note("), "{explained}");
 }
 
@@ -149,10 +149,10 @@ fn a_tool_whose_calls_ran_by_a_rule_about_arguments_is_not_said_to_be_put_to_a_p
     let explained = desk.toolgate(&["runs", "explain", "last"]).expect(0).out;
     let line = |tool: &str| explained.lines().find(|line| line.contains(tool)).unwrap().to_owned();
     assert!(
-        line("mcp_shop_list_orders ").ends_with("it depends on the arguments whether the policy asks"),
+        line("mcp_shop_list_orders ").ends_with("it depends on the arguments whether the policy requires approval"),
         "{explained}"
     );
-    assert!(line("mcp_shop_add_note ").ends_with("the policy puts its calls to a person"), "{explained}");
+    assert!(line("mcp_shop_add_note ").ends_with("the policy requires approval"), "{explained}");
 }
 
 #[test]
@@ -238,12 +238,12 @@ fn what_a_person_answered_is_in_the_story_and_in_the_explanation() {
 }
 
 #[test]
-fn somebody_without_a_name_is_not_called_after_the_program() {
+fn a_user_without_a_name_is_not_named_after_the_program() {
     let desk = pending(NOTE);
     let mut command = desk.command(&["approvals", "approve", "last", "note"]);
     assert!(command.env_remove("USER").output().unwrap().status.success());
     let decided = desk.journal("last").into_iter().find(|fact| fact["type"] == "approval.decided").unwrap();
-    assert_eq!(decided["decision"]["by"], "somebody");
+    assert_eq!(decided["decision"]["by"], "unknown user");
 }
 
 #[test]

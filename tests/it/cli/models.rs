@@ -146,7 +146,7 @@ async fn a_model_that_only_talks_cannot_be_used_by_agents() {
     ];
     assert_eq!(works(&report), expected);
     assert_eq!((report["usable"].as_bool(), &report["usage"]["cost_usd"]), (Some(false), &Value::Null));
-    assert_eq!(finding(&report, "tool_call")["evidence"], r#"it said "Sunny!" and called nothing"#);
+    assert_eq!(finding(&report, "tool_call")["evidence"], r#"it answered "Sunny!" and called no tool"#);
 }
 
 #[tokio::test]
@@ -175,7 +175,7 @@ async fn a_model_that_lets_nobody_in_is_asked_once_and_the_key_is_not_told() {
         "✗ answers           provider_auth: ",
         "    help: check the model's `api_key`",
         "? streaming         there was no answer",
-        "? tool call         it cannot be asked",
+        "? tool call         the model does not answer",
         "agents cannot use it",
     ];
     told.iter().for_each(|line| assert!(checked.out.contains(line), "{line}: {}", checked.out));

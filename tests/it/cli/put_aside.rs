@@ -131,8 +131,8 @@ fn a_task_is_listed_with_how_to_wait_for_it_and_waiting_ends_with_its_result() {
     let ended = desk.toolgate(&["run", "Say hi"]).expect(10);
     for told in [
         "pending: the run waits for 1 task",
-        "goes on at its server as task-1",
-        "nobody has to answer; wait for it with:",
+        "runs at its server as task-1",
+        "no answer is required; wait for it with:",
     ] {
         assert!(ended.err.contains(told), "{told}: {}", ended.err);
     }

@@ -38,7 +38,11 @@ async fn what_waits_in_the_other_runs_is_listed_and_the_unreadable_one_is_named(
 
     let listed = desk.toolgate(&["approvals", "list"]).expect(1);
     assert!(listed.out.contains("note  shop: add_note("), "{}", listed.out);
-    assert!(listed.err.contains(&format!("warning: what waits in {unreadable} cannot be told")), "{}", listed.err);
+    assert!(
+        listed.err.contains(&format!("warning: the pending items of {unreadable} cannot be read")),
+        "{}",
+        listed.err
+    );
 
     let told = desk.toolgate(&["approvals", "list", "--json"]).expect(1).json_lines();
     assert_eq!(told.iter().map(|line| line["kind"].as_str().unwrap()).collect::<Vec<_>>(), ["approval", "unreadable"]);
@@ -51,7 +55,7 @@ async fn a_sweep_says_of_which_run_it_cannot_tell_whether_anything_is_overdue() 
 
     let swept = desk.toolgate(&["approvals", "expire"]).expect(1);
     assert!(swept.err.contains(&format!("error: {unreadable}: ")), "{}", swept.err);
-    assert!(swept.err.contains("0 runs had something overdue"), "{}", swept.err);
+    assert!(swept.err.contains("0 runs with overdue items"), "{}", swept.err);
 
     let told = desk.toolgate(&["approvals", "expire", "--json"]).expect(1).json_lines();
     assert_eq!((&told[0]["run_id"], &told[0]["error"]["code"]), (&unreadable.into(), &"journal_corrupt".into()));
