@@ -21,10 +21,10 @@ use crate::runner::DrainTimes;
 use crate::telemetry::logging::Format;
 use signals::{Signal, Signals};
 
-/// How long a step may take that is under way when the time to come to rest is over: an answer of a model, mostly.
+/// The time limit of a step in progress after the drain time: usually a model's answer.
 const STEP: Duration = Duration::from_secs(20);
 
-/// How long everything else may take to close.
+/// The time limit for closing everything else.
 const CLOSING: Duration = Duration::from_secs(15);
 
 /// Serve runs over HTTP
@@ -53,7 +53,7 @@ enum LogFormat {
     Json,
 }
 
-/// Why serving came to its end.
+/// The reason why serving ended.
 enum Ended {
     Drained,
     AtOnce,
@@ -61,7 +61,7 @@ enum Ended {
 
 impl Serve {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
-        // Listened to before anything is opened: whoever sends one may do so at once.
+        // The process listens for signals before it opens anything, because a signal may arrive at once.
         let mut signals = Signals::listen();
         let settings = setup::settings(&self.config)?;
         let address = self.listen.unwrap_or(settings.gateway.listen);
@@ -92,7 +92,7 @@ impl Serve {
     ) -> Result<Ended, CliError> {
         let refused =
             |error| CliError::told(ErrorCode::Configuration, format!("{address} cannot be listened at: {error}"));
-        // Whoever cannot listen leaves the store as those who do have it.
+        // A server that cannot bind its address must not change the store.
         let listener = TcpListener::bind(address).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         let gateway = app.gateway(address).await?;
@@ -118,7 +118,7 @@ impl Serve {
         Ok(drained)
     }
 
-    /// What is wrong with the new configuration changes nothing.
+    /// Reloads the configuration. An invalid configuration changes nothing.
     async fn reload(&self, app: &mut App, gateway: &Gateway) {
         let taken = match setup::settings(&self.config) {
             Ok(settings) => app.reload(settings, gateway).await.map_err(CliError::from),
@@ -135,7 +135,7 @@ impl Serve {
     }
 }
 
-/// Lets runs come to rest, or lays them down.
+/// Waits until active runs are idle, or releases them.
 async fn drain(app: &App, gateway: &Gateway, rest: Rest, signals: &mut Signals) -> Ended {
     let times = DrainTimes { rest: app.settings.gateway.drain, step: STEP };
     tracing::info!(drain_s = times.rest.as_secs(), runs = gateway.activity().driven, "stopping; nothing new is begun");

@@ -1,4 +1,4 @@
-//! `toolgate mcp call`: one call of one tool, tried out.
+//! `toolgate mcp call`: one trial call of one tool.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -91,17 +91,17 @@ pub(super) struct Call {
     caller: Caller,
 }
 
-/// What the words say.
+/// The parsed positional arguments.
 struct Words<'a> {
     server: Option<&'a str>,
     tool: &'a str,
     arguments: Option<&'a str>,
 }
 
-/// Longer than anybody waits.
+/// Longer than any user waits.
 const UNBOUNDED: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Which call of which server is tried.
+/// A trial call: the server, the tool and the arguments.
 struct Attempt<'a> {
     servers: &'a ToolServers,
     target: &'a Target,
@@ -115,13 +115,13 @@ impl Call {
         setup::log(QUIET_LOG)?;
         let words = self.words()?;
         let arguments = arguments(words.arguments)?;
-        // The caller's own span is the server's parent: nothing of ours stands between them.
+        // The caller's span is the direct parent of the server's span. Toolgate adds no span between them.
         let trace = self.caller.trace(out)?;
         let begun = |trace: Trace| trace.remote_context().unwrap_or_else(|| trace.context("mcp"));
         let trace = trace.map_or_else(new_trace, begun);
         let mut target = self.reach.target(words.server)?;
         if self.timeout.is_some() {
-            // The flag alone bounds the call, and no setting is to be blamed.
+            // Only the flag bounds the call, so that no error message names a setting.
             (target.settings.call_timeout, target.settings.total_timeout) = (UNBOUNDED, UNBOUNDED);
         }
         let servers = target.open()?;
@@ -220,7 +220,7 @@ impl Call {
     }
 }
 
-/// The ending, and what else of it does not fit the schema that the tool declares for its results.
+/// The outcome, with violations of the tool's `outputSchema`.
 async fn checked(servers: &ToolServers, tool: Option<&Tool>, ending: Ending) -> Ending {
     let Ending::Answered(output, mut problems) = ending else { return ending };
     let Some(tool) = tool.filter(|tool| tool.output_schema.is_some() && !output.is_error) else {
@@ -251,7 +251,7 @@ fn no_such_tool(named: &str, visit: &Visit) -> CliError {
         .with_remedy("--no-validate calls it anyway")
 }
 
-/// The arguments: as they stand there, from standard input, or from a file.
+/// The arguments: literal JSON, standard input, or a file.
 fn arguments(word: Option<&str>) -> Result<Map<String, Value>, CliError> {
     let (text, place) = match word {
         None => return Ok(Map::new()),

@@ -1,6 +1,6 @@
-//! A command in one text, taken apart as a POSIX shell takes it apart. Nothing is expanded and no shell is run.
+//! Command-line splitter with the quoting rules of a POSIX shell. It expands no variables and runs no shell.
 
-/// The words of the command. `None` when a quote is left open.
+/// The words of the command, or `None` for an unclosed quote.
 pub(super) fn words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,4 +1,4 @@
-//! `toolgate mcp list`: what a server offers.
+//! `toolgate mcp list`: the tools of a server.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `toolgate mcp login`: a person grants access to a server, so that runs need not ask.
+//! `toolgate mcp login`: OAuth login to a server, so that runs need no login of their own.
 
 use std::io::IsTerminal;
 use std::time::Duration;

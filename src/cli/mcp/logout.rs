@@ -1,4 +1,4 @@
-//! `toolgate mcp logout`: forgets what was granted.
+//! `toolgate mcp logout`: deletes the stored credentials of a server.
 
 use clap::Args;
 use serde::Serialize;
@@ -30,7 +30,7 @@ pub(super) struct LogOut {
 #[derive(Serialize)]
 struct LoggedOut<'a> {
     server: &'a ServerId,
-    /// Whether anybody was logged in.
+    /// Whether credentials were stored.
     forgotten: bool,
 }
 

@@ -1,6 +1,6 @@
-//! Which server is meant, and how it is reached: one of the configuration, a command, or a URL.
+//! Server selection and connection: a configured server, a command, or a URL.
 //!
-//! What is given in confidence (headers, variables) is never repeated in a message.
+//! Error messages never repeat confidential values (headers, environment variables).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,10 +17,10 @@ use crate::cli::text::list;
 use crate::config::{self, AuthSettings, McpEra, ServerSettings, Settings, TransportSettings};
 use crate::core::id::ServerId;
 
-/// The id of a server that has none.
+/// The default id of a server that is not configured.
 const NAMELESS: &str = "server";
 
-/// How a server is reached that is not configured, and where configured ones are looked for.
+/// Connection flags for a server that is not configured, and the configuration that holds the configured ones.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Server")]
 pub(super) struct Reach {
@@ -77,27 +77,25 @@ pub(super) struct Reach {
     program: Vec<String>,
 }
 
-/// The server that is meant.
+/// The selected server.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
-    /// Its id.
     pub(super) id: ServerId,
-    /// How it is reached.
+    /// The connection settings.
     pub(super) settings: ServerSettings,
-    /// Where it is kept what was granted for servers; nowhere for a server that is not configured.
+    /// The folder with stored credentials; unused for a server that is not configured.
     credentials: PathBuf,
 }
 
-/// The servers that are configured.
+/// The configured servers.
 pub(super) struct Configured {
-    /// By id.
     pub(super) servers: BTreeMap<ServerId, ServerSettings>,
-    /// Where it is kept what was granted for them.
+    /// The folder with their stored credentials.
     pub(super) credentials: PathBuf,
 }
 
 impl Target {
-    /// The server, to be connected when it is first needed.
+    /// Opens the server. It connects on first use.
     pub(super) fn open(&self) -> Result<ToolServers, CliError> {
         let settings = [(self.id.clone(), self.settings.clone())].into();
         Ok(ToolServers::new(&settings, &self.credentials, app::propagation()?))
@@ -105,12 +103,12 @@ impl Target {
 }
 
 impl Reach {
-    /// Whether flags or a command say which server is meant.
+    /// Whether flags or a command select the server.
     pub(super) fn is_given(&self) -> bool {
         self.server.is_some() || self.url.is_some() || self.command.is_some() || !self.program.is_empty()
     }
 
-    /// The server: as the flags say, or as the word says that stands in their place.
+    /// Resolves the server from the flags, or from the positional argument that replaces them.
     pub(super) fn target(&self, word: Option<&str>) -> Result<Target, CliError> {
         if let (true, Some(word)) = (self.is_given(), word) {
             return Err(CliError::usage(format!("the server is given twice: as `{word}` and in another way"))
@@ -243,7 +241,7 @@ fn era(text: &str) -> Result<McpEra, String> {
     }
 }
 
-/// A number of seconds, as a flag.
+/// Parses a flag that is a number of seconds.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.trim().trim_end_matches('s').parse::<f64>().ok().filter(|seconds| *seconds > 0.0);
     let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
