@@ -1,4 +1,4 @@
-//! `toolgate blobs`: content that runs name by its handle.
+//! `toolgate blobs`: stored content that runs refer to by handle.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -106,7 +106,7 @@ async fn blob(app: &App, handle: &BlobHandle) -> Result<Blob, CliError> {
     })
 }
 
-/// A name for the file that nobody named: the beginning of the hash, and the ending its type usually has.
+/// The default file name: the start of the hash, with the usual extension of the media type.
 fn default_name(handle: &BlobHandle, media_type: &str) -> PathBuf {
     let digits = handle.to_string();
     let digits = digits.rsplit_once('-').map_or(digits.as_str(), |(_, digits)| digits);
@@ -131,7 +131,7 @@ fn ending(media_type: &str) -> &'static str {
     }
 }
 
-/// Each medium in a line: what it is, how large, and its handle.
+/// A line for each medium: type, size and handle.
 pub(super) async fn named(app: &App, media: &[Media]) -> Vec<String> {
     let mut lines = Vec::new();
     for medium in media {
@@ -140,7 +140,7 @@ pub(super) async fn named(app: &App, media: &[Media]) -> Vec<String> {
     lines
 }
 
-/// What the store knows of a medium. A size that nobody tells is no reason to fail.
+/// The stored information about a medium. An unknown size is not an error.
 async fn info(app: &App, medium: &Media) -> Option<BlobInfo> {
     let handle = BlobHandle::parse(medium.url.as_deref()?).ok()?;
     app.runner.blobs()?.describe(&handle).await.ok().flatten()

@@ -1,8 +1,7 @@
-//! The trace that whoever called this program wants continued: as flags, or as the variables that build systems and
-//! shells hand down.
+//! Trace context of the caller, from flags or from the environment variables that build systems and shells set.
 //!
-//! A flag is meant, so a malformed one is an error. A variable may have been set by anybody for anything, so a malformed
-//! one is told and passed over. What `OTEL_PROPAGATORS` does not name is not let in.
+//! A malformed flag is an error, because the user set it on purpose. A malformed variable is ignored with a warning,
+//! because any program may have set it. The command ignores each format that `OTEL_PROPAGATORS` does not list.
 
 use clap::Args;
 
@@ -30,7 +29,7 @@ pub(super) struct Caller {
     baggage: Option<String>,
 }
 
-/// Something the caller gave, and how: it decides what becomes of it when it is malformed.
+/// A value from the caller with its source. The source decides how a malformed value is handled.
 struct Given {
     name: &'static str,
     value: String,
@@ -38,7 +37,7 @@ struct Given {
 }
 
 impl Caller {
-    /// The trace to continue. One with baggage alone begins here, and carries it.
+    /// The trace to continue. Baggage without a trace starts a new trace that carries it.
     pub(super) fn trace(&self, out: &mut Output) -> Result<Option<Trace>, CliError> {
         let propagation = app::propagation()?;
         let mut told = Vec::new();
@@ -72,7 +71,7 @@ impl Caller {
         }
         let parent = given(&self.traceparent, propagation.trace_context, ["--traceparent", "TRACEPARENT"]);
         let mut state = given(&self.tracestate, propagation.trace_context, ["--tracestate", "TRACESTATE"]);
-        // The variable belongs to the variable: with another trace it would say something else.
+        // The TRACESTATE variable belongs to the TRACEPARENT variable, so it does not apply to another trace.
         if parent.as_ref().is_some_and(|parent| parent.is_flag) {
             state = state.filter(|state| state.is_flag);
         }
@@ -94,13 +93,13 @@ impl Caller {
     }
 }
 
-/// A trace that begins here, and that nobody records unless the sampler says so.
+/// A new trace. It is recorded only when the sampler selects it.
 pub(super) fn new_trace() -> Trace {
     Trace::new(TraceId(uuid::Uuid::now_v7().into_bytes()), false)
 }
 
 impl Given {
-    /// What becomes of it when it is malformed.
+    /// Handles a malformed value: an error for a flag, a warning for a variable.
     fn malformed<T>(&self, what: &str, remedy: &str, told: &mut Vec<String>) -> Result<Option<T>, CliError> {
         if self.is_flag {
             return Err(CliError::usage(format!("{} {what}", self.name)).with_remedy(remedy));
@@ -128,7 +127,7 @@ fn read_state(trace: &mut Trace, given: &Given, told: &mut Vec<String>) -> Resul
     Ok(())
 }
 
-/// The values are not repeated: they may name people.
+/// Warnings never repeat the values, because they may contain names of people.
 fn read_baggage(given: &Given, told: &mut Vec<String>) -> Result<Option<String>, CliError> {
     let read = Baggage::read(&given.value);
     if read.is_whole() {
@@ -155,7 +154,7 @@ mod tests {
         Caller { traceparent: flag(parent), tracestate: flag(state), baggage: flag(baggage) }
     }
 
-    /// What is read with these flags and these variables, and what is told.
+    /// The trace from these flags and variables, with the warnings.
     fn read(
         caller: &Caller,
         variables: [&str; 3],

@@ -1,4 +1,4 @@
-//! `toolgate config`: is it right, and what may be written.
+//! `toolgate config`: validation and JSON Schema of the configuration.
 
 use clap::{Args, Subcommand};
 
@@ -64,7 +64,7 @@ pub(super) fn cannot_act(limit: &IdleCostLimit) -> String {
     )
 }
 
-/// The address without user, password and query: they may be credentials.
+/// The address without user, password and query, which may contain credentials.
 fn without_credentials(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let rest = rest.split(['?', '#']).next().unwrap_or_default();

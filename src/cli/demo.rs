@@ -1,7 +1,7 @@
-//! `toolgate demo`: the main job in half a minute, without a key and without a network.
+//! `toolgate demo`: the main use case in half a minute, without an API key and without a network.
 //!
-//! Everything but the model's words is real: the MCP server is a process, the calls, checks, waits and the journal are
-//! those of any run. It uses the files of `examples/demo`, which work by hand just as well.
+//! Only the model's messages are scripted. The MCP server is a real process, and the calls, checks, waits and the
+//! journal are those of any run. The demo uses the files of `examples/demo`, which also work by hand.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ const FILES: [(&str, &str); 3] = [
     ("conversation.yaml", include_str!("../../examples/demo/conversation.yaml")),
 ];
 const MESSAGE: &str = "Ada Lindqvist says that her grinder is late. Please sort it out.";
-/// More rests than the demonstration needs; a real model that asks on and on is stopped there.
+/// More pending states than the demo needs. The limit stops a real model that asks without end.
 const MOST_RESTS: usize = 12;
 
 const EXAMPLES: &str = "\
@@ -86,7 +86,7 @@ fn write_files(folder: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The run, which every time is taken up by a program that was opened anew: what it needs to know is in the database.
+/// The run. Each step opens the program again, because the database holds all the state that the run needs.
 struct Scene<'a> {
     config: &'a ConfigFlag,
     run: Option<RunId>,
@@ -124,7 +124,7 @@ impl Scene<'_> {
     }
 }
 
-/// Whether the model's part is played from the file.
+/// Whether the model is scripted.
 fn is_played(settings: &Settings) -> bool {
     settings.models.values().all(|model| match model {
         ModelSettings::Scripted { .. } => true,
@@ -132,7 +132,7 @@ fn is_played(settings: &Settings) -> bool {
     })
 }
 
-/// Plays the person and the application, and says so.
+/// Answers as the person and as the application, and prints each answer.
 fn answers(debts: &[Debt], out: &mut Output) -> Resume {
     let mut resume = Resume::default();
     for debt in debts {
@@ -153,7 +153,7 @@ fn answers(debts: &[Debt], out: &mut Output) -> Resume {
                 let result = json!({"status": "refunded", "reference": "R-2301"});
                 resume.results.push(ResultFor::output(call_id.clone(), result));
             }
-            // The demo's model and server ask nothing and takes nothing away with it.
+            // The demo's model asks no questions, and its server uses neither elicitation nor tasks.
             Debt::Question { .. } | Debt::Input { .. } | Debt::Task { .. } => {}
         }
     }

@@ -1,4 +1,4 @@
-//! Which run is meant: by its id, by a unique beginning or end of it, or as the last one.
+//! Run lookup: by id, by a unique prefix or suffix of it, or as the last run.
 
 use super::error::CliError;
 use super::text::list;
@@ -7,12 +7,12 @@ use crate::core::id::RunId;
 use crate::ports::{RunFilter, RunRow};
 use crate::runner::RunnerError;
 
-/// How many runs are looked through at a time.
+/// The page size of the search.
 const PAGE: usize = 1_000;
-/// How many candidates an error names.
+/// The number of candidates that an error lists.
 const NAMED: usize = 5;
 
-/// The run that is meant.
+/// Finds the run.
 pub(super) async fn find(app: &App, named: &str) -> Result<RunId, CliError> {
     if named.is_empty() {
         return Err(CliError::usage("which run? the name is empty")

@@ -1,4 +1,4 @@
-//! `toolgate init`: a configuration that works at once and explains itself.
+//! `toolgate init`: a commented configuration that works at once.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! A moment, as people write it: how long from now, how long ago, or when.
+//! Time argument: a duration from now, a duration ago, or a timestamp.
 
 use std::str::FromStr;
 
@@ -9,9 +9,9 @@ use super::view::clock;
 /// A moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moment {
-    /// So far away, in the past or to come: whoever asks knows which.
+    /// A duration, in the past or in the future as the flag defines.
     Away(SignedDuration),
-    /// Then.
+    /// A timestamp.
     At(Timestamp),
 }
 
@@ -32,7 +32,7 @@ impl FromStr for Moment {
 }
 
 impl Moment {
-    /// The time it is, if it has passed.
+    /// The time, which must be in the past.
     pub(super) fn before(self, now: Timestamp) -> Result<Timestamp, String> {
         match self {
             Self::At(at) => Ok(at),
@@ -40,7 +40,7 @@ impl Moment {
         }
     }
 
-    /// The time it is, if it is to come.
+    /// The time, which must be in the future.
     pub(super) fn after(self, now: Timestamp) -> Result<Timestamp, String> {
         let at = match self {
             Self::At(at) => at,

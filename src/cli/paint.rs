@@ -1,4 +1,4 @@
-//! Colour, or none: decided once per stream, so that nothing else looks at terminals or `NO_COLOR`.
+//! Colour settings: decided once per stream, so that only this module checks terminals and `NO_COLOR`.
 
 use std::fmt::Display;
 
@@ -7,7 +7,7 @@ use std::fmt::Display;
 pub(super) enum Paint {
     /// ANSI colours.
     Colour,
-    /// As it is.
+    /// Plain text.
     Plain,
 }
 

@@ -1,4 +1,4 @@
-//! `toolgate resume`: what a run is owed, and on it goes.
+//! `toolgate resume`: answers the required actions of a run and resumes it.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -26,10 +26,10 @@ use crate::core::trace::Trace;
 use crate::runner::envelope::Envelope;
 use crate::runner::{Execution, ResultFor, RunnerError};
 
-/// How often a run of another process is looked at again.
+/// The poll interval for a run that another process executes.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
-/// How much longer than a lease is waited for its end.
+/// The extra time after a lease, before the wait for its end stops.
 const LEASE_MARGIN: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
@@ -175,7 +175,7 @@ struct Answers {
 
 impl ResumeRun {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
-        // What is wrong in itself is told before anything is opened.
+        // Reports invalid answers before it opens anything.
         let answers = self.answers.read()?;
         let trace = self.caller.trace(out)?;
         let mut settings = setup::settings(&self.config)?;
@@ -201,7 +201,7 @@ impl ResumeRun {
         let mut seen = known.len() as u64;
         self.add_answers(&mut answers, &known)?;
         if let Some(text) = &self.message {
-            // Said first, so that the turn that follows the answers hears it.
+            // Add the message first, so that the turn after the answers includes it.
             let message = Input::Message(Message::user(text.clone()));
             let is_settling = !answers.results.is_empty() || !answers.decisions.is_empty();
             if !is_settling && answers.answers.is_empty() && answers.inputs.is_empty() {
@@ -211,7 +211,7 @@ impl ResumeRun {
             seen = app.runner.message(&run, text).await?.version;
         }
         if !answers.decisions.is_empty() || !answers.inputs.is_empty() {
-            // A yes is to what is shown now, also where the same yes was given to something before it.
+            // An approval covers the call shown now, also when an earlier call got the same approval.
             answers.expected_version.get_or_insert(seen);
         }
         let decided = refusal::decided(&answers);
@@ -227,7 +227,8 @@ impl ResumeRun {
         }
     }
 
-    /// Refused answers do a run no harm: with JSON the last line says how it stands, where there is one.
+    /// A rejected answer does not change the run. With `--json`, the last line shows the state of the run, where there
+    /// is one.
     async fn refused(&self, app: &App, run: &RunId, error: RunnerError, out: &mut Output) -> Result<Exit, CliError> {
         let (Ok(journal), Ok(report)) = (app.runner.journal(run).await, app.runner.report(run).await) else {
             return Err(error.into());
@@ -241,7 +242,7 @@ impl ResumeRun {
         Ok(exit)
     }
 
-    /// Answers to questions are read in view of what was asked.
+    /// Parses the answers to questions, using the questions in the journal.
     fn add_answers(&self, answers: &mut Resume, known: &[Recorded]) -> Result<(), CliError> {
         let (to_the_model, to_servers) = answers::questions(&self.answers.answer, known);
         answers.answers.extend(to_the_model);
@@ -249,7 +250,7 @@ impl ResumeRun {
         answers::repeat(&mut answers.inputs, &self.answers.repeat)
     }
 
-    /// Goes on with a run that its caller kept.
+    /// Resumes a run from the caller's signed envelope.
     async fn take_back(
         &self,
         app: &App,
@@ -277,7 +278,7 @@ impl ResumeRun {
         }
     }
 
-    /// Takes the run up. One that belongs to another process is waited for as long as the lease of a dead one lasts.
+    /// Claims the run. Waits for a run of another process until the lease of a dead process would expire.
     async fn take_up(
         &self,
         app: &App,

@@ -1,4 +1,4 @@
-//! `toolgate run`: a message for an agent.
+//! `toolgate run`: runs an agent on a message.
 
 use std::path::{Path, PathBuf};
 
@@ -96,7 +96,7 @@ impl Run {
         let agent = setup::agent(&settings, self.agent.as_deref())?;
         self.changes.apply(&mut settings, Some(&agent))?;
         setup::require_model(&settings, &agent)?;
-        // Whoever sits here may change the configuration, so this may also be more than it says.
+        // The local user may change the configuration, so this limit may be higher than the configured one.
         if let (Some(most), Some(agent)) = (self.max_iterations, settings.agents.get_mut(&agent)) {
             agent.limits.max_iterations = most;
         }
@@ -114,8 +114,8 @@ impl Run {
         ended
     }
 
-    /// Names runs that another process was interrupted at, and leaves them as they are: their tools act only for a person who
-    /// resumes them.
+    /// Lists interrupted runs of other processes, and leaves them unchanged: their tools act only when a person resumes
+    /// them.
     async fn name_interrupted(&self, app: &App, out: &mut Output) -> Result<(), CliError> {
         let orphaned = app.runner.orphaned().await?;
         let Some(first) = orphaned.first() else { return Ok(()) };
@@ -178,7 +178,7 @@ fn schema(path: &Path) -> Result<Value, CliError> {
     Ok(schema)
 }
 
-/// The conversation of a session so far: that of its latest run, however it ended, up to the last turn that was answered.
+/// The conversation of a session: that of its latest run, however the run ended, up to the last answered turn.
 async fn conversation(app: &App, session: &SessionId) -> Result<Vec<Message>, CliError> {
     let filter = RunFilter { session: Some(session.clone()), ..RunFilter::default() };
     let rows = app.runner.list(&filter).await?;

@@ -1,4 +1,4 @@
-//! Text made to fit: cut, counted and quoted.
+//! Text formatting: truncation, counts, units and quoting.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use crate::core::tool::{needs_escaping, visible};
 
-/// The longest that arguments or a result get in a line.
+/// The length limit of arguments or a result on one line.
 pub(super) const COMPACT: usize = 120;
 
-/// The text in one line of at most `max` characters; what is cut off is marked.
+/// The text on one line of at most `max` characters, with a mark for omitted text.
 pub(super) fn one_line(text: &str, max: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
-    // Control characters of a tool's answer have no business in a terminal.
+    // Control characters of a tool's answer must not reach a terminal.
     let line: String = words.join(" ").chars().map(|c| if needs_escaping(c) { '·' } else { c }).collect();
     match line.char_indices().nth(max) {
         None => line,
@@ -21,25 +21,25 @@ pub(super) fn one_line(text: &str, max: usize) -> String {
     }
 }
 
-/// Text of somebody else that may have several lines: each but the first is marked, so that none of them can pass for a
-/// line of ours, and what cannot be seen is shown by its code.
+/// Untrusted text that may have several lines. Each line but the first is marked, so that it cannot pass for a line of
+/// the program. Invisible characters appear as their codes.
 pub(super) fn block(text: &str) -> String {
     let lines = text.trim_end().lines().map(|line| visible(&line.replace('\t', "    ")));
     lines.collect::<Vec<_>>().join("\n| ")
 }
 
-/// The same under a line of ours: every line of it is marked, the first one too.
+/// Untrusted text below a line of the program: every line is marked, including the first.
 pub(super) fn gutter(text: &str) -> Vec<String> {
     let text = block(text);
     if text.is_empty() { Vec::new() } else { format!("| {text}").lines().map(str::to_owned).collect() }
 }
 
-/// A JSON value in one short line.
+/// A JSON value on one short line.
 pub(super) fn compact(value: &Value, max: usize) -> String {
     one_line(&value.to_string(), max.min(COMPACT))
 }
 
-/// Milliseconds as people say them: `85 ms`, `1.2 s`, `3 min 5 s`.
+/// Milliseconds in readable units: `85 ms`, `1.2 s`, `3 min 5 s`.
 pub(super) fn duration(milliseconds: u64) -> String {
     match milliseconds {
         0..1_000 => format!("{milliseconds} ms"),
@@ -52,7 +52,7 @@ pub(super) fn duration(milliseconds: u64) -> String {
     }
 }
 
-/// Bytes as people say them: `85 bytes`, `12 kB`, `3.4 MB`.
+/// Bytes in readable units: `85 bytes`, `12 kB`, `3.4 MB`.
 pub(super) fn size(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} bytes"),
@@ -66,14 +66,14 @@ pub(super) fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
-/// Things as a list for people: `a, b, c`, or `none`.
+/// A comma-separated list for people: `a, b, c`, or `none`.
 pub(super) fn list<T: Display>(items: impl IntoIterator<Item = T>) -> String {
     let names: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
     if names.is_empty() { "none".into() } else { names.join(", ") }
 }
 
-/// The text as one word of a POSIX shell, to be copied. What cannot be shown cannot be copied either: `HIDDEN` stands for
-/// it.
+/// The text as one word of a POSIX shell command that the user can copy. `HIDDEN` replaces a text with invisible
+/// characters, because the user could not check it.
 pub(super) fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+,=".contains(c);
     if !text.is_empty() && text.chars().all(plain) {

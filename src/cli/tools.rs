@@ -1,4 +1,4 @@
-//! `toolgate tools`: what an agent's model would be offered now, and what becomes of a call.
+//! `toolgate tools`: the tools that an agent's model would get now, and the policy for their calls.
 
 mod fits;
 
@@ -16,7 +16,7 @@ use super::text::{count, one_line};
 use crate::core::policy::Verdict;
 use crate::core::tool::{LeftOut, Origin, Tool, Toolset};
 
-/// Descriptions are written for models; people see their beginning.
+/// The length limit of a description. Descriptions are written for models, so people see only the start.
 const DESCRIPTION: usize = 160;
 
 const EXAMPLES: &str = "\
@@ -82,7 +82,7 @@ impl Tools {
         if !self.json {
             left_out(tools.left_out(), out);
         }
-        // A tool that is left out alone is its server's affair; a server that is missing is the operator's.
+        // One omitted tool is a problem of its server; a missing server is a problem of the operator.
         let is_missing = tools.left_out().iter().any(|left| left.server.is_some() && left.tool.is_none());
         Ok(if is_missing { Exit::ServerFailed } else { Exit::Done })
     }

@@ -1,4 +1,4 @@
-//! `toolgate runs cancel`: ends a run, wherever it is driven.
+//! `toolgate runs cancel`: cancels a run, whichever process executes it.
 
 use clap::Args;
 

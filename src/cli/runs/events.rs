@@ -1,4 +1,4 @@
-//! `toolgate runs events`: what happened in a run, and what goes on happening.
+//! `toolgate runs events`: the lifecycle events of a run, past and live.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::core::run::{Event, Recorded};
 use crate::telemetry::Lifecycle;
 use crate::telemetry::lifecycle::Content;
 
-/// How often another process's journal is looked at.
+/// The poll interval for a journal that another process writes.
 const POLL: Duration = Duration::from_millis(250);
 
 /// Show the lifecycle events of a run
@@ -69,7 +69,7 @@ impl Events {
 
 struct View {
     lifecycle: Lifecycle,
-    /// `None` for JSON.
+    /// `None` for JSON output.
     story: Option<Story>,
 }
 

@@ -1,4 +1,4 @@
-//! `toolgate runs explain`: why each tool was offered, and why each call ran or did not.
+//! `toolgate runs explain`: why each tool was available, and why each call ran or did not.
 
 use clap::Args;
 

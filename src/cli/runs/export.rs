@@ -1,4 +1,4 @@
-//! `toolgate runs export`: a run's journal, its conversation, or the whole of it as a signed envelope.
+//! `toolgate runs export`: a run's journal, its conversation, or the whole run as a signed envelope.
 
 use std::path::PathBuf;
 

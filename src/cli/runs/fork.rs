@@ -1,4 +1,4 @@
-//! `toolgate runs fork`: a new run that begins as another one did.
+//! `toolgate runs fork`: a new run that starts with a copy of another run's history.
 
 use clap::Args;
 
@@ -67,7 +67,8 @@ impl Fork {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let mut settings = setup::settings(&self.config)?;
         self.changes.apply(&mut settings, None)?;
-        // As for `run`: the configuration belongs to the user of this command, so this may be more than it says.
+        // As for `run`: the user of this command owns the configuration, so this limit may be higher than the
+        // configured one.
         if let Some(most) = self.max_iterations {
             settings.agents.values_mut().for_each(|agent| {
                 agent.limits.max_iterations = agent.limits.max_iterations.max(most);
