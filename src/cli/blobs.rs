@@ -102,7 +102,8 @@ async fn blob(app: &App, handle: &BlobHandle) -> Result<Blob, CliError> {
     };
     found.ok_or_else(|| {
         let message = format!("there is no {handle} in the store of this configuration");
-        CliError::not_found(message).with_remedy("`toolgate runs show` names what is kept of a run; check --config")
+        CliError::not_found(message)
+            .with_remedy("`toolgate runs show` lists the stored content of a run; check --config")
     })
 }
 

@@ -66,7 +66,7 @@ impl Caller {
             (&self.baggage, propagation.baggage, "--baggage"),
         ] {
             if flag.is_some() && !is_let_in {
-                told.push(format!("{name} is passed over: OTEL_PROPAGATORS does not let it in"));
+                told.push(format!("{name} is ignored: OTEL_PROPAGATORS does not include it"));
             }
         }
         let parent = given(&self.traceparent, propagation.trace_context, ["--traceparent", "TRACEPARENT"]);
@@ -81,7 +81,7 @@ impl Caller {
         match (&mut trace, state) {
             (Some(trace), Some(given)) => read_state(trace, &given, told)?,
             (None, Some(Given { name, is_flag: true, .. })) => {
-                return Err(CliError::usage(format!("{name} says something about a trace that is not given"))
+                return Err(CliError::usage(format!("{name} belongs to a trace that is not given"))
                     .with_remedy("give --traceparent as well"));
             }
             (_, _) => {}
@@ -104,7 +104,7 @@ impl Given {
         if self.is_flag {
             return Err(CliError::usage(format!("{} {what}", self.name)).with_remedy(remedy));
         }
-        told.push(format!("{} {what}; it is passed over", self.name));
+        told.push(format!("{} {what}; it is ignored", self.name));
         Ok(None)
     }
 }
@@ -113,7 +113,7 @@ fn read_parent(given: &Given, told: &mut Vec<String>) -> Result<Option<Trace>, C
     match Trace::from_traceparent(&given.value) {
         Some(trace) => Ok(Some(trace)),
         None => {
-            let what = format!("is no traceparent: `{}`", visible(&given.value));
+            let what = format!("is not a traceparent: `{}`", visible(&given.value));
             given.malformed(&what, "it looks like 00-<32 hex digits>-<16 hex digits>-01", told)
         }
     }
@@ -122,7 +122,7 @@ fn read_parent(given: &Given, told: &mut Vec<String>) -> Result<Option<Trace>, C
 fn read_state(trace: &mut Trace, given: &Given, told: &mut Vec<String>) -> Result<(), CliError> {
     if !trace.take_state(&given.value) {
         let remedy = "it looks like vendor=value,other=value, with lower-case names and at most 32 of them";
-        given.malformed::<()>("is no tracestate", remedy, told)?;
+        given.malformed::<()>("is not a tracestate", remedy, told)?;
     }
     Ok(())
 }

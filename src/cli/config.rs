@@ -59,7 +59,7 @@ impl Config {
 pub(super) fn cannot_act(limit: &IdleCostLimit) -> String {
     let IdleCostLimit { agent, model } = limit;
     format!(
-        "agent {agent}: `max_cost_usd` cannot act, nobody knows what model {model} charges; say it with \
+        "agent {agent}: `max_cost_usd` has no effect, the price of model {model} is unknown; set it with \
          `prices: {{ {model}: {{ input: …, output: … }} }}`, in US dollars per million tokens"
     )
 }

@@ -33,7 +33,7 @@ const MESSAGE: &str = "Ada Lindqvist says that her grinder is late. Please sort 
 const MOST_RESTS: usize = 12;
 
 const EXAMPLES: &str = "\
-With OPENAI_API_KEY, or TOOLGATE_MODEL_URL and TOOLGATE_MODEL, set, that model takes the part of the played one.";
+With OPENAI_API_KEY, or TOOLGATE_MODEL_URL and TOOLGATE_MODEL, set, that model replaces the scripted one.";
 
 /// See a whole run: tiers, parallel calls, a mended mistake, an approval, and a call that is yours to run
 #[derive(Args, Debug)]
@@ -60,7 +60,7 @@ impl Demo {
             );
             narrate(
                 out,
-                "once and is refused a third, whose argument does not fit the tool's schema; turn 3 mends it.",
+                "once and is refused a third, whose argument does not fit the tool's schema; turn 3 corrects it.",
             );
         }
         let mut scene = Scene { config: &config, run: None };
@@ -138,7 +138,7 @@ fn answers(debts: &[Debt], out: &mut Output) -> Resume {
     for debt in debts {
         match debt {
             Debt::Approval { call_id, name, why, .. } => {
-                narrate(out, &format!("The run is pending: {name} needs a decision. ({why})"));
+                narrate(out, &format!("The run is pending: {name} requires approval. ({why})"));
                 narrate(out, "The demo plays the person at the desk, and approves.");
                 let decision = Decision { by: "the demo".into(), ..approval(Scope::Once, None) };
                 resume.decisions.push((call_id.clone(), decision));
@@ -146,10 +146,10 @@ fn answers(debts: &[Debt], out: &mut Output) -> Resume {
             Debt::ExternalResult { call_id, name, .. } => {
                 narrate(
                     out,
-                    &format!("The run is pending: {name} is for the application to run. No process has to wait;"),
+                    &format!("The run is pending: {name} is waiting for the application. No process has to wait;"),
                 );
                 narrate(out, "hours may pass. The demo plays the application: it pays, and resumes the run from the");
-                narrate(out, "database in a program opened anew.");
+                narrate(out, "database in a restarted program.");
                 let result = json!({"status": "refunded", "reference": "R-2301"});
                 resume.results.push(ResultFor::output(call_id.clone(), result));
             }

@@ -26,10 +26,10 @@ pub(super) enum CliError {
     #[error("{}", .0.plain())]
     Config(Box<ConfigError>),
     /// A signal ended the program.
-    #[error("terminated; `toolgate resume {0}` goes on with the run")]
+    #[error("terminated; `toolgate resume {0}` resumes the run")]
     Terminated(RunId),
     /// The user pressed Ctrl-C twice.
-    #[error("interrupted; the run can be taken up again with `toolgate resume`")]
+    #[error("interrupted; `toolgate resume` resumes the run")]
     Interrupted,
 }
 

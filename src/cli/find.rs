@@ -22,7 +22,7 @@ pub(super) async fn find(app: &App, named: &str) -> Result<RunId, CliError> {
         let newest = app.runner.list(&RunFilter { limit: 1, ..RunFilter::default() }).await?;
         let run = newest.into_iter().next().map(|row| row.id);
         return run
-            .ok_or_else(|| CliError::not_found("there are no runs yet").with_remedy("toolgate run \"…\" begins one"));
+            .ok_or_else(|| CliError::not_found("there are no runs yet").with_remedy("toolgate run \"…\" starts one"));
     }
     let whole = RunId::from(named);
     match app.runner.journal(&whole).await {

@@ -52,7 +52,7 @@ impl Init {
         let enter = if here { String::new() } else { format!("cd {} && ", shell_word(&self.folder.to_string_lossy())) };
         out.line("\nNext:");
         out.line(format!("  {enter}toolgate run \"Who is Ada Lindqvist?\""));
-        out.line("  toolgate tools          what the agent is offered, and what asks first");
+        out.line("  toolgate tools          the agent's tools, and which require approval");
         out.line("  toolgate config check   after you changed something");
     }
 }

@@ -46,7 +46,7 @@ impl Moment {
             Self::At(at) => at,
             Self::Away(duration) => now.checked_add(duration).map_err(|_| "that is too far away".to_owned())?,
         };
-        if at > now { Ok(at) } else { Err(format!("{} is over; write a time to come", clock(at))) }
+        if at > now { Ok(at) } else { Err(format!("{} has passed; give a time in the future", clock(at))) }
     }
 }
 

@@ -69,11 +69,11 @@ fn in_words(refusal: &Refusal, journal: &[Recorded]) -> String {
             None => refusal.to_string(),
         },
         Refusal::NotLater { call_id, until } => {
-            format!("call `{call_id}` has time until {} already; give a later time", clock(*until))
+            format!("the deadline of call `{call_id}` is {} already; give a later time", clock(*until))
         }
         Refusal::Past { call_id, until } => {
             let until = clock(*until);
-            format!("{until}, until when call `{call_id}` is to have time, has passed; give a time that is to come")
+            format!("the new deadline {until} of call `{call_id}` has passed; give a time in the future")
         }
         Refusal::UnknownCall { .. }
         | Refusal::WrongKind { .. }
@@ -99,7 +99,7 @@ fn settled(call: &CallId, journal: &[Recorded]) -> Option<String> {
         return None;
     }
     let by = |by: &str, via| format!("by {} {}", visible(by), by_way_of(via));
-    let nobody = |why: String| format!("nobody was asked about call `{call}`: {why}");
+    let undecided = |why: String| format!("call `{call}` requires no decision: {why}");
     let mut told = None;
     for event in &mut events {
         if let Event::ApprovalDecided { call: decided, decision } = event
@@ -123,17 +123,17 @@ fn settled(call: &CallId, journal: &[Recorded]) -> Option<String> {
         {
             told = match verdict {
                 CallVerdict::Run { by: Right::Policy { rule: Some(rule), .. } } => {
-                    Some(nobody(format!("rule `{}` lets it run", visible(rule))))
+                    Some(undecided(format!("rule `{}` allows it", visible(rule))))
                 }
                 CallVerdict::Run { by: Right::Policy { rule: None, .. } } => {
-                    Some(nobody("the policy lets it run".to_owned()))
+                    Some(undecided("the policy allows it".to_owned()))
                 }
                 CallVerdict::Run { by: Right::Grant { grant } } => {
-                    Some(nobody(format!("it was approved before, {grant}")))
+                    Some(undecided(format!("it was approved before, {grant}")))
                 }
                 CallVerdict::Rejected { reason, message, .. } => {
                     let word = reason.as_str().replace('_', " ");
-                    Some(nobody(format!("it was refused, {word}: {}", one_line(message, QUOTED))))
+                    Some(undecided(format!("it was rejected, {word}: {}", one_line(message, QUOTED))))
                 }
                 // An approver decided, and the message repeats the decision.
                 CallVerdict::Run { by: Right::Person } | CallVerdict::Ask { .. } => told,

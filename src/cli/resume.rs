@@ -295,7 +295,7 @@ impl ResumeRun {
                     if !self.quiet && !self.json && began.elapsed() < LOOK_AGAIN {
                         let seconds = patience.as_secs();
                         out.note(format!(
-                            "another process drives the run; if it died, the run is free within {seconds} s"
+                            "another process executes the run; if it died, the run is free within {seconds} s"
                         ));
                     }
                     tokio::time::sleep(LOOK_AGAIN).await;

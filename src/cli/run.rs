@@ -169,7 +169,7 @@ impl Run {
 fn schema(path: &Path) -> Result<Value, CliError> {
     let schema: Value = config::read_file(path)?;
     if !schema.is_object() {
-        let message = format!("`{}` holds no JSON Schema: it is no object", path.display());
+        let message = format!("`{}` is not a JSON Schema: it is not an object", path.display());
         return Err(CliError::usage(message));
     }
     if let Err(reason) = app::check_output_schema(&schema) {

@@ -75,7 +75,7 @@ impl Serve {
             }
         };
         if timeout(CLOSING, closed).await.is_err() {
-            tracing::warn!("something did not close in time; it is left as it is");
+            tracing::warn!("failed to close in time; exiting");
         }
         served.map(|ended| match ended {
             Ended::Drained => Exit::Done,
@@ -90,8 +90,7 @@ impl Serve {
         signals: &mut Signals,
         out: &mut Output,
     ) -> Result<Ended, CliError> {
-        let refused =
-            |error| CliError::told(ErrorCode::Configuration, format!("{address} cannot be listened at: {error}"));
+        let refused = |error| CliError::told(ErrorCode::Configuration, format!("cannot listen at {address}: {error}"));
         // A server that cannot bind its address must not change the store.
         let listener = TcpListener::bind(address).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
@@ -112,7 +111,7 @@ impl Serve {
         if matches!(drained, Ended::Drained) {
             serving.join_all().await;
             if timeout(CLOSING, gateway.close()).await.is_err() {
-                tracing::warn!("requests were still handled when the server closed; their outcome is unknown");
+                tracing::warn!("server closed with requests in progress; their outcome is unknown");
             }
         }
         Ok(drained)
@@ -125,12 +124,11 @@ impl Serve {
             Err(error) => Err(error),
         };
         match taken {
-            Ok(not_taken) if not_taken.is_empty() => tracing::info!("the configuration was read again"),
-            Ok(not_taken) => tracing::warn!(
-                not_taken = not_taken.join(", "),
-                "the configuration was read again; some of it is taken only when the server is started anew"
-            ),
-            Err(error) => tracing::error!(%error, "the new configuration cannot be used; the old one holds"),
+            Ok(not_taken) if not_taken.is_empty() => tracing::info!("configuration reloaded"),
+            Ok(not_taken) => {
+                tracing::warn!(not_taken = not_taken.join(", "), "configuration reloaded; some changes need a restart")
+            }
+            Err(error) => tracing::error!(%error, "failed to reload configuration; the old one stays in use"),
         }
     }
 }
@@ -138,20 +136,20 @@ impl Serve {
 /// Waits until active runs are idle, or releases them.
 async fn drain(app: &App, gateway: &Gateway, rest: Rest, signals: &mut Signals) -> Ended {
     let times = DrainTimes { rest: app.settings.gateway.drain, step: STEP };
-    tracing::info!(drain_s = times.rest.as_secs(), runs = gateway.activity().driven, "stopping; nothing new is begun");
+    tracing::info!(drain_s = times.rest.as_secs(), runs = gateway.activity().driven, "stopping; no new runs start");
     gateway.stop();
     let drained = async { tokio::join!(rest.end(), app.runner.drain(times)).1 };
     let stopped = async { while signals.next().await != Signal::Stop {} };
     tokio::select! {
         cut = drained => {
             if cut > 0 {
-                tracing::warn!(runs = cut, "runs were laid down in the middle of a step");
+                tracing::warn!(runs = cut, "runs released in the middle of a step");
             }
             tracing::info!("stopped");
             Ended::Drained
         }
         () = stopped => {
-            tracing::warn!("stopped at once; runs under way are taken up when their leases have run out");
+            tracing::warn!("stopped at once; active runs are recovered after their leases expire");
             Ended::AtOnce
         }
     }

@@ -97,7 +97,7 @@ fn table(tools: &Toolset, out: &mut Output) {
         super::paint::Paint::Colour => table.enforce_styling(),
         super::paint::Paint::Plain => table.force_no_tty(),
     };
-    table.set_header(["TOOL", "FROM", "PRIORITY", "ASKS", "DESCRIPTION"].map(bold));
+    table.set_header(["TOOL", "FROM", "PRIORITY", "POLICY", "DESCRIPTION"].map(bold));
     for tool in tools.iter() {
         table.add_row(row(tool));
     }

@@ -70,8 +70,7 @@ impl Answer {
 pub(super) async fn person(tool: &str, questions: &BTreeMap<String, Question>) -> Option<Reactions> {
     let mut prompt = prompt::at_terminal()?;
     let _open = prompt.withdrawal();
-    let (heading, asked) =
-        (format!("The server of {tool} wants to know something before it goes on:"), questions.clone());
+    let (heading, asked) = (format!("The server of {tool} has a question before it continues:"), questions.clone());
     let asking = tokio::task::spawn_blocking(move || prompt.heading(&heading).and_then(|()| prompt.reactions(&asked)));
     let reactions = asking.await.ok()?.ok()??;
     Some(with_defaults(questions, reactions))

@@ -172,7 +172,7 @@ impl Exchange<'_> {
     /// Polls the task until it ends or asks a question. Cancels a task that is still running at the deadline.
     async fn task(&self, ids: &Ids, task: TaskHandle, wait: &mut Wait, out: &mut Output) -> Waited<CallReply> {
         let paint = out.note_paint();
-        out.note(paint.dim(format!("  … goes on at the server as task {}", one_line(&task.id, 80))));
+        out.note(paint.dim(format!("  … continues at the server as task {}", one_line(&task.id, 80))));
         let polled = tokio::time::timeout(self.total, self.polled(ids, &task, wait.speaker(), paint));
         match wait.until("waiting for the task", polled, out).await {
             Waited::Done(Ok(reply)) => Waited::Done(reply),
@@ -247,7 +247,7 @@ fn ended(outcome: Outcome) -> Ending {
             Ending::Answered(output, problems)
         }
         Outcome::Failed(failure) => Ending::Failed(failure),
-        Outcome::Unknown => failed(FailureKind::Disconnected, "nobody knows how the call ended"),
+        Outcome::Unknown => failed(FailureKind::Disconnected, "the outcome of the call is unknown"),
     }
 }
 
@@ -257,7 +257,7 @@ fn failed(kind: FailureKind, message: impl Into<String>) -> Ending {
 
 fn still_going(task: &TaskHandle) -> String {
     let id = visible(&task.id);
-    format!("the task {id} was not over in time, and the server was told to stop it; --timeout gives it longer")
+    format!("the task {id} did not end in time and was cancelled; --timeout extends the time")
 }
 
 fn given(needed: InputNeeded, reactions: Reactions) -> Answered {

@@ -21,7 +21,7 @@ Examples:
   toolgate mcp login crm --scope contacts:write    asks for more than usual
   toolgate mcp login crm --no-browser              only shows the address to open
 
-What is granted is kept in .toolgate/credentials/tokens.json and renewed when it ends.";
+Tokens are stored in .toolgate/credentials/tokens.json and refreshed when they expire.";
 
 /// Log in to a server that wants access to be granted (OAuth)
 #[derive(Args, Debug)]
@@ -66,7 +66,7 @@ impl LogIn {
         if !settings.servers.contains_key(&server) {
             let known = list(settings.servers.keys());
             return Err(CliError::not_found(format!("there is no MCP server `{server}`; configured are: {known}"))
-                .with_remedy("add it under `servers`; what is granted is kept for a configured server"));
+                .with_remedy("add it under `servers`; credentials are stored only for a configured server"));
         }
         let opens = !self.no_browser && !self.json && std::io::stderr().is_terminal();
         let show = move |page: &str| {
@@ -91,8 +91,8 @@ fn told(server: &ServerId, login: &Login) -> String {
         scopes => format!(" for {}", list(scopes)),
     };
     let lasting = match (&login.expires_at, login.renewable) {
-        (_, true) => "; it is renewed when it ends".to_owned(),
-        (Some(end), false) => format!("; it ends at {end}, and cannot be renewed"),
+        (_, true) => "; it is refreshed when it expires".to_owned(),
+        (Some(end), false) => format!("; it expires at {end}, and cannot be refreshed"),
         (None, false) => String::new(),
     };
     format!("logged in to {server}: {} granted access{scopes}{lasting}", login.issuer)

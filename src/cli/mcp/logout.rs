@@ -12,7 +12,7 @@ use crate::core::id::ServerId;
 
 /// Forget what was granted for a server
 #[derive(Args, Debug)]
-#[command(after_help = "The authorization server is not told; what it granted ends when it says so.")]
+#[command(after_help = "The authorization server is not notified; its tokens stay valid until they expire.")]
 pub(super) struct LogOut {
     /// The server
     #[arg(value_name = "NAME")]
@@ -42,7 +42,7 @@ impl LogOut {
         match (self.json, forgotten) {
             (true, _) => out.json(&LoggedOut { server: &server, forgotten }),
             (false, true) => out.line(format!("logged out of {server}")),
-            (false, false) => out.line(format!("nobody was logged in to {server}")),
+            (false, false) => out.line(format!("not logged in to {server}")),
         }
         Ok(Exit::Done)
     }

@@ -80,7 +80,7 @@ impl Mcp {
 pub(super) const QUIET_LOG: &str = "error,rmcp=off,rustls_platform_verifier=off";
 
 /// The remedy for a server that exceeded its start budget.
-const LONGER_START: &str = "--start-timeout SECONDS gives it longer, this once";
+const LONGER_START: &str = "--start-timeout SECONDS extends the time, this once";
 
 /// A trace without a parent.
 fn new_trace() -> SpanContext {

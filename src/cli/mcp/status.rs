@@ -161,7 +161,7 @@ const fn always(_: &Visit) -> bool {
 const COLUMNS: &[Column] = &[
     Column { head: "SERVER", is_needed: always, cell: |visit| Some(visit.status.id.to_string()) },
     Column { head: "STATE", is_needed: always, cell: |visit| Some(state(visit)) },
-    Column { head: "CALLS ITSELF", is_needed: always, cell: |visit| visit.status.name.as_ref().map(|_| visit.about()) },
+    Column { head: "SERVER INFO", is_needed: always, cell: |visit| visit.status.name.as_ref().map(|_| visit.about()) },
     Column { head: "MCP", is_needed: always, cell: spoken },
     Column {
         head: "TOOLS",
@@ -169,7 +169,7 @@ const COLUMNS: &[Column] = &[
         cell: |visit| visit.status.tools.map(|_| visit.tools.len().to_string()),
     },
     Column {
-        head: "READY AFTER",
+        head: "STARTUP",
         is_needed: always,
         cell: |visit| is_ready(visit).then(|| duration(milliseconds(visit.took))),
     },

@@ -140,7 +140,7 @@ impl Trial {
             Ending::Failed(failure) => {
                 out.note(format!("{error} {}: {}", failure.kind.as_str(), block(&failure.message)));
                 if failure.kind == FailureKind::Timeout {
-                    out.note(format!("{help} --timeout SECONDS gives the call longer, this once"));
+                    out.note(format!("{help} --timeout SECONDS extends the time, this once"));
                 }
                 if self.starts_late {
                     out.note(format!("{help} {LONGER_START}"));
@@ -262,9 +262,7 @@ fn problem_line(problem: &Problem) -> String {
 /// Prints the questions as JSON on standard output, and how to answer them on standard error.
 fn asked(tool: &str, questions: &BTreeMap<String, Question>, out: &mut Output) {
     out.pretty(questions);
-    out.note(
-        out.note_paint().yellow(format!("pending: the server of {tool} wants to know something before it goes on")),
-    );
+    out.note(out.note_paint().yellow(format!("pending: the server of {tool} has a question")));
     for (key, question) in questions {
         question_lines(key, question).iter().for_each(|line| out.note(format!("  {line}")));
     }

@@ -53,7 +53,7 @@ impl Visit {
     /// Warnings about a server that works.
     pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        warnings.extend(self.stale.as_ref().map(|why| format!("these are the tools of before: {why}")));
+        warnings.extend(self.stale.as_ref().map(|why| format!("this is an earlier tool list: {why}")));
         warnings.extend(self.status.stdout_noise.told());
         let silent = self.named(|tool| tool.description.trim().is_empty());
         warnings.extend(silent.map(|(number, names)| {
@@ -86,7 +86,7 @@ impl Visit {
     /// One line with the server's name, its version and the protocol version.
     pub(super) fn about(&self) -> String {
         let status = &self.status;
-        let name = status.name.as_deref().unwrap_or("a server that does not say what it is");
+        let name = status.name.as_deref().unwrap_or("a server without a name");
         let version = status.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
         one_line(&format!("{name}{version}"), 200)
     }

@@ -69,7 +69,7 @@ impl List {
         if self.json {
             rows.iter().for_each(|row| out.json(&Listed { row, blocked: blocked(row) }));
         } else if rows.is_empty() {
-            out.note("no runs; `toolgate run \"…\"` begins one");
+            out.note("no runs; `toolgate run \"…\"` starts one");
         } else {
             table(&rows, out);
         }

@@ -65,6 +65,6 @@ async fn recover(app: &App, out: &mut Output) -> Result<Exit, CliError> {
             }
         }
     }
-    out.note(format!("{} driven on", count(recovered, "run")));
+    out.note(format!("{} resumed", count(recovered, "run")));
     Ok(exit)
 }

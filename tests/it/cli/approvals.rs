@@ -277,7 +277,10 @@ fn flags_that_make_no_sense_are_refused_before_anything_is_opened() {
         (&["approve", "last", "a", "--expires", "8h"], "--covers and --expires go with --scope session"),
         (&["approve", "last", "a", "--covers", "arguments"], "--covers and --expires go with --scope session"),
         (&["approve", "last", "a", "--scope", "always", "--expires", "soon"], "write how long (90s, 30m, 8h, 2d)"),
-        (&["approve", "last", "a", "--scope", "always", "--expires", "2020-01-01T00:00:00Z"], "write a time to come"),
+        (
+            &["approve", "last", "a", "--scope", "always", "--expires", "2020-01-01T00:00:00Z"],
+            "give a time in the future",
+        ),
         (&["approve", "last", "a", "b", "--seen", "sha256:0123456789ab"], "decide about one call at a time"),
         (&["approve", "last", "--all", "--edit", "{}"], "name that one call"),
         (&["extend", "last", "a"], "with --for 8h, or when with --until"),

@@ -103,5 +103,5 @@ fn a_fork_goes_on_alone() {
 #[test]
 fn recovering_where_nothing_was_left_behind_says_so() {
     let ended = pending().toolgate(&["runs", "recover"]).expect(0);
-    assert_eq!((ended.out.as_str(), ended.err.as_str()), ("", "0 runs driven on\n"));
+    assert_eq!((ended.out.as_str(), ended.err.as_str()), ("", "0 runs resumed\n"));
 }

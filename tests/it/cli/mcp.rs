@@ -201,7 +201,7 @@ fn a_server_that_breaks_off_refuses_or_is_silent_is_told_apart() {
     assert_eq!(
         silent.err,
         "error: timeout: the MCP server `server` gave no answer within the 0.3 s that were left for the call; the request \
-         was cancelled\n help: --timeout SECONDS gives the call longer, this once\n"
+         was cancelled\n help: --timeout SECONDS extends the time, this once\n"
     );
     assert_eq!(died.err.matches("the roof is on fire").count(), 1, "quoted once: {}", died.err);
 }
@@ -217,7 +217,7 @@ fn a_server_that_is_not_ready_in_time_is_told_with_the_flag_that_gives_it_longer
         let server = ["--start-timeout", "0.5", "--", program.to_str().unwrap(), "--stdio", "--fault", fault];
         let ended = Desk::empty().toolgate(&[&["mcp"], words, &server[..]].concat()).expect(5);
         assert!(ended.err.contains(told), "{fault}: {}", ended.err);
-        let help = " help: --start-timeout SECONDS gives it longer, this once\n";
+        let help = " help: --start-timeout SECONDS extends the time, this once\n";
         assert!(ended.err.ends_with(help), "{fault}: {}", ended.err);
     }
 }

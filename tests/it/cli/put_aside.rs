@@ -215,7 +215,7 @@ fn a_call_that_is_tried_out_is_answered_by_flags_or_ends_with_the_questions() {
 fn a_call_that_is_tried_out_and_becomes_a_task_is_waited_for_and_stopped_when_the_time_is_up() {
     let done = tried(&[], "modern", "task=2").expect(0);
     assert_eq!(done.out, "hi\n");
-    assert!(done.err.contains("goes on at the server as task task-1"), "{}", done.err);
+    assert!(done.err.contains("continues at the server as task task-1"), "{}", done.err);
     let late = tried(&["--timeout", "0.3"], "modern", "task=1000000").expect(6);
     assert!(late.err.contains("the task task-1 was not over in time"), "{}", late.err);
     let asking = tried(&["--answer", r#"{"name": "Ada"}"#], "modern", "task-input").expect(0);

@@ -187,7 +187,7 @@ fn a_trace_of_the_caller_is_continued_and_a_malformed_one_refused() {
     let ended = desk.toolgate(&["run", "--json", "--traceparent", &header, "x"]).expect(0);
     assert_eq!(ended.json_lines()[0]["trace_id"], trace);
     let refused = desk.toolgate(&["run", "--traceparent", "nonsense", "x"]).expect(2);
-    assert!(refused.err.contains("--traceparent is no traceparent: `nonsense`"), "{}", refused.err);
+    assert!(refused.err.contains("--traceparent is not a traceparent: `nonsense`"), "{}", refused.err);
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn a_trace_in_the_environment_is_continued_and_a_malformed_one_told_and_passed_o
     let continued = run(&format!("00-{trace}-00f067aa0ba902b7-01"), "").expect(0);
     assert_eq!((continued.json_lines()[0]["trace_id"].as_str(), continued.err.as_str()), (Some(trace), ""));
     let passed_over = run("nonsense", "tracecontext").expect(0);
-    assert!(passed_over.err.contains("TRACEPARENT is no traceparent: `nonsense`; it is passed over"));
+    assert!(passed_over.err.contains("TRACEPARENT is not a traceparent: `nonsense`; it is ignored"));
     let unwanted = run(&format!("00-{trace}-00f067aa0ba902b7-01"), "none").expect(0);
     assert_ne!(unwanted.json_lines()[0]["trace_id"], trace);
     let unknown = run("", "bthree").expect(2);
@@ -283,7 +283,7 @@ fn a_run_whose_process_was_killed_goes_on_where_it_was() {
 
     let resumed = desk.toolgate(&["resume", "last"]).expect(0);
 
-    let told = "another process drives the run; if it died, the run is free within 2 s";
+    let told = "another process executes the run; if it died, the run is free within 2 s";
     assert!(resumed.err.contains(told), "{}", resumed.err);
 
     assert_eq!(resumed.out, "Here I am again.\n");

@@ -70,7 +70,7 @@ async fn a_second_signal_ends_the_server_at_once() {
     let mut server = Server::at(&desk).await;
     server.post("/v1/runs", "respond-async", json!({"input": "Hello"})).await;
     server.send(Signal::TERM);
-    server.line("nothing new is begun").await;
+    server.line("no new runs start").await;
     server.send(Signal::TERM);
     assert_eq!(server.ended().await, Some(130));
 }

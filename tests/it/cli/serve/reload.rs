@@ -19,12 +19,12 @@ async fn another_configuration_is_taken_for_what_begins_and_a_wrong_one_is_not_t
 
     desk.write("toolgate.yaml", &with_agents("desk: { model: nobody }"));
     server.send(Signal::HUP);
-    server.line("the old one holds").await;
+    server.line("the old one stays in use").await;
     assert_eq!(server.post("/v1/runs", "respond-async", new_run("desk")).await.0, 202);
 
     desk.write("toolgate.yaml", &with_agents("other: {}").replace("lease_s: 600", "lease_s: 5"));
     server.send(Signal::HUP);
-    let taken: Value = serde_json::from_str(&server.line("was read again").await).unwrap();
+    let taken: Value = serde_json::from_str(&server.line("configuration reloaded").await).unwrap();
     assert_eq!(taken["not_taken"], "lease_s");
     assert_eq!(server.post("/v1/runs", "respond-async", new_run("other")).await.0, 202);
     assert_eq!(server.post("/v1/runs", "respond-async", new_run("desk")).await.0, 422);
@@ -75,7 +75,7 @@ async fn servers_that_did_not_change_keep_their_process_and_others_end_with_the_
 
     desk.write("toolgate.yaml", &with_servers(&[("kept", ""), ("other", "new")]));
     server.send(Signal::HUP);
-    server.line("was read again").await;
+    server.line("configuration reloaded").await;
 
     let (_, shown) = server.get("/v1/servers").await;
     let shown: Vec<&str> =
@@ -101,7 +101,7 @@ async fn a_configuration_that_is_refused_takes_no_server_away() {
     desk.write("toolgate.yaml", &wrong);
     server.send(Signal::HUP);
 
-    let told = server.line("the old one holds").await;
+    let told = server.line("the old one stays in use").await;
     assert!(told.contains("number 1") && !told.contains("example.com"), "{told}");
     let (_, shown) = server.get("/v1/servers").await;
     assert_eq!(shown["data"][0]["id"], "kept");

@@ -189,7 +189,7 @@ async fn webhooks_of_another_configuration_are_taken_while_the_server_goes_on() 
         desk.write("toolgate.yaml", &told_at(&receiver, path, secret).replace("lease_s: 1", "lease_s: 600"));
         server.send(Signal::HUP);
         reloads += 1;
-        server.lines("was read again", reloads).await;
+        server.lines("configuration reloaded", reloads).await;
         let (_, run) = server.post("/v1/runs", "wait=20", json!({"input": "Hello"})).await;
         BTreeSet::from([run["id"].as_str().unwrap().to_owned()])
     };
