@@ -22,7 +22,7 @@ Examples:
   toolgate blobs save media://sha256-2c26… -o cat.png
   toolgate blobs save media://sha256-2c26… -o - | magick - cat.jpg
 
-Handles are at the end of a run that produced media, and in `toolgate runs show`.";
+`toolgate runs show` and the end of a run with media list the handles.";
 
 /// Save media and large results
 #[derive(Args, Debug)]
@@ -47,11 +47,11 @@ struct Save {
     #[command(flatten)]
     config: ConfigFlag,
 
-    /// Where to [default: a new file here, named for the handle]; `-` is standard output
+    /// The output file [default: a new file here, named after the handle]; `-` is standard output
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Overwrites the file if it is there
+    /// Overwrites an existing file
     #[arg(long)]
     force: bool,
 }

@@ -20,11 +20,11 @@ pub(super) struct Caller {
     #[arg(long, alias = "trace", value_name = "HEADER")]
     traceparent: Option<String>,
 
-    /// What tracing systems say along with it [default: TRACESTATE, where TRACEPARENT counts as well]
+    /// The W3C tracestate of that trace [default: TRACESTATE, together with TRACEPARENT]
     #[arg(long, value_name = "HEADER")]
     tracestate: Option<String>,
 
-    /// W3C baggage, for MCP servers to hear and for models that are to hear it [default: BAGGAGE]
+    /// W3C baggage for MCP servers, and for models configured to receive it [default: BAGGAGE]
     #[arg(long, value_name = "HEADER")]
     baggage: Option<String>,
 }

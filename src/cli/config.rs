@@ -12,7 +12,7 @@ use crate::config::{self, ModelSettings, Settings, StoreSettings, TransportSetti
 
 const EXAMPLES: &str = "\
 Examples:
-  toolgate config check                         says what is wrong with line and remedy, or what was found
+  toolgate config check                         shows errors with line and remedy, or a summary
   toolgate config schema > toolgate.schema.json  for completion and checks in an editor";
 
 /// Check the configuration, or print its schema
@@ -25,7 +25,7 @@ pub(super) struct Config {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Say what is wrong with the configuration, or what it holds
+    /// Show the errors of the configuration, or a summary of it
     Check(ConfigFlag),
     /// Print the JSON Schema of toolgate.yaml
     Schema,

@@ -35,11 +35,11 @@ const MOST_RESTS: usize = 12;
 const EXAMPLES: &str = "\
 With OPENAI_API_KEY, or TOOLGATE_MODEL_URL and TOOLGATE_MODEL, set, that model replaces the scripted one.";
 
-/// See a whole run: tiers, parallel calls, a mended mistake, an approval, and a call that is yours to run
+/// See a whole run: tiers, parallel calls, a corrected mistake, an approval, and an external call
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Demo {
-    /// Where its files and its database go
+    /// The folder for its files and its database
     #[arg(long, value_name = "DIR", default_value = ".toolgate/demo")]
     dir: PathBuf,
 }

@@ -14,7 +14,7 @@ use crate::config;
 const EXAMPLES: &str = "\
 Examples:
   toolgate init                 writes toolgate.yaml here
-  toolgate init support-desk    writes it into that folder, which is made if need be";
+  toolgate init support-desk    writes it into that folder, and creates the folder";
 
 /// Write a configuration that works at once, without a key
 #[derive(Args, Debug)]

@@ -63,10 +63,10 @@ Begin with:
   toolgate demo                     see a whole run, without a key and without a network
   toolgate init                     write a configuration that works at once
   toolgate run \"What is in stock?\"  run the agent it describes
-  toolgate approvals list           see what waits for a person, and decide
-  toolgate tools                    see what the agent is offered, and what asks first
-  toolgate models check NAME        see what works with a configured model
-  toolgate mcp list -- COMMAND      see what an MCP server offers
+  toolgate approvals list           list pending approvals
+  toolgate tools                    list the agent's tools, and which require approval
+  toolgate models check NAME        check what works with a configured model
+  toolgate mcp list -- COMMAND      list the tools of an MCP server
 
 `toolgate help COMMAND` has examples for each command.";
 

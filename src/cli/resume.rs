@@ -57,17 +57,17 @@ A file of answers:
    \"partial\": false, \"expected_version\": 17}
 
 `scope` is once, session or always; `covers` is tool or arguments; `seen` is the digest that
-`toolgate approvals list --json` gives, and refuses the decision if something else waits by now.
+`toolgate approvals list --json` shows; the decision is rejected if the call changed since.
 
 `repeat: true` beside the `answers` of an input is `--repeat`: a call that had begun when its server
 asked, and was cancelled, is sent a second time.
 
-Without answers a run that a dead process left behind is driven on; a pending one is asked about in
-a terminal, and listed elsewhere. Calls that go on at their servers as tasks are asked about once;
-in a terminal and with --wait they are waited for, and Ctrl-C leaves the run pending. Saying the
-same twice changes nothing. Exit codes are those of `toolgate run`.";
+Without answers, the command resumes a run whose process died. For a pending run it asks you in a
+terminal, and lists the pending items elsewhere. It polls MCP tasks once; in a terminal and with
+--wait it waits for them, and Ctrl-C leaves the run pending. Repeating the same answers changes
+nothing. Exit codes are those of `toolgate run`.";
 
-/// Answer what a run waits for, and drive it on
+/// Answer the required actions of a run, and resume it
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ResumeRun {
@@ -75,8 +75,8 @@ pub(super) struct ResumeRun {
     #[arg(required_unless_present = "envelope")]
     run: Option<String>,
 
-    /// The run as it was handed out with `toolgate runs export --signed`; the store need not know it. `-` reads standard
-    /// input
+    /// The run as a signed envelope from `toolgate runs export --signed`; the store need not contain it. `-` reads
+    /// standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["run", "message"])]
     envelope: Option<PathBuf>,
 
@@ -86,11 +86,11 @@ pub(super) struct ResumeRun {
     #[command(flatten)]
     answers: Answers,
 
-    /// Waits for calls that go on at their servers as tasks
+    /// Waits for MCP tasks (calls that continue at their servers)
     #[arg(long)]
     wait: bool,
 
-    /// Something to say to the run besides
+    /// A message to add to the run
     #[arg(long, value_name = "TEXT")]
     message: Option<String>,
 
@@ -129,11 +129,11 @@ struct Answers {
     #[arg(long, value_name = "CALL_ID")]
     approve: Vec<String>,
 
-    /// A call may run, and so may every further call of its tool in this session, whatever the arguments
+    /// A call may run, and so may every further call of its tool in this session, with any arguments
     #[arg(long, value_name = "CALL_ID")]
     approve_session: Vec<String>,
 
-    /// A call may run, and so may every further call of its tool by this agent, whatever the arguments and the session
+    /// A call may run, and so may every further call of its tool by this agent, with any arguments in any session
     #[arg(long, value_name = "CALL_ID")]
     approve_always: Vec<String>,
 
@@ -145,13 +145,13 @@ struct Answers {
     #[arg(long, value_name = "CALL_ID=JSON", value_parser = answers::with_value)]
     edit: Vec<Addressed>,
 
-    /// An answer to the model's question: text, or one of its options. Or what a call's server wants to know, as the
-    /// fields of its form, or by key: {"KEY": {"action": "accept", "content": {…}}}; without `=` an address was
-    /// visited, or a form's defaults hold
+    /// An answer to the model's question: text, or one of its options. Or an answer to a call's server: the fields of
+    /// its form, or by key: {"KEY": {"action": "accept", "content": {…}}}; without `=` an address was visited, or a
+    /// form's defaults apply
     #[arg(long, value_name = "CALL_ID[=TEXT_OR_JSON]", value_parser = answers::addressed)]
     answer: Vec<Addressed>,
 
-    /// What a call's server wants to know is not told
+    /// Declines the question of a call's server
     #[arg(long, value_name = "CALL_ID")]
     decline: Vec<String>,
 
@@ -159,8 +159,7 @@ struct Answers {
     #[arg(long, value_name = "CALL_ID")]
     repeat: Vec<String>,
 
-    /// The digest of what was shown of a call, as what is pending is listed with it; if something else waits at the call
-    /// by now, nothing is taken
+    /// The digest of the call as the pending list shows it; if the call changed since, the command rejects all answers
     #[arg(long, value_name = "CALL_ID=DIGEST", value_parser = seen::at_call)]
     seen: Vec<SeenAt>,
 
@@ -168,7 +167,7 @@ struct Answers {
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// Leaves what is not answered pending, instead of refusing the answers
+    /// Leaves unanswered items pending, instead of rejecting the answers
     #[arg(long)]
     partial: bool,
 }

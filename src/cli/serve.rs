@@ -40,7 +40,7 @@ pub(super) struct Serve {
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
 
-    /// How the log looks, on standard error
+    /// The format of the log on standard error
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
 }

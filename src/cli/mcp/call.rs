@@ -35,16 +35,17 @@ Examples:
   toolgate mcp call --json shop list_orders - < arguments.json
   toolgate mcp call book '{}' --answer seats='{\"number\": 2}' -- node server.js
 
-The result goes to standard output: text as it is, structured content as JSON. What is said about it
-goes to standard error: progress, timing, and what does not fit. Arguments are checked against the
-tool's inputSchema first, the result against its outputSchema.
+The result goes to standard output: text as it is, structured content as JSON. Progress, timing and
+schema violations go to standard error. Arguments are checked against the tool's inputSchema first,
+the result against its outputSchema.
 
-When the server wants to know something, you are asked in a terminal; elsewhere the questions are
-printed as JSON, with the flags that answer them. A call that goes on as a task is waited for.
+When the server asks a question, the command asks you in a terminal; elsewhere it prints the
+questions as JSON, with the flags that answer them. It waits for a call that continues as a task.
 
 Exit codes: 0 answered, 2 wrong usage or configuration, 3 the tool answered with an error, 4 the
-arguments do not fit (nothing was sent), 5 the server is not there, broke off or refused, 6 no
-answer in time, 7 the result violates MCP or does not fit, 10 the server wants to know something, 130 interrupted.";
+arguments do not fit (nothing was sent), 5 the server is unavailable, disconnected or refused, 6 no
+answer in time, 7 the result violates MCP or does not fit, 10 the server has a question, 130
+interrupted.";
 
 /// Call a tool of a server, with progress, timing, and checks of arguments and result
 #[derive(Args, Debug)]
@@ -54,25 +55,25 @@ answer in time, 7 the result violates MCP or does not fit, 10 the server wants t
                             [JSON]\n       toolgate mcp call [OPTIONS] TOOL [JSON] -- COMMAND…"
 )]
 pub(super) struct Call {
-    /// The server (its id or URL, unless it is given otherwise), the tool, and its arguments: a JSON object, `-` for
-    /// standard input, `@FILE` for a file; none are `{}`
+    /// The server (its id or URL, unless a flag selects it), the tool, and its arguments: a JSON object, `-` for
+    /// standard input, `@FILE` for a file; the default is `{}`
     #[arg(value_name = "SERVER TOOL JSON", num_args = 0..=3)]
     words: Vec<String>,
 
-    /// Sends the call whatever the arguments are, and whether or not the tool was listed
+    /// Sends the call without checking its arguments, even if the tool is not listed
     #[arg(long)]
     no_validate: bool,
 
-    /// How long the call may take in all [default: the configured times, or 60 s without progress and 600 s in all]
+    /// The time limit of the whole call [default: the configured times, or 60 s without progress and 600 s in all]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
 
-    /// What to say when the server wants to know something: the fields of its form, by the key of the question; without
-    /// `=` an address was visited, or a form's defaults hold (repeatable)
+    /// An answer to the server's question: the fields of its form, by the key of the question; without `=` an address
+    /// was visited, or a form's defaults apply (repeatable)
     #[arg(long, value_name = "[KEY=]JSON")]
     answer: Vec<String>,
 
-    /// A question that is declined (repeatable)
+    /// A question to decline (repeatable)
     #[arg(long, value_name = "KEY")]
     decline: Vec<String>,
 

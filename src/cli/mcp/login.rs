@@ -18,12 +18,12 @@ use crate::core::id::ServerId;
 const EXAMPLES: &str = "\
 Examples:
   toolgate mcp login crm
-  toolgate mcp login crm --scope contacts:write    asks for more than usual
+  toolgate mcp login crm --scope contacts:write    requests an additional scope
   toolgate mcp login crm --no-browser              only shows the address to open
 
 Tokens are stored in .toolgate/credentials/tokens.json and refreshed when they expire.";
 
-/// Log in to a server that wants access to be granted (OAuth)
+/// Log in to a server that requires OAuth
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct LogIn {
@@ -34,7 +34,7 @@ pub(super) struct LogIn {
     #[command(flatten)]
     config: ConfigFlag,
 
-    /// Asks for this scope too (repeatable)
+    /// Requests this scope too (repeatable)
     #[arg(long, value_name = "SCOPE", value_delimiter = ' ')]
     scope: Vec<String>,
 
@@ -42,11 +42,11 @@ pub(super) struct LogIn {
     #[arg(long)]
     no_browser: bool,
 
-    /// How long to wait for whoever opens it, in seconds
+    /// How long to wait for the user to finish the login, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86400))]
     timeout: u64,
 
-    /// Ends with a line of JSON
+    /// Prints a line of JSON at the end
     #[arg(long)]
     pub(super) json: bool,
 }

@@ -10,7 +10,7 @@ use super::super::setup::{self, ConfigFlag};
 use crate::app;
 use crate::core::id::ServerId;
 
-/// Forget what was granted for a server
+/// Delete the stored credentials of a server
 #[derive(Args, Debug)]
 #[command(after_help = "The authorization server is not notified; its tokens stay valid until they expire.")]
 pub(super) struct LogOut {
@@ -21,7 +21,7 @@ pub(super) struct LogOut {
     #[command(flatten)]
     config: ConfigFlag,
 
-    /// Ends with a line of JSON
+    /// Prints a line of JSON at the end
     #[arg(long)]
     pub(super) json: bool,
 }

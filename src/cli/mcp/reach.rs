@@ -32,11 +32,11 @@ pub(super) struct Reach {
     #[arg(long, conflicts_with_all = ["command", "program"])]
     url: Option<String>,
 
-    /// A program that is started as a server, as one text
+    /// The command line of a stdio server, as one argument
     #[arg(long, value_name = "LINE", conflicts_with = "program")]
     command: Option<String>,
 
-    /// What a server that is not configured is called; part of the tool names a model would see
+    /// The id of a server that is not configured; part of the tool names that a model would see
     #[arg(long, value_name = "ID", default_value = NAMELESS)]
     name: String,
 
@@ -44,11 +44,11 @@ pub(super) struct Reach {
     #[arg(long, value_name = "NAME: VALUE")]
     header: Vec<String>,
 
-    /// Gives the program a variable, or passes one on (repeatable)
+    /// Sets an environment variable of the program, or passes one on (repeatable)
     #[arg(long, value_name = "NAME[=VALUE]")]
     env: Vec<String>,
 
-    /// Gives the program all of this environment
+    /// Passes the whole environment on to the program
     #[arg(long)]
     inherit_env: bool,
 
@@ -72,7 +72,7 @@ pub(super) struct Reach {
     #[arg(long, value_name = "FILE")]
     mcp_config: Vec<PathBuf>,
 
-    /// A program that is started as a server, and its arguments
+    /// The command of a stdio server, and its arguments
     #[arg(last = true, value_name = "COMMAND")]
     program: Vec<String>,
 }

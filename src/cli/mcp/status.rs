@@ -32,10 +32,10 @@ Examples:
   toolgate mcp status --mcp-config ~/.cursor/mcp.json
   toolgate mcp status --json | jq -r '.servers[] | select(.state != \"ready\") | .id'
 
-Every server is connected to for this, and asked for its tools. Exit codes: 0 all are ready, 2 wrong
+The command connects to every server and lists its tools. Exit codes: 0 all are ready, 2 wrong
 usage or configuration, 5 a server is not ready, 130 interrupted.";
 
-/// Connect to the configured servers, all at once, and say how each stands
+/// Connect to the configured servers concurrently, and show the state of each
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Status {

@@ -33,7 +33,7 @@ pub(super) struct Events {
     #[arg(long)]
     json: bool,
 
-    /// Goes on until the run is over, whichever process drives it
+    /// Follows the run until it ends, whichever process executes it
     #[arg(long, short)]
     follow: bool,
 }

@@ -35,7 +35,7 @@ pub(super) struct List {
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
-    /// At most so many
+    /// The maximum number of runs
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 

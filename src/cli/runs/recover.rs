@@ -10,7 +10,7 @@ use crate::cli::output::Output;
 use crate::cli::setup::{self, Changes, ConfigFlag};
 use crate::cli::text::count;
 
-/// Drive on every run that a dead process left behind
+/// Resume orphaned runs, whose processes died
 #[derive(Args, Debug)]
 pub(super) struct Recover {
     #[command(flatten)]

@@ -26,11 +26,11 @@ pub(super) struct TraceOf {
     #[command(flatten)]
     config: ConfigFlag,
 
-    /// Prints each span as a line of JSON, with all that was said, whatever exports hide
+    /// Prints each span as a line of JSON with its full content, even if exports hide it
     #[arg(long)]
     json: bool,
 
-    /// Sends the spans to the collector, of a run that was not sampled or whose process was lost before it had sent them
+    /// Sends the spans to the collector, for a run that was not sampled or whose process died before it sent them
     #[arg(long, conflicts_with = "json")]
     send: bool,
 }
