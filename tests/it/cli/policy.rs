@@ -109,7 +109,7 @@ fn a_rule_that_cannot_be_evaluated_leaves_no_word_of_a_default_that_holds() {
 }
 
 #[test]
-fn where_only_a_condition_failed_nobody_says_that_no_rule_is_about_the_tool() {
+fn a_failed_condition_is_not_reported_as_a_missing_rule() {
     let desk = Desk::empty();
     desk.write("paying.yaml", PAYING);
     let long = format!(r#"{{"text": "{}"}}"#, "x".repeat(50));
@@ -265,7 +265,7 @@ fn policy_check_refuses_a_command_that_cannot_be_meant_at_its_line() {
     }
 }
 
-/// What `policy check --json` warns of in a policy with these rules.
+/// The warnings of `policy check --json` for a policy with these rules.
 fn warnings(rules: &str) -> Vec<Value> {
     let desk = Desk::empty();
     desk.write("p.yaml", &format!("name: p\ndefault: ask\nrules:\n{rules}"));
