@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_known_by_its_first_bytes_whatever_it_is_called() {
+    fn an_image_is_detected_by_its_first_bytes_under_any_name() {
         assert_eq!(image(b"\x89PNG\r\n\x1a\nrest").as_deref(), Some("image/png"));
         assert_eq!(image(b"\xff\xd8\xff\xe0rest").as_deref(), Some("image/jpeg"));
         assert_eq!(image(b"GIF89arest").as_deref(), Some("image/gif"));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_stays_text_and_its_name_says_which() {
+    fn a_text_stays_text_and_its_extension_names_the_type() {
         let Some(Part::Resource { uri, media_type, text, data, .. }) = part("Notes.MD", b"# H\xc3\xa9".to_vec()) else {
             panic!("no resource")
         };
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pdf_goes_along_as_bytes() {
+    fn a_pdf_is_attached_as_bytes() {
         let Some(Part::Resource { media_type, text, data, .. }) = part("a.txt", b"%PDF-1.7\n\xff".to_vec()) else {
             panic!("no resource")
         };
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_of_these_is_refused() {
+    fn an_unsupported_file_is_rejected() {
         assert_eq!(part("a.bin", b"\x00\x01\x02".to_vec()), None);
         assert_eq!(part("a.txt", b"caf\xe9".to_vec()), None);
     }

@@ -190,13 +190,13 @@ mod tests {
     }
 
     #[test]
-    fn baggage_alone_is_carried_by_a_trace_that_begins_here() {
+    fn baggage_alone_starts_a_new_trace() {
         let trace = read(&flags("", "", "user=ada"), [""; 3], Propagation::ALL).0.expect("valid").expect("a trace");
         assert_eq!((trace.parent, trace.baggage.as_deref()), (None, Some("user=ada")));
     }
 
     #[test]
-    fn a_malformed_flag_is_an_error_and_a_malformed_variable_is_told_and_passed_over() {
+    fn a_malformed_flag_is_an_error_and_a_variable_only_a_warning() {
         for malformed in
             [flags("00-xyz", "", ""), flags(PARENT, "A B", ""), flags("", "a=1", ""), flags("", "", "secret")]
         {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_propagator_lets_in_stays_out() {
+    fn a_format_without_a_propagator_is_ignored() {
         let variables = [PARENT, "a=1", "user=ada"];
         assert_eq!(read(&flags("", "", ""), variables, Propagation::NOTHING).0.expect("valid"), None);
         let (trace, told) = read(&flags("", "", "user=bob"), variables, Propagation::TRACE_CONTEXT);

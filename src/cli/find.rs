@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ambiguous_name_tells_the_candidates_and_an_unknown_one_the_newest() {
+    fn an_ambiguous_name_lists_candidates_and_an_unknown_the_newest() {
         let ambiguous = choose("0199bb", &runs()).unwrap_err().to_string();
         assert_eq!(ambiguous, "`0199bb` is the beginning or end of 2 runs: run_0199bb01, run_0199bb02");
         let unknown = choose("nope", &runs()).unwrap_err().to_string();

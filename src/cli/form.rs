@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_says_what_fits_into_it() {
+    fn a_field_describes_its_constraints() {
         let told: Vec<String> = fields().iter().map(Field::told).collect();
         let expected = [
             "name: text, at most 5 characters",
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_becomes_a_value_of_the_field() {
+    fn typed_text_becomes_a_value_of_the_field() {
         let fields = fields();
         let read = |index: usize, typed: &str| fields[index].read(typed);
         for (index, typed, value) in [
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_told_with_what_would() {
+    fn an_invalid_value_is_reported_with_the_valid_ones() {
         let fields = fields();
         let refused = |index: usize, typed: &str| fields[index].read(typed).expect_err(typed);
         assert_eq!(refused(0, "Adelheid"), "type at most 5 characters");

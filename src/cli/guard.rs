@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_would_obey_is_shown_by_its_code() {
+    fn terminal_control_characters_appear_as_codes() {
         for (hostile, told) in [
             ("a\x1b]0;title\x07", "a\\u{1b}]0;title\\u{7}"),
             ("a\x1b[2Kb\rc", "a\\u{1b}[2Kb\\u{d}c"),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn json_says_the_same_with_other_letters() {
+    fn escaped_json_means_the_same() {
         let value = json!({"a\u{9b}": ["\u{202e}\u{e0041}\u{7f}\x1b", "Grüße\n"]});
         let text = json(&value).unwrap();
         assert_eq!(text, r#"{"a\u009b":["\u202e\udb40\udc41\u007f\u001b","Grüße\n"]}"#);

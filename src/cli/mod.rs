@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_definition_of_the_command_line_holds_together() {
+    fn the_definition_of_the_command_line_is_consistent() {
         command().debug_assert();
     }
 }

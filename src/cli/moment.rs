@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_is_so_long_from_now_or_then() {
+    fn a_future_time_is_a_duration_or_a_timestamp() {
         let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         for (text, then) in [
             ("90s", "2026-01-01T00:01:30Z"),
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_that_has_passed_is_so_long_ago_or_then() {
+    fn a_past_time_is_a_duration_or_a_timestamp() {
         let now: Timestamp = "2026-01-08T00:00:00Z".parse().unwrap();
         for (text, then) in [
             ("1d 12h", "2026-01-06T12:00:00Z"),
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_to_come_is_refused_with_what_would_be() {
+    fn an_invalid_future_time_is_rejected_with_the_formats() {
         for text in ["", "soon", "8", "-8h", "0s"] {
             assert!(text.parse::<Moment>().unwrap_err().contains("8h"), "{text}");
         }

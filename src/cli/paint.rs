@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_terminal_that_does_not_refuse_gets_colour() {
+    fn only_a_terminal_that_supports_it_gets_colour() {
         let env =
             |name: &'static str, value: &'static str| move |asked: &str| (asked == name).then(|| value.to_owned());
         assert_eq!(Paint::choose(true, env("TERM", "xterm")), Paint::Colour);

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn twelve_digits_name_a_digest_with_or_without_what_stands_before_them() {
+    fn twelve_digits_name_a_digest_with_or_without_the_prefix() {
         let whole = digest("sha256:0123456789ABCDEF").unwrap().into_digest();
         assert_eq!(whole, "sha256:0123456789abcdef");
         assert_eq!(digest("0123456789ab").unwrap().into_digest(), "sha256:0123456789ab");

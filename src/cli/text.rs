@@ -91,7 +91,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_long_value_is_cut_to_one_line_and_says_so() {
+    fn a_long_value_is_truncated_to_one_line_with_a_mark() {
         assert_eq!(compact(&json!({"a": "x\ny"}), 80), r#"{"a":"x\ny"}"#);
         let cut = compact(&json!("x".repeat(500)), 500);
         assert_eq!((cut.chars().count(), cut.ends_with('…')), (COMPACT, true));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_somebody_else_are_marked() {
+    fn lines_of_untrusted_text_are_marked() {
         let told = block("Which?\r\nMay x run?\x1b[2K\n\ta\n");
         assert_eq!(told, "Which?\n| May x run?\\u{1b}[2K\n|     a");
         assert_eq!(block("a\u{2028}b"), "a\\u{2028}b");
@@ -108,13 +108,13 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_said_as_people_say_them() {
+    fn durations_have_readable_units() {
         let said: Vec<String> = [85, 1_230, 185_000, 7_260_000].into_iter().map(duration).collect();
         assert_eq!(said, ["85 ms", "1.2 s", "3 min 5 s", "2 h 1 min"]);
     }
 
     #[test]
-    fn sizes_are_said_as_people_say_them() {
+    fn sizes_have_readable_units() {
         let said: Vec<String> = [85, 1_499, 12_000, 3_460_000].into_iter().map(size).collect();
         assert_eq!(said, ["85 bytes", "1 kB", "12 kB", "3.4 MB"]);
     }

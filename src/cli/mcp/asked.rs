@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_may_go_without_a_key_where_there_is_one_question() {
+    fn an_answer_to_a_single_question_needs_no_key() {
         let accepted = json!({"a": {"action": "accept", "content": {"seats": 5}}});
         assert_eq!(told(&["{\"seats\": 5}"], &[], &["a"]), Some(accepted.clone()));
         assert_eq!(told(&["a={\"seats\": 5}"], &[], &["a"]), Some(accepted));
@@ -118,14 +118,14 @@ mod tests {
     }
 
     #[test]
-    fn every_question_needs_its_answer_and_defaults_fill_in_what_one_leaves_out() {
+    fn every_question_needs_an_answer_and_defaults_fill_the_gaps() {
         let both = json!({"a": {"action": "accept", "content": {"seats": 2}}, "b": {"action": "decline"}});
         assert_eq!(told(&["a"], &["b"], &["a", "b"]), Some(both));
         assert_eq!(told(&["a"], &[], &["a", "b"]), None);
     }
 
     #[test]
-    fn an_answer_that_is_none_is_refused_by_its_key() {
+    fn an_invalid_answer_is_rejected_with_its_key() {
         let error = Prepared::new(&["a=5".into()], &[]).reactions(&questions(&["a"])).unwrap_err();
         assert!(error.to_string().starts_with("--answer a: an answer is a JSON object"), "{error}");
     }

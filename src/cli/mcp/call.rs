@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_stands_first_unless_it_is_given_otherwise() {
+    fn the_server_is_the_first_argument_unless_a_flag_selects_it() {
         for (line, meant) in [
             (&["shop", "echo", "{}"][..], expected(Some("shop"), "echo", Some("{}"))),
             (&["shop", "echo"], expected(Some("shop"), "echo", None)),
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_say_too_little_or_too_much_are_refused() {
+    fn too_few_or_too_many_arguments_are_rejected() {
         assert_eq!(words(&["echo"]), Err("a server and a tool are needed".into()));
         assert_eq!(words(&["--", "node", "s.js", "echo"]), Err("no tool is named".into()));
         let twice = words(&["shop", "echo", "{}", "--", "node"]).unwrap_err();

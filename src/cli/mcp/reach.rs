@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_may_stand_after_two_dashes_or_in_one_text() {
+    fn a_command_follows_two_dashes_or_is_one_argument() {
         for words in [&["--", "node", "a b.js", "--port", "1"][..], &["--command", "node 'a b.js' --port 1"]] {
             let Target { id, settings, .. } = target(words).unwrap();
             let TransportSettings::Stdio { command, args, .. } = settings.transport else { panic!("no program") };
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_may_stand_alone_and_takes_headers() {
+    fn a_url_needs_no_flag_and_takes_headers() {
         let words = ["http://localhost/mcp", "--name", "here", "--header", "Authorization:Bearer abc:d"];
         let Target { id, settings, .. } = target(&words).unwrap();
         let TransportSettings::Http { url, headers, .. } = settings.transport else { panic!("no URL") };
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_given_variables_by_value_or_by_name() {
+    fn a_program_gets_variables_by_value_or_by_name() {
         let words = ["--env", "LEVEL=a=b", "--env", "PATH", "--inherit-env", "--", "x"];
         let TransportSettings::Stdio { env, inherit_env, .. } = target(&words).unwrap().settings.transport else {
             panic!("no program")
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_go_together_is_refused_and_nothing_secret_is_repeated() {
+    fn conflicting_flags_are_rejected_without_repeating_secrets() {
         assert!(refused(&["--url", "http://a", "--env", "A=sk-secret"]).contains("not for a URL"));
         assert!(refused(&["--header", "A: sk-secret", "--", "x"]).contains("for a server at a URL"));
         assert_eq!(refused(&["http://a", "--header", "sk-secret"]), "a --header lacks its name or its colon");

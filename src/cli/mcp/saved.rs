@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn without_media_what_it_says_is_written_structured_if_it_is() {
+    fn a_result_without_media_is_saved_as_json_or_text() {
         assert_eq!(saved(&ToolOutput::text("said")), [("out.bin".into(), "said".into())]);
         let structured = ToolOutput { structured: Some(json!({"a": 1})), ..ToolOutput::text("said") };
         assert_eq!(saved(&structured), [("out.bin".into(), "{\n  \"a\": 1\n}\n".into())]);

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_are_told_with_kind_default_and_whether_they_may_be_left_out() {
+    fn a_signature_shows_type_default_and_optionality() {
         let schema = json!({
             "type": "object",
             "required": ["city", "place"],
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_without_arguments_is_told_from_one_that_takes_anything() {
+    fn a_closed_schema_differs_from_an_open_one() {
         assert_eq!(signature(&json!({"type": "object", "properties": {}})), "no arguments");
         assert_eq!(signature(&json!({"type": "object", "additionalProperties": false})), "no arguments");
         assert_eq!(signature(&json!({"type": "object"})), "any object");

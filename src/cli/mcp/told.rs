@@ -291,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_twice_is_recognised() {
+    fn repeated_content_is_recognised() {
         assert_eq!(mirror(r#"{"b": 2, "a": 1}"#, &json!({"a": 1, "b": 2})), Mirror::Json);
         assert_eq!(mirror("hello", &json!({"result": "hello"})), Mirror::Wrapped);
         assert_eq!(mirror("[1,2]", &json!({"result": [1, 2]})), Mirror::Wrapped);
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_is_told_with_its_place_and_what_was_received() {
+    fn a_problem_is_reported_with_pointer_and_received_value() {
         let problem = |path: &str, received| Problem {
             path: path.into(),
             rule: "type".into(),

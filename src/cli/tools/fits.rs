@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_lost_and_what_is_left_out_is_told_with_its_reason() {
+    fn losses_and_omitted_tools_are_reported_with_reasons() {
         let [find, plan, draw] = ["find", "plan", "draw"].map(|name| ToolName::parse(name).unwrap());
         let fits = [
             (&find, Fit::Whole),
