@@ -33,7 +33,7 @@ pub(super) fn write(path: &Path, envelope: &Envelope, out: &mut Output) -> Resul
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let written = options.open(path).and_then(|mut file| file.write_all(&text));
     written.map_err(|error| match error.kind() == ErrorKind::AlreadyExists {
-        true => CliError::usage(format!("`{}` is there already", path.display()))
+        true => CliError::usage(format!("`{}` already exists", path.display()))
             .with_remedy("an envelope never overwrites a file: give another name, or move that file away"),
         false => CliError::file("cannot write", path, &error),
     })?;

@@ -34,7 +34,7 @@ impl Init {
         let files = config::template();
         let taken = files.iter().map(|file| self.folder.join(file.name)).find(|path| path.exists());
         if let Some(path) = taken.filter(|_| !self.force) {
-            let message = format!("`{}` is there already; nothing was written", path.display());
+            let message = format!("`{}` already exists; nothing was written", path.display());
             return Err(CliError::usage(message).with_remedy("choose another folder, or replace it with --force"));
         }
         fs::create_dir_all(&self.folder).map_err(|error| CliError::file("the folder", &self.folder, &error))?;

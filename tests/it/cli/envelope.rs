@@ -141,7 +141,7 @@ fn an_envelope_file_is_private_and_never_overwrites() {
     assert_eq!(mode & 0o777, 0o600);
     let refused = desk.toolgate(&["runs", "export", "last", "--signed", "-o", "run.json"]).expect(2);
     assert!(
-        refused.err.contains("`run.json` is there already") && refused.err.contains("another name"),
+        refused.err.contains("`run.json` already exists") && refused.err.contains("another name"),
         "{}",
         refused.err
     );

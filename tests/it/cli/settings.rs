@@ -78,7 +78,7 @@ fn the_files_of_init_work_at_once_and_are_not_overwritten() {
     let ran = desk.toolgate(&["approvals", "approve", "last", "--all"]).expect(0);
     assert!(ran.out.contains("C-1001"), "{}", ran.out);
     let again = desk.toolgate(&["init"]).expect(2);
-    assert!(again.err.contains("is there already; nothing was written"), "{}", again.err);
+    assert!(again.err.contains("already exists; nothing was written"), "{}", again.err);
     desk.toolgate(&["init", "--force"]).expect(0);
     desk.toolgate(&["init", "a/new/folder"]).expect(0);
 }
