@@ -203,7 +203,7 @@ impl<'a> Follow<'a> {
     }
 }
 
-/// The program does not wait for the second interrupt, of either kind.
+/// The error after a second interrupt of either kind. The program stops at once and does not wait for the run.
 fn given_up(interrupt: Interrupt, run: RunId) -> CliError {
     match interrupt {
         Interrupt::Stop => CliError::Interrupted,

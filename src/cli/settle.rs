@@ -28,12 +28,12 @@ use crate::runner::{Execution, Report, RunnerError};
 pub(super) enum Tasks {
     /// Only at a terminal with a person.
     InTerminal,
-    /// Everywhere.
+    /// At a terminal and elsewhere.
     Everywhere,
 }
 
 impl Tasks {
-    /// The value of `--wait`.
+    /// Reads the `--wait` flag.
     pub(super) fn waited_for(wait: bool) -> Self {
         if wait { Self::Everywhere } else { Self::InTerminal }
     }

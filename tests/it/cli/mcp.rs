@@ -114,7 +114,7 @@ fn an_unreachable_server_is_reported_without_the_headers() {
 }
 
 #[test]
-fn a_call_prints_its_result_alone_and_tells_progress_and_times_beside_it() {
+fn a_call_prints_its_result_to_stdout_and_progress_to_stderr() {
     let ended = desk().toolgate(&["mcp", "call", "shop", "get_invoice", r#"{"order_id": "A-1077"}"#]).expect(0);
     assert_eq!(ended.out, "Invoice for A-1077\ngrinder: 18900 cents\ntotal: 18900 cents\n");
     for told in ["… 1/3 asking the archive (", "… 3/3 reading the pages (", "✓ get_invoice answered in "] {

@@ -28,7 +28,7 @@ fn an_answer_of_a_picture_is_its_type_size_and_handle_with_the_command_that_save
 }
 
 #[test]
-fn the_offered_command_finds_the_same_store_whatever_else_the_run_was_started_with() {
+fn the_printed_command_finds_the_same_store_with_any_flags() {
     let desk = Desk::playing(PAINTS);
     std::fs::rename(desk.path().join("toolgate.yaml"), desk.path().join("my desk.yaml")).unwrap();
     let ended = desk.toolgate(&["run", "--config", "my desk.yaml", "--policy", "bypass", "A cat"]).expect(0);

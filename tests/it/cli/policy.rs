@@ -130,7 +130,7 @@ fn policy_explain_warns_of_a_server_that_is_not_configured() {
 }
 
 #[test]
-fn toolgate_s_own_tool_is_not_said_to_run_by_a_default_that_asks() {
+fn a_builtin_tool_is_not_explained_by_a_default_that_asks() {
     let desk = Desk::empty();
     let told = desk.toolgate(&["policy", "explain", "ask_human", "{}"]).expect(0).out;
     assert!(told.contains("ask_human  allow, by no rule"), "{told}");
@@ -551,7 +551,7 @@ fn what_one_agent_was_refused_is_suggested_for_no_other() {
 }
 
 #[test]
-fn what_is_left_out_of_a_suggestion_is_named_and_an_empty_file_says_why_it_is_empty() {
+fn an_empty_suggestion_explains_what_was_left_out_and_why() {
     let desk = Desk::playing(TURNS);
     let nothing = desk.toolgate(&["approvals", "suggest"]).expect(0);
     assert!(nothing.err.contains("nothing to suggest from 0 approvals"), "{}", nothing.err);

@@ -75,7 +75,7 @@ fn a_file_answers_everything_at_once() {
 }
 
 #[test]
-fn half_an_answer_is_refused_unless_it_says_that_it_is_partial() {
+fn an_incomplete_answer_is_rejected_without_the_partial_flag() {
     let desk = pending(NOTE_AND_REFUND);
     let refused = desk.toolgate(&["resume", "last", "--approve", "note"]).expect(1);
     assert!(refused.err.contains("these calls are pending too: refund"), "{}", refused.err);

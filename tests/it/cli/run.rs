@@ -25,7 +25,7 @@ turns:
 ";
 
 #[test]
-fn the_answer_alone_goes_to_standard_output_and_the_story_to_standard_error() {
+fn the_answer_goes_to_stdout_and_the_live_view_to_stderr() {
     let desk = Desk::playing(LOOKUP);
     let ended = desk.toolgate(&["run", "Who is Ada?"]).expect(0);
     assert_eq!(ended.out, "She is C-1001.\n");
@@ -37,7 +37,7 @@ fn the_answer_alone_goes_to_standard_output_and_the_story_to_standard_error() {
 }
 
 #[test]
-fn quiet_says_the_answer_and_nothing_else() {
+fn quiet_prints_only_the_answer() {
     let ended = Desk::playing(LOOKUP).toolgate(&["run", "-q", "Who is Ada?"]).expect(0);
     assert_eq!((ended.out.as_str(), ended.err.as_str()), ("She is C-1001.\n", ""));
 }
