@@ -1,4 +1,4 @@
-//! What waits for people, and what they do about it, each with a command of its own.
+//! Pending approvals: the commands that list, show and decide them.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ turns:
   - { say: '{{last_result}}' }
 ";
 
-/// A run that waits.
+/// A pending run.
 fn pending(turns: &str) -> Desk {
     let desk = Desk::playing(turns);
     desk.toolgate(&["run", "Sort it out"]).expect(10);
@@ -39,18 +39,18 @@ fn approvals(desk: &Desk, words: &[&str]) -> Ended {
     desk.toolgate(&[&["approvals"], words].concat())
 }
 
-/// What waits, as `list --json` tells it.
+/// The pending items from `list --json`.
 fn waiting(desk: &Desk) -> Vec<Value> {
     approvals(desk, &["list", "--json"]).expect(0).json_lines()
 }
 
-/// The facts of that kind in the latest run's journal.
+/// The events of that kind in the latest run's journal.
 fn facts(desk: &Desk, kind: &str) -> Vec<Value> {
     desk.journal("last").into_iter().filter(|fact| fact["type"] == kind).collect()
 }
 
 #[test]
-fn what_waits_in_all_runs_is_listed_with_why_and_since_when() {
+fn pending_items_of_all_runs_are_listed_with_reason_and_age() {
     let desk = pending(NOTE);
     desk.toolgate(&["run", "--session", "s2", "Once more"]).expect(10);
     let listed = approvals(&desk, &["list"]).expect(0);
@@ -69,7 +69,7 @@ fn what_waits_in_all_runs_is_listed_with_why_and_since_when() {
 }
 
 #[test]
-fn a_program_reads_everything_there_is_to_know_and_the_digest_to_send_back() {
+fn json_shows_a_pending_item_with_its_digest() {
     let desk = pending(NOTE);
     let [listed] = &waiting(&desk)[..] else { panic!("one thing waits") };
     assert_eq!(
@@ -86,7 +86,7 @@ fn a_program_reads_everything_there_is_to_know_and_the_digest_to_send_back() {
 }
 
 #[test]
-fn a_person_sees_all_of_it_before_deciding_and_hidden_characters_by_their_codes() {
+fn show_prints_a_whole_call_and_escapes_hidden_characters() {
     let desk = pending(
         "turns: [{ calls: [{ id: note, name: mcp_shop_add_note,
            arguments: { customer_id: C-1001, text: \"a\\u202Eb\" } }] }, { say: done }]",
@@ -108,7 +108,7 @@ fn a_person_sees_all_of_it_before_deciding_and_hidden_characters_by_their_codes(
 }
 
 #[test]
-fn what_does_not_wait_is_named_with_what_does() {
+fn an_error_about_a_call_lists_the_pending_ones() {
     let desk = pending(NOTE);
     let show = approvals(&desk, &["show", "last", "nope"]).expect(2);
     assert!(
@@ -131,7 +131,7 @@ fn what_does_not_wait_is_named_with_what_does() {
 }
 
 #[test]
-fn an_approved_call_runs_and_the_journal_says_who_how_and_under_which_policy() {
+fn the_journal_records_approver_channel_and_policy() {
     let desk = pending(NOTE);
     let ended = approvals(&desk, &["approve", "last", "note", "--by", "ann", "--reason", "as agreed"]).expect(0);
     assert!(ended.out.contains("noted; Ada Lindqvist now has 1 note(s)"), "{}", ended.out);
@@ -149,7 +149,7 @@ fn an_approved_call_runs_and_the_journal_says_who_how_and_under_which_policy() {
 }
 
 #[test]
-fn the_same_approval_once_more_changes_nothing_and_another_answer_is_refused() {
+fn an_approval_can_be_repeated_but_not_changed() {
     let desk = pending(NOTE);
     approvals(&desk, &["approve", "last", "note"]).expect(0);
     approvals(&desk, &["approve", "last", "note"]).expect(0);
@@ -158,7 +158,7 @@ fn the_same_approval_once_more_changes_nothing_and_another_answer_is_refused() {
 }
 
 #[test]
-fn all_that_waits_or_all_up_to_an_event_is_approved_at_once() {
+fn all_calls_or_all_up_to_an_event_are_approved_at_once() {
     let desk = pending(TWO);
     let first = waiting(&desk)[0]["event"].as_u64().unwrap().to_string();
     approvals(&desk, &["approve", "last", "--up-to", &first]).expect(10);
@@ -176,7 +176,7 @@ fn a_denied_call_does_not_run_and_the_model_reads_why() {
 }
 
 #[test]
-fn edited_arguments_are_those_that_are_sent_and_are_checked_first() {
+fn edited_arguments_are_checked_and_then_sent() {
     let desk = pending(NOTE);
     let wrong = approvals(&desk, &["approve", "last", "note", "--edit", "{\"text\": 1}"]).expect(1);
     assert!(wrong.err.contains("the edited arguments"), "{}", wrong.err);
@@ -188,7 +188,7 @@ fn edited_arguments_are_those_that_are_sent_and_are_checked_first() {
 }
 
 #[test]
-fn a_decision_about_what_was_seen_is_refused_once_something_else_waits_and_shows_it() {
+fn a_decision_about_a_changed_call_is_rejected_and_shows_it() {
     let desk = pending(NOTE);
     let seen = waiting(&desk)[0]["seen"].as_str().unwrap().to_owned();
     let other = format!("{}0", &seen[..seen.len() - 1]);
@@ -206,7 +206,7 @@ fn a_decision_about_what_was_seen_is_refused_once_something_else_waits_and_shows
 }
 
 #[test]
-fn a_call_that_became_something_else_after_the_approval_is_asked_about_again_with_the_difference() {
+fn a_call_that_changed_after_approval_needs_a_new_one_with_a_diff() {
     let desk = pending(NOTE);
     let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
     let other_way =
@@ -227,7 +227,7 @@ fn a_call_that_became_something_else_after_the_approval_is_asked_about_again_wit
 }
 
 #[test]
-fn what_was_only_stored_runs_with_the_next_process_that_drives_runs() {
+fn a_stored_answer_is_used_by_the_next_process() {
     let desk = pending(NOTE);
     let stored = approvals(&desk, &["approve", "last", "note", "--no-wait"]).expect(0);
     assert!(stored.out.contains(" stored; the run resumes in the process that executes it"), "{}", stored.out);
@@ -237,7 +237,7 @@ fn what_was_only_stored_runs_with_the_next_process_that_drives_runs() {
 }
 
 #[test]
-fn a_yes_for_the_session_or_for_good_leaves_a_grant_that_can_be_taken_back() {
+fn an_approval_with_a_scope_creates_a_revocable_grant() {
     let desk = pending(NOTE_AFTER_NOTE);
     let scope =
         ["approve", "last", "one", "--scope", "always", "--covers", "tool", "--expires", "8h", "--reason", "harmless"];
@@ -265,7 +265,7 @@ fn a_yes_for_the_session_or_for_good_leaves_a_grant_that_can_be_taken_back() {
 }
 
 #[test]
-fn a_yes_to_the_arguments_does_not_cover_others() {
+fn a_grant_for_arguments_does_not_cover_others() {
     let desk = pending(NOTE_AFTER_NOTE);
     let ended = approvals(&desk, &["approve", "last", "one", "--scope", "session"]).expect(10);
     assert!(ended.err.contains("decision on two"), "{}", ended.err);
@@ -274,14 +274,17 @@ fn a_yes_to_the_arguments_does_not_cover_others() {
 }
 
 #[test]
-fn flags_that_make_no_sense_are_refused_before_anything_is_opened() {
+fn invalid_flags_are_rejected_before_the_store_is_opened() {
     let desk = Desk::empty();
     for (words, told) in [
         (&["approve", "last"][..], "name them (`toolgate approvals list` lists pending calls)"),
         (&["approve", "last", "a", "--expires", "8h"], "--covers and --expires go with --scope session"),
         (&["approve", "last", "a", "--covers", "arguments"], "--covers and --expires go with --scope session"),
         (&["approve", "last", "a", "--scope", "always", "--expires", "soon"], "write how long (90s, 30m, 8h, 2d)"),
-        (&["approve", "last", "a", "--scope", "always", "--expires", "2020-01-01T00:00:00Z"], "write a time to come"),
+        (
+            &["approve", "last", "a", "--scope", "always", "--expires", "2020-01-01T00:00:00Z"],
+            "give a time in the future",
+        ),
         (&["approve", "last", "a", "b", "--seen", "sha256:0123456789ab"], "decide about one call at a time"),
         (&["approve", "last", "--all", "--edit", "{}"], "name that one call"),
         (&["extend", "last", "a"], "set it with --for 8h or --until"),
@@ -293,7 +296,7 @@ fn flags_that_make_no_sense_are_refused_before_anything_is_opened() {
     assert!(!desk.path().join(".toolgate").exists());
 }
 
-/// A refund that the application has this long for.
+/// A refund with this answer timeout.
 fn pending_for(seconds: u64) -> Desk {
     let desk = Desk::playing(REFUND);
     let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
@@ -304,7 +307,7 @@ fn pending_for(seconds: u64) -> Desk {
 }
 
 #[test]
-fn more_time_is_given_and_less_than_there_is_refused() {
+fn a_deadline_can_be_extended_but_not_shortened() {
     let desk = pending_for(3_600);
     let extended = approvals(&desk, &["extend", "last", "refund", "--for", "8h", "--by", "ann"]).expect(0);
     assert!(extended.out.contains("refund: deadline extended to 2"), "{}", extended.out);
@@ -317,7 +320,7 @@ fn more_time_is_given_and_less_than_there_is_refused() {
 }
 
 #[test]
-fn a_sweep_lets_a_run_go_on_of_which_something_is_overdue_once() {
+fn expire_resumes_an_overdue_run_once() {
     let desk = pending_for(1);
     let swept = loop {
         let swept = approvals(&desk, &["expire", "--json"]).expect(0).json_lines();
@@ -338,10 +341,10 @@ fn a_sweep_lets_a_run_go_on_of_which_something_is_overdue_once() {
 }
 
 #[test]
-fn what_is_refused_as_too_late_leaves_the_run_to_the_sweep() {
+fn a_late_answer_is_rejected_and_leaves_the_run_to_expire() {
     let desk = pending_for(1);
     let late = loop {
-        // As long as there is time, a result is owed and no decision.
+        // Before the deadline the call needs a result, so a decision is the wrong kind of answer.
         let refused = approvals(&desk, &["deny", "last", "refund"]);
         if refused.err.contains("was not answered in time") {
             break refused.err;
@@ -381,7 +384,7 @@ fn past_approvals_suggest_the_narrowest_rule_that_covers_them() {
 }
 
 #[test]
-fn suggested_rules_pass_a_strict_check_whatever_was_approved() {
+fn suggested_rules_pass_a_strict_check_for_any_approval() {
     let calls = [
         r#"{ id: path, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: "/srv/data/../x" } }"#,
         r#"{ id: url, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: "https://example.com/?a=.*" } }"#,
@@ -405,7 +408,7 @@ fn suggested_rules_pass_a_strict_check_whatever_was_approved() {
 }
 
 #[test]
-fn a_run_is_explained_turn_by_turn_with_who_said_yes_and_by_what_right_the_next_call_ran() {
+fn explain_shows_for_each_call_why_it_ran_and_who_approved() {
     let desk = pending(NOTE_AFTER_NOTE);
     approvals(&desk, &["approve", "last", "one", "--scope", "session", "--covers", "tool", "--by", "ann"]).expect(0);
     let told = desk.toolgate(&["runs", "explain", "last"]).expect(0).out;
@@ -433,7 +436,7 @@ fn a_run_is_explained_turn_by_turn_with_who_said_yes_and_by_what_right_the_next_
 }
 
 #[test]
-fn what_was_refused_deferred_or_is_still_owed_is_explained_as_that() {
+fn explain_shows_rejected_deferred_and_pending_calls() {
     let desk = pending(TWO);
     approvals(&desk, &["deny", "last", "one", "--reason", "no"]).expect(10);
     let told = desk.toolgate(&["runs", "explain", "last"]).expect(0).out;
@@ -444,7 +447,7 @@ fn what_was_refused_deferred_or_is_still_owed_is_explained_as_that() {
 }
 
 #[test]
-fn a_question_of_the_models_is_answered_in_words_or_by_an_option_with_either_command() {
+fn either_command_answers_a_question_of_the_model() {
     let turns = "
 turns:
   - { calls: [{ id: ask, name: ask_human, arguments: { question: Which?, options: [red, blue], free_text: false } }] }

@@ -109,7 +109,7 @@ fn a_rule_that_cannot_be_evaluated_leaves_no_word_of_a_default_that_holds() {
 }
 
 #[test]
-fn where_only_a_condition_failed_nobody_says_that_no_rule_is_about_the_tool() {
+fn a_failed_condition_is_not_reported_as_a_missing_rule() {
     let desk = Desk::empty();
     desk.write("paying.yaml", PAYING);
     let long = format!(r#"{{"text": "{}"}}"#, "x".repeat(50));
@@ -130,7 +130,7 @@ fn policy_explain_warns_of_a_server_that_is_not_configured() {
 }
 
 #[test]
-fn toolgate_s_own_tool_is_not_said_to_run_by_a_default_that_asks() {
+fn a_builtin_tool_is_not_explained_by_a_default_that_asks() {
     let desk = Desk::empty();
     let told = desk.toolgate(&["policy", "explain", "ask_human", "{}"]).expect(0).out;
     assert!(told.contains("ask_human  allow, by no rule"), "{told}");
@@ -265,7 +265,7 @@ fn policy_check_refuses_a_command_that_cannot_be_meant_at_its_line() {
     }
 }
 
-/// What `policy check --json` warns of in a policy with these rules.
+/// The warnings of `policy check --json` for a policy with these rules.
 fn warnings(rules: &str) -> Vec<Value> {
     let desk = Desk::empty();
     desk.write("p.yaml", &format!("name: p\ndefault: ask\nrules:\n{rules}"));
@@ -551,7 +551,7 @@ fn what_one_agent_was_refused_is_suggested_for_no_other() {
 }
 
 #[test]
-fn what_is_left_out_of_a_suggestion_is_named_and_an_empty_file_says_why_it_is_empty() {
+fn an_empty_suggestion_explains_what_was_left_out_and_why() {
     let desk = Desk::playing(TURNS);
     let nothing = desk.toolgate(&["approvals", "suggest"]).expect(0);
     assert!(nothing.err.contains("nothing to suggest from 0 approvals"), "{}", nothing.err);

@@ -61,7 +61,7 @@ async fn the_command_shows_the_page_waits_for_the_person_and_keeps_what_was_gran
     let logout = ["mcp", "logout", "crm"];
     assert_eq!(said(folder.path(), &logout).await, (0, "logged out of crm\n".into(), String::new()));
     assert!(!std::fs::read_to_string(&kept).expect("kept").contains("s3cret"));
-    assert_eq!(said(folder.path(), &logout).await.1, "nobody was logged in to crm\n");
+    assert_eq!(said(folder.path(), &logout).await.1, "not logged in to crm\n");
 }
 
 #[tokio::test]
