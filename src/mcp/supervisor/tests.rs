@@ -1,4 +1,4 @@
-//! A server that is never there, in a clock that is never waited for.
+//! Supervisor tests: a scripted server in a paused clock.
 
 use std::collections::VecDeque;
 
@@ -13,27 +13,27 @@ mod waiting;
 
 const BUDGET: Duration = Duration::from_secs(60);
 
-/// What happens at a start.
+/// The outcome of a scripted start.
 enum Opening {
-    /// It takes that many seconds and works.
+    /// Succeeds after that many seconds.
     Takes(u64),
     Fails(&'static str),
-    /// Fails in a way that does not pass by itself.
+    /// Fails permanently.
     Misconfigured,
 }
 use Opening::{Fails, Misconfigured, Takes};
 
-/// Everything the supervisor did, and what it meets when it does more. A start that nobody planned works at once.
+/// The scripted server and the log of the supervisor's actions. A start without a script succeeds at once.
 struct World {
     begun: Instant,
     openings: Mutex<VecDeque<Opening>>,
-    /// The tools from now on, or why there is no list; and how long a list takes.
+    /// The tools from now on, or why the list fails; and how long a list takes.
     tools: Mutex<(Result<Vec<&'static str>, &'static str>, Duration)>,
     announces: AtomicBool,
-    /// The next list shows that the connection is lost.
+    /// Whether the next list finds the connection lost.
     loses_at_list: AtomicBool,
     links: Mutex<Vec<Signals>>,
-    /// What it did, with the second in which it did.
+    /// The actions, each with its second.
     log: Mutex<Vec<(u64, &'static str)>>,
 }
 
@@ -48,7 +48,7 @@ impl World {
         lock(&self.log).push((self.begun.elapsed().as_secs(), what));
     }
 
-    /// In which seconds it did that.
+    /// The seconds at which this action happened.
     fn seconds(&self, what: &str) -> Vec<u64> {
         lock(&self.log).iter().filter(|(_, did)| *did == what).map(|(second, _)| *second).collect()
     }
@@ -129,7 +129,7 @@ impl Link for FakeLink {
     }
 
     async fn retire(self: Arc<Self>, _closing: CancellationToken) {
-        assert!(self.signals.lost.is_cancelled(), "it is of use");
+        assert!(self.signals.lost.is_cancelled(), "it is still usable");
         self.close().await;
     }
 }
@@ -165,7 +165,7 @@ fn names(offer: &ServerTools) -> Vec<&str> {
     offer.tools.iter().map(|tool| tool.name.as_str()).collect()
 }
 
-/// The one reason why nothing is offered.
+/// The only reason why no tools are available.
 fn missing(offer: ServerTools) -> String {
     assert_eq!((offer.tools.len(), offer.left_out.len(), &offer.stale), (0, 1, &None), "{offer:?}");
     offer.left_out[0].reason.clone()
@@ -199,11 +199,11 @@ async fn nothing_is_started_before_it_is_needed_and_then_once_for_all() {
 async fn a_question_that_finds_the_connection_lost_is_asked_again_over_the_next_one() {
     let (supervisor, world) = given([]);
     world.loses_at_list.store(true, Ordering::Relaxed);
-    assert_eq!(names(&offer(&supervisor).await), ["tool"], "the first of all");
+    assert_eq!(names(&offer(&supervisor).await), ["tool"], "the first start");
     assert_eq!((world.count("start"), world.count("list")), (2, 2));
     seconds(60).await;
     world.loses_at_list.store(true, Ordering::Relaxed);
-    assert_eq!(supervisor.refresh(Map::new()).await, Ok(()), "one that was asked for by name");
+    assert_eq!(supervisor.refresh(Map::new()).await, Ok(()), "an explicit refresh");
     assert_eq!(world.count("start"), 3);
     supervisor.close().await;
 }
@@ -217,7 +217,7 @@ async fn a_server_that_never_starts_is_tried_ever_more_rarely_and_not_for_ever()
     let gaps: Vec<u64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(gaps.iter().take(6).zip([1, 1, 2, 4, 8, 16]).all(|(gap, most)| *gap <= most), "{gaps:?}");
     assert!(gaps.iter().skip(6).all(|gap| (14..=30).contains(gap)), "{gaps:?}");
-    assert!((600..=630).contains(starts.last().expect("some")), "nobody needed it for ten minutes: {starts:?}");
+    assert!((600..=630).contains(starts.last().expect("some")), "no request needed it for ten minutes: {starts:?}");
     assert_eq!(state(&supervisor), "failed");
 
     let before = starts.len();
@@ -277,7 +277,7 @@ async fn what_does_not_pass_by_itself_is_tried_again_only_when_it_is_needed() {
     assert_eq!(missing(offer(&supervisor).await), reason);
     seconds(300).await;
     assert_eq!((state(&supervisor), world.count("start")), ("failed", 1));
-    assert_eq!(names(&offer(&supervisor).await), ["tool"], "somebody installed it meanwhile");
+    assert_eq!(names(&offer(&supervisor).await), ["tool"], "it was installed meanwhile");
     supervisor.close().await;
 }
 
@@ -360,12 +360,12 @@ async fn a_burst_of_announcements_is_one_new_list_in_the_background() {
         world.newest().tools_changed.notify_one();
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    assert_eq!(world.count("list"), 1, "it is still talking");
+    assert_eq!(world.count("list"), 1, "announcements still arrive");
     seconds(2).await;
     assert_eq!(world.count("list"), 2);
     assert!(supervisor.generation() > before);
     assert_eq!(names(&offer(&supervisor).await), ["new"]);
-    assert_eq!(world.count("list"), 2, "what was announced is known");
+    assert_eq!(world.count("list"), 2, "the announced change is listed");
     supervisor.close().await;
 }
 
@@ -468,7 +468,7 @@ async fn a_refresh_asks_although_the_list_is_current_and_says_why_it_could_not()
     seconds(1).await;
     let refused = supervisor.refresh(Map::new()).await;
     assert_eq!(refused, Err("the MCP server `shop` lost its list".to_owned()));
-    assert_eq!(supervisor.tools().0, Some(2), "those of before are kept");
+    assert_eq!(supervisor.tools().0, Some(2), "the previous tools are kept");
     supervisor.close().await;
 }
 

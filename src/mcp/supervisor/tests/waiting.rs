@@ -1,4 +1,4 @@
-//! What is waited for, how often and how long: lists of tools, confirmations, and turns to start.
+//! Waiting of the supervisor: how often and how long for tool lists, confirmations and start permits.
 
 use super::*;
 
@@ -15,7 +15,7 @@ async fn a_server_that_never_lists_is_waited_for_once_and_asked_again_in_the_bac
         (missing(one), missing(other)),
         ("the MCP server `shop` was silent".into(), "the MCP server `shop` was silent".into())
     );
-    assert_eq!(begun.elapsed(), BUDGET, "those that came later waited for the same question");
+    assert_eq!(begun.elapsed(), BUDGET, "later callers waited for the same request");
     let generation = supervisor.generation();
     let begun = Instant::now();
     for _ in 0..10 {
@@ -52,7 +52,7 @@ async fn a_list_that_is_older_than_an_approval_is_asked_for_and_a_newer_one_is_n
     offer(&supervisor).await;
     seconds(10).await;
     supervisor.confirm(Map::new(), Duration::from_secs(20)).await;
-    assert_eq!(world.count("list"), 1, "it was asked for since");
+    assert_eq!(world.count("list"), 1, "another request listed it since");
     world.lists(&["other"]);
     let before = supervisor.generation();
     supervisor.confirm(Map::new(), Duration::from_secs(5)).await;
