@@ -49,7 +49,7 @@ async fn a_task_that_could_not_be_told_its_answers_goes_on_and_asks_again() {
         let answers = answered(needed.clone(), &name("Ada"));
         let untold = task(send(&servers, "clerk", "act", Some(&answers)).await);
         let why = untold.message.clone().expect("a reason");
-        assert!(untold.id == started.id && why.contains("it was not told the answers"), "{why}");
+        assert!(untold.id == started.id && why.contains("the answers could not be sent"), "{why}");
         assert_eq!(asked(news(&servers, &untold).await.expect("news")).questions, needed.questions);
         task(send(&servers, "clerk", "act", Some(&answers)).await);
         assert_eq!(text(ended(news(&servers, &untold).await.expect("news"))), "done");

@@ -192,7 +192,7 @@ async fn a_server_that_may_not_ask_is_refused_and_the_call_says_so() {
     assert!(output.is_error && said.contains("-32601"), "{said}");
     let (kind, message) = failed(ended(send(&servers, "modern", "echo", None).await));
     assert_eq!(kind, FailureKind::Refused);
-    assert!(message.contains("it was told that it may not; set its `elicitation` to true"), "{message}");
+    assert!(message.contains("toolgate did not offer that; set its `elicitation` to true"), "{message}");
     servers.close().await;
 }
 
@@ -207,7 +207,7 @@ async fn a_server_that_wants_what_it_was_never_offered_fails_its_call_by_name() 
         assert_eq!(kind, FailureKind::Refused);
         let expected = format!(
             "the MCP server `{id}` asks for `{method}`, which toolgate does not offer to servers; it was not among the \
-             capabilities it was told"
+             announced capabilities"
         );
         assert_eq!(message, expected);
     }

@@ -154,7 +154,7 @@ async fn an_http_server_that_is_not_there_or_refuses_is_a_reason() {
     for (id, expected) in [
         (
             "nobody",
-            "could not be reached: nobody listens there (connection refused); is it running, and is the server's `url` \
+            "could not be reached: no process listens there (connection refused); is it running, and is the server's `url` \
              right?",
         ),
         (
@@ -296,6 +296,6 @@ async fn a_call_to_an_http_server_that_went_away_was_not_made() {
     serving.await.expect("it ends").expect("in order");
     let (kind, message) = failed(call(&servers, "till", "headers", json!({})).await);
     assert_eq!(kind, FailureKind::Unavailable, "{message}");
-    assert!(message.contains("could not be reached: nobody listens there (connection refused)"), "{message}");
+    assert!(message.contains("could not be reached: no process listens there (connection refused)"), "{message}");
     servers.close().await;
 }

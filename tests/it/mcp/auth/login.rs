@@ -43,10 +43,10 @@ async fn without_a_login_the_server_is_missing_and_the_command_is_named() {
     let process = world.process();
     assert_eq!(
         missing(&process, "crm").await,
-        "the MCP server `crm` could not be reached: it answered HTTP 401, and nobody has logged in; run `toolgate mcp \
+        "the MCP server `crm` could not be reached: it answered HTTP 401, and no user has logged in; run `toolgate mcp \
          login crm`"
     );
-    assert!(world.vault.authority().books().asked.is_empty(), "nobody is asked during a run");
+    assert!(world.vault.authority().books().asked.is_empty(), "a run never opens a login page");
     assert!(!world.credentials.path().exists(), "and nothing is written");
     process.close().await;
 }
@@ -83,8 +83,8 @@ async fn nobody_waits_for_a_person_for_ever() {
     let world = World::new(Manner::default()).await;
     let browser = Loopback::bind(None, Duration::from_millis(20), |_| {}).await.expect("a port");
     let settings = http(&world.vault.settings(access(&world.credentials)));
-    let told = toolgate::mcp::auth::login(&settings, &[], &browser).await.expect_err("nobody came").to_string();
-    assert_eq!(told, "access could not be obtained: nobody finished the page within 0 s");
+    let told = toolgate::mcp::auth::login(&settings, &[], &browser).await.expect_err("the page was not completed").to_string();
+    assert_eq!(told, "access could not be obtained: the page was not completed within 0 s");
 }
 
 #[tokio::test]
@@ -92,7 +92,7 @@ async fn an_answer_that_is_not_from_whom_it_should_be_is_not_exchanged() {
     let evil = "https://evil.test";
     for (manner, expected) in [
         (Manner { state: Some("forged".into()), ..Manner::default() }, "(its `state` is not ours)"),
-        (Manner { iss: Some(evil.into()), ..Manner::default() }, "and calls itself https://evil.test; somebody may be"),
+        (Manner { iss: Some(evil.into()), ..Manner::default() }, "and calls itself https://evil.test; a third party may be"),
         (Manner { omits_iss: true, ..Manner::default() }, "does not say who it is, as it has to"),
         (Manner { denies: true, ..Manner::default() }, "did not grant it: access_denied: ask your boss"),
     ] {
