@@ -184,7 +184,7 @@ impl Connection {
             if error.code.0 == UNSUPPORTED_REVISION {
                 self.give_up(format!("it no longer speaks the revision agreed on: {}", error.message));
                 return Fault::NotSent(format!(
-                    "no longer speaks the revision agreed on: {}; the next request agrees anew",
+                    "no longer speaks the revision agreed on: {}; the next request negotiates again",
                     error.message
                 ));
             }

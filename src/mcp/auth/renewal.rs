@@ -27,7 +27,7 @@ pub(super) async fn renew(
     mut old: Credential,
 ) -> Result<Renewed, AccessError> {
     if old.refresh_token.is_none() {
-        return Ok(Renewed::Ended("what was granted has ended, and cannot be renewed".into()));
+        return Ok(Renewed::Ended("the access that was granted has expired, and cannot be renewed".into()));
     }
     let mut from = target.discover(None).await?;
     if from.issuer != old.issuer {
@@ -46,7 +46,7 @@ pub(super) async fn renew(
         Err(AuthError::TokenRefreshRejected(_) | AuthError::AuthorizationRequired) => {
             old.refresh_token = None;
             credentials.keep(old).await?;
-            Ok(Renewed::Ended("what was granted has ended, or was taken back".into()))
+            Ok(Renewed::Ended("the access that was granted has expired, or was revoked".into()))
         }
         Err(error) => Err(failed(error)),
     }

@@ -1,14 +1,14 @@
-//! The smallest arguments and answers that a schema lets through.
+//! Minimal arguments and answers for a JSON schema.
 
 use serde_json::{Map, Value, json};
 
-/// What is required, and nothing else.
+/// The required properties only.
 pub(super) fn smallest(schema: &Value) -> Map<String, Value> {
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     required.map(|name| (name.to_owned(), value(property(schema, name)))).collect()
 }
 
-/// Every property.
+/// All properties.
 pub(super) fn filled_in(schema: &Value) -> Map<String, Value> {
     let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     properties.map(|(name, schema)| (name.clone(), value(schema))).collect()

@@ -19,7 +19,7 @@ fn answered(needed: InputNeeded, answer: &str) -> Answered {
     }
 }
 
-/// What a call brings along that was asked this and is answered so.
+/// A call's answer from an earlier suspension: this question, answered so.
 fn brings(message: &str, answer: &str) -> Answered {
     let questions = [(digest(&question(message)), question(message))].into();
     answered(Dialogue::of(None).put_aside(questions), answer)
@@ -94,7 +94,7 @@ async fn after_a_call_was_given_up_its_question_is_nobody_elses() {
     assert!(is_waiting(&mut asking).await);
     drop(asks);
     assert_eq!(asking.await, Reaction::cancel(), "at once");
-    assert!(!is_stuck(&slow), "it goes on");
+    assert!(!is_stuck(&slow), "it is not stuck");
 }
 
 #[tokio::test]
@@ -106,7 +106,7 @@ async fn a_call_that_came_after_a_question_has_not_asked_it() {
     let [(late, _late)] = under_way(&desk, [3]);
     let mut both = Box::pin(async { tokio::join!(asking, desk.ask(Some(&RequestId::Number(3)), question("b"))).0 });
     assert!(is_waiting(&mut both).await);
-    assert!(!is_stuck(&first) && !is_stuck(&second) && is_stuck(&late), "the stream told of `b` only");
+    assert!(!is_stuck(&first) && !is_stuck(&second) && is_stuck(&late), "the stream identified `b` only");
 }
 
 #[tokio::test]
@@ -173,7 +173,7 @@ async fn a_call_is_put_aside_with_so_many_questions_and_no_more() {
     assert!(is_waiting(futures::future::join_all(asking)).await);
     let asked = dialogue.taken_back().expect("questions").questions.len();
     assert_eq!(asked, crate::mcp::elicitation::MAX_QUESTIONS);
-    assert_eq!(desk.ask(Some(&RequestId::Number(9)), question("of nobody")).await, Reaction::cancel());
+    assert_eq!(desk.ask(Some(&RequestId::Number(9)), question("without a call")).await, Reaction::cancel());
 }
 
 #[tokio::test]

@@ -309,7 +309,10 @@ mod tests {
         let outdated = shelf.generation();
         assert!(outdated > before, "so that runs ask again");
         keep(&shelf, listing(&["a"], Some(minute)), true);
-        assert!(shelf.is_current() && shelf.generation() == outdated, "the tools that runs received meanwhile are still valid");
+        assert!(
+            shelf.is_current() && shelf.generation() == outdated,
+            "the tools that runs received meanwhile are still valid"
+        );
     }
 
     #[tokio::test(start_paused = true)]

@@ -83,7 +83,8 @@ async fn nobody_waits_for_a_person_for_ever() {
     let world = World::new(Manner::default()).await;
     let browser = Loopback::bind(None, Duration::from_millis(20), |_| {}).await.expect("a port");
     let settings = http(&world.vault.settings(access(&world.credentials)));
-    let told = toolgate::mcp::auth::login(&settings, &[], &browser).await.expect_err("the page was not completed").to_string();
+    let told =
+        toolgate::mcp::auth::login(&settings, &[], &browser).await.expect_err("the page was not completed").to_string();
     assert_eq!(told, "access could not be obtained: the page was not completed within 0 s");
 }
 
@@ -92,7 +93,10 @@ async fn an_answer_that_is_not_from_whom_it_should_be_is_not_exchanged() {
     let evil = "https://evil.test";
     for (manner, expected) in [
         (Manner { state: Some("forged".into()), ..Manner::default() }, "(its `state` is not ours)"),
-        (Manner { iss: Some(evil.into()), ..Manner::default() }, "and calls itself https://evil.test; a third party may be"),
+        (
+            Manner { iss: Some(evil.into()), ..Manner::default() },
+            "and calls itself https://evil.test; a third party may be",
+        ),
         (Manner { omits_iss: true, ..Manner::default() }, "does not say who it is, as it has to"),
         (Manner { denies: true, ..Manner::default() }, "did not grant it: access_denied: ask your boss"),
     ] {
