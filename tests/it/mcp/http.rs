@@ -1,4 +1,4 @@
-//! Servers over streamable HTTP, the good ones served in process by the SDK's own server side.
+//! Streamable HTTP servers. The SDK's server side serves the good ones in process.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use toolgate::mcp::{EraChoice, ServerSettings, ServerState, Transport};
 
 use super::support::*;
 
-/// What happens in the server, for the test to wait for.
+/// Events in the server, for the test to wait for.
 #[derive(Clone, Default)]
 pub(super) struct Till {
     started: Arc<Notify>,
@@ -53,7 +53,7 @@ impl ServerHandler for Till {
     }
 }
 
-/// Serves the till with sessions; forgetting these is what a restart of the server does.
+/// Serves the till with sessions; clearing these simulates a restart of the server.
 async fn serve(till: Till) -> (String, Arc<LocalSessionManager>) {
     let sessions = Arc::new(LocalSessionManager::default());
     let config = StreamableHttpServerConfig::default();
@@ -210,7 +210,7 @@ async fn an_http_server_that_is_not_there_or_refuses_is_a_reason() {
 }
 
 #[tokio::test]
-async fn tls_towards_a_plain_port_and_a_port_that_hangs_up_are_told_apart() {
+async fn tls_to_a_plain_port_and_a_port_that_hangs_up_are_distinguished() {
     let plain = serve_router(Router::new()).await.replace("http://", "https://");
     let hanging_up = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}/mcp", hanging_up.local_addr().expect("an address"));

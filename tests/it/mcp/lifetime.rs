@@ -1,4 +1,4 @@
-//! What is left of a server when it is closed, dropped, or killed by somebody else.
+//! End of servers: closed, dropped, or killed by another process.
 
 use std::time::{Duration, Instant};
 
@@ -60,7 +60,7 @@ async fn servers_that_are_dropped_unclosed_still_end() {
 }
 
 #[tokio::test]
-async fn a_start_outlives_whoever_asked_for_it_but_not_the_servers() {
+async fn a_start_outlives_its_request_but_not_the_servers() {
     let servers = servers([("mute", mute())]);
     let asked = tokio::time::timeout(Duration::from_millis(50), list(&servers, &["mute"])).await;
     assert!(asked.is_err(), "it never answers");

@@ -1,4 +1,4 @@
-//! A person logs in, or does not.
+//! Login of a user, and its failures.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::person::{access_of, led_back};
 use super::*;
 
 #[tokio::test]
-async fn somebody_logs_in_once_and_runs_have_access() {
+async fn one_login_gives_runs_access() {
     let world = World::new(Manner::default()).await;
     let (pages, mut shown) = mpsc::unbounded_channel();
     let show = move |page: &str| pages.send(page.to_owned()).expect("the test listens");
@@ -52,7 +52,7 @@ async fn without_a_login_the_server_is_missing_and_the_command_is_named() {
 }
 
 #[tokio::test]
-async fn what_does_not_answer_the_question_is_not_taken_and_does_not_end_the_login() {
+async fn an_unrelated_answer_is_ignored_and_does_not_end_the_login() {
     let world = World::new(Manner::default()).await;
     let (pages, mut shown) = mpsc::unbounded_channel();
     let show = move |page: &str| pages.send(page.to_owned()).expect("the test listens");
@@ -75,11 +75,11 @@ async fn what_does_not_answer_the_question_is_not_taken_and_does_not_end_the_log
     let (login, seen) = tokio::join!(toolgate::mcp::auth::login(&settings, &[], &browser), person);
     login.expect("the right answer counts");
     assert!(!seen.contains("code") && !seen.contains("s3cret"), "{seen}");
-    assert_eq!(world.vault.authority().asked("token").len(), 1, "only one code was shown");
+    assert_eq!(world.vault.authority().asked("token").len(), 1, "only one code was exchanged");
 }
 
 #[tokio::test]
-async fn nobody_waits_for_a_person_for_ever() {
+async fn a_login_without_an_answer_times_out() {
     let world = World::new(Manner::default()).await;
     let browser = Loopback::bind(None, Duration::from_millis(20), |_| {}).await.expect("a port");
     let settings = http(&world.vault.settings(access(&world.credentials)));
@@ -89,7 +89,7 @@ async fn nobody_waits_for_a_person_for_ever() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_from_whom_it_should_be_is_not_exchanged() {
+async fn an_answer_from_another_issuer_is_not_exchanged() {
     let evil = "https://evil.test";
     for (manner, expected) in [
         (Manner { state: Some("forged".into()), ..Manner::default() }, "(its `state` is not ours)"),

@@ -1,4 +1,4 @@
-//! `toolgate mcp login` and `logout`, as people run them.
+//! `toolgate mcp login` and `logout`, as users run them.
 
 use std::path::Path;
 use std::process::Stdio;

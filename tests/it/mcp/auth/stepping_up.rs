@@ -1,4 +1,4 @@
-//! A server wants more than was granted.
+//! Step-up authorization: a server requires more scopes than were granted.
 
 use serde_json::json;
 

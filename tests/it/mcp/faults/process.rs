@@ -1,4 +1,4 @@
-//! Faults of the process: it does not go, leaves others behind, floods, and gives away what it was told.
+//! Process faults: a server that does not exit, orphans its children, floods, or leaks its secrets.
 
 use std::time::{Duration, Instant};
 
