@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_type_of_result_is_told_apart() {
+    fn every_type_of_result_is_distinguished() {
         let output = json!({"content": [{"type": "text", "text": "t"}]});
         assert_eq!(read(output.clone()), Ok(Answer::Output(ToolOutput::text("t"))));
         let mut complete = output;
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_result_is_refused_with_what_is_wrong() {
+    fn an_invalid_result_is_refused_with_the_reason() {
         for (result, complaint) in [
             (json!([1]), "expected an object, got [1]"),
             (json!({}), "neither `content` nor `structuredContent`: {}"),

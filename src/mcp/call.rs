@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_only_ever_wants_the_call_again_is_given_up_within_seconds_or_before_the_deadline() {
+    async fn endless_requests_for_repetition_end_within_seconds() {
         let begun = Instant::now();
         for (total, times, within) in [(600, 10, 11_100), (5, 6, 3_100), (0, 1, 0)] {
             let limits = Limits::new(Duration::from_secs(60), Duration::from_secs(total));

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_content_arrives_as_what_it_is() {
+    fn every_kind_of_content_is_converted_to_its_part() {
         let output = read(json!({"content": [
             {"type": "text", "text": "hello", "annotations": {"priority": 1}},
             {"type": "image", "mimeType": "image/png", "data": "aW1n"},
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn content_of_an_unknown_type_is_kept_as_json_and_is_no_fault() {
+    fn content_of_an_unknown_type_is_kept_as_json_without_a_problem() {
         let output = read(json!({"content": [{"type": "hologram", "data": 1}]})).expect("readable");
         let kept =
             r#"[content of type `hologram` that toolgate cannot interpret, as JSON] {"type":"hologram","data":1}"#;
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_serializers_write_otherwise_has_one_meaning_and_is_read() {
+    fn variants_of_common_serializers_are_read() {
         let picture = |data: &str| json!({"type": "image", "mimeType": "image/png", "data": data});
         let output = read(json!({"content": [
             picture("aW1\r\nn"), picture("_-_-"), picture("aW1nMQ"), picture(""),
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_result_is_refused_with_what_is_wrong() {
+    fn an_invalid_result_is_refused_with_the_reason() {
         for (result, complaint) in [
             (json!({}), "neither `content` nor `structuredContent`: {}"),
             (json!({"content": "hi"}), "`content` is \"hi\", not a list"),

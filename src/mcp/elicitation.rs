@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_toolgate_does_not_offer_is_refused_by_name() {
+    fn an_unoffered_capability_is_refused_by_name() {
         for (request, complaint) in [
             (json!({"method": "sampling/createMessage", "params": {}}), "asks for `sampling/createMessage`, which"),
             (json!({"method": "roots/list"}), "asks for `roots/list`, which"),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_has_a_measure() {
+    fn oversized_questions_are_refused() {
         let ask = |schema: Value| json!({"method": METHOD, "params": {"message": "m", "requestedSchema": schema}});
         let nested = |levels: usize| (0..levels).fold(json!({}), |inner, _| json!({"not": inner}));
         let many: Map<String, Value> = (0..=MAX_QUESTIONS).map(|n| (format!("k{n}"), ask(json!({})))).collect();
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_remembers_a_call_by_is_kept_to_a_measure() {
+    fn an_oversized_request_state_is_refused() {
         let result = |state: String| json!({"requestState": state}).as_object().expect("an object").clone();
         assert_eq!(state(&result("s".into())), Ok(Some("s".into())));
         assert_eq!(state(&Map::new()), Ok(None));

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_may_not_be_called_so_is_left_out_alone_with_what_is_wrong() {
+    fn a_tool_with_an_invalid_annotation_is_left_out_alone() {
         let property = |property: Value| json!({"properties": {"p": property}});
         let wrong = [
             (property(json!({"type": "string", "x-mcp-header": ""})), "is ``, which is no name"),

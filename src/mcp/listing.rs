@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_lists_without_measure_is_cut_to_one() {
+    fn a_list_over_the_tool_limit_is_cut() {
         let mut listing = listing();
         let many: Vec<Value> = (0..MOST + 5).map(|number| tool(&format!("t{number}"))).collect();
         assert_eq!(listing.add_page(json!({"tools": many, "nextCursor": "2"}), &[]), Ok(None));
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_beyond_measure_leaves_its_tool_out() {
+    fn an_oversized_schema_leaves_its_tool_out() {
         let nested = |levels: usize| (0..levels).fold(json!({}), |inner, _| json!({"not": inner}));
         let mut listing = listing();
         let page = json!({"tools": [
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_kept_to_a_measure_however_its_tools_are_spread() {
+    fn the_size_limit_of_a_list_covers_all_pages() {
         let mut listing = listing();
         let page = |from: usize| {
             let big = |number: usize| json!({"name": format!("t{number}"), "inputSchema": {"x": "x".repeat(200_000)}});

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_to_a_server_is_told_without_what_may_be_a_secret() {
+    fn an_endpoint_is_described_without_its_secrets() {
         let stdio = told(&ServerSettings::stdio("npx", ["-y", "--token=hunter2"]));
         assert!(stdio.starts_with("program npx, 2 arguments (sha256:") && !stdio.contains("hunter2"), "{stdio}");
         assert_eq!(told(&ServerSettings::stdio("desk", [""; 0])), "program desk, without arguments");
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_is_a_difference_all_the_same() {
+    fn a_hidden_part_of_an_endpoint_still_counts_as_a_difference() {
         let hash = |url: &str| ServerSettings::http(url).transport.endpoint().expect("an endpoint").fingerprint;
         assert_ne!(hash("https://mcp.example/?tenant=a"), hash("https://mcp.example/?tenant=b"));
     }

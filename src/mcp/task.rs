@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_handle_keeps_what_the_server_says_of_the_task() {
+    fn a_handle_keeps_the_servers_data_of_the_task() {
         let task =
             json!({"taskId": "t", "status": "working", "statusMessage": "half", "pollIntervalMs": 5, "ttlMs": null});
         let expected = TaskHandle { id: "t".into(), message: Some("half".into()), poll_ms: Some(5), ttl_ms: None };

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_token_endpoint_answered_is_told_and_what_could_not_be_read_is_not() {
+    fn a_token_error_is_quoted_and_an_unreadable_answer_is_not() {
         let told = |why: &str| words(&AuthError::TokenExchangeFailed(why.into()));
         assert_eq!(
             told("Server returned error response: invalid_grant: the code is used\u{1b}[2J"),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_with_the_scopes_of_a_stranger_runs_only_itself() {
+    fn scopes_in_a_login_command_are_quoted_for_the_shell() {
         let command = |scopes: &[&str]| {
             login_command(&"crm".into(), &scopes.iter().map(|scope| (*scope).to_owned()).collect::<Vec<_>>())
         };

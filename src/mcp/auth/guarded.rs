@@ -58,7 +58,7 @@ mod tests {
     use crate::mcp::http::egress::Egress;
 
     #[tokio::test]
-    async fn where_clouds_tell_their_secrets_is_not_dialled_whatever_metadata_names() {
+    async fn cloud_metadata_addresses_are_never_dialled() {
         for (server, allow_private) in [("https://mcp.test/mcp", false), ("https://10.0.0.4/mcp", true)] {
             let server = Url::parse(server).expect("a URL");
             let reach = Reach::from_server(Egress::Operator, &server, allow_private);

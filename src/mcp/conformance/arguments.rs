@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_required_is_given_in_its_type() {
+    fn required_properties_are_filled_by_type() {
         let schema = json!({"required": ["a", "b", "c", "d"], "properties": {
             "a": {"type": "number"}, "b": {"enum": ["x", "y"]}, "c": {"type": "string"}, "e": {"type": "string"},
             "d": {"type": "object", "required": ["f"], "properties": {"f": {"type": "boolean"}}},

@@ -87,7 +87,7 @@ async fn a_question_waits_until_it_is_clear_whose_it_is() {
 }
 
 #[tokio::test]
-async fn after_a_call_was_given_up_its_question_is_nobody_elses() {
+async fn the_question_of_a_cancelled_call_goes_to_no_other_call() {
     let desk = Desk::default();
     let [(_, asks), (slow, _slow)] = under_way(&desk, [1, 2]);
     let mut asking = Box::pin(desk.ask(None, question("whose?")));
@@ -110,7 +110,7 @@ async fn a_call_that_came_after_a_question_has_not_asked_it() {
 }
 
 #[tokio::test]
-async fn calls_that_all_wait_for_answers_are_all_taken_back() {
+async fn calls_that_all_wait_for_answers_are_all_suspended() {
     let desk = Desk::default();
     let calls = under_way(&desk, [1, 2]);
     let mut asking = Box::pin(async { tokio::join!(desk.ask(None, question("a")), desk.ask(None, question("b"))).0 });
@@ -153,7 +153,7 @@ async fn a_call_that_brings_answers_has_a_shared_stream_to_itself() {
 }
 
 #[tokio::test]
-async fn where_the_transport_tells_nobody_waits_for_another_until_it_did_not_tell() {
+async fn calls_run_concurrently_until_a_question_names_no_call() {
     let desk = Desk::default();
     let answered = brings("sure?", "yes");
     let beside = desk.turn(None, Origin::Told).await;
@@ -164,7 +164,7 @@ async fn where_the_transport_tells_nobody_waits_for_another_until_it_did_not_tel
 }
 
 #[tokio::test]
-async fn a_call_is_put_aside_with_so_many_questions_and_no_more() {
+async fn a_call_is_suspended_with_a_limited_number_of_questions() {
     let (desk, id) = (Desk::default(), RequestId::Number(1));
     let dialogue = Dialogue::of(None);
     let _present = desk.enter(id.clone(), dialogue.clone());

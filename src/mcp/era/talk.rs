@@ -162,7 +162,7 @@ mod tests {
     use crate::mcp::transport::{Cut, LineTransport, Requests, Taps};
 
     #[tokio::test]
-    async fn what_a_process_printed_before_it_was_gone_is_read_although_it_can_be_asked_nothing() {
+    async fn the_last_output_of_an_exited_process_is_read() {
         let (mut stdout, reading) = duplex(1024);
         let (writing, stdin) = duplex(1024);
         let heard: Arc<Mutex<Vec<u8>>> = Arc::default();

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_that_is_no_mcp_is_told_with_what_it_is_and_what_to_look_at() {
+    fn an_answer_that_is_not_mcp_is_described_with_a_remedy() {
         for (answer, told) in [
             (
                 NoMcp::content(Some("text/html; charset=utf-8")),

@@ -118,7 +118,7 @@ mod tests {
     use super::SettingsError;
 
     #[test]
-    fn an_address_that_is_none_is_told_without_what_it_carries_in_confidence() {
+    fn an_invalid_address_is_reported_without_its_secrets() {
         for (address, expected) in [
             ("ftp://ann:hunter2@example.com/mcp?key=hunter3#hunter4", "`ftp://example.com/mcp` is no"),
             ("ann:hunter2@example.com", "an address that begins with `ann:` is no"),

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_takes_no_reply_is_told_apart_from_a_slow_one() {
+    async fn a_server_that_takes_no_reply_is_distinguished_from_a_slow_one() {
         let replies = Replies::default();
         ask_up_to_the_bound(&replies, "roots/list");
         let begun = Instant::now();

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_by_the_transport_is_told_from_one_by_a_tool() {
+    fn a_refusal_by_the_transport_is_distinguished_from_one_by_a_tool() {
         for (body, lost) in [
             (
                 r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#,

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_standard_does_not_know_is_passed_over() {
+    fn unknown_fields_are_skipped() {
         let stream = "\u{feff}: welcome\r\nfolder: inbox\r\nid\r\nretry: soon\r\n\r\nretry\nid:\n:\n\nwhatever\n\ndata: a\rdata:b\r\n\
                       data:  c\n\nevent: beat\ndata: tick\n\nid: 7\nretry: 100\n\nid: 1\0\ndata\n\nretry: -5\ndata: d\n\n";
         let event = |kind: Option<&str>, data: Option<&str>, id: Option<&str>, retry| {

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_inherited_is_a_secret_unless_it_is_plainly_none() {
+    fn an_inherited_value_is_a_secret_unless_it_is_plain() {
         let variables = [
             ("HOME", "/home/j.doe1"),
             ("USER", "j.doe1-from-sales"),

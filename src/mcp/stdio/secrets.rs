@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_child_inherits_is_as_secret_as_what_it_is_given() {
+    fn inherited_and_configured_secrets_are_redacted_alike() {
         let settings = |inherit_env| StdioSettings {
             env: [("A".to_owned(), SecretString::from("given-0123456789"))].into(),
             inherit_env,
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_line_that_goes_on_the_beginning_of_a_secret_is_taken_out() {
+    fn the_beginning_of_a_secret_in_an_unfinished_line_is_redacted() {
         let secrets = secrets(["sk-0123456789"]);
         assert_eq!(secrets.redacted_so_far("KEY=sk-01234"), "KEY=[redacted]");
         assert_eq!(secrets.redacted_so_far("a mask-"), "a mask-", "too little to tell");

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_the_child_was_given_in_confidence_is_not_repeated() {
+    async fn secrets_of_the_child_are_redacted() {
         let given: Vec<SecretString> = ["sk-0123456789", "debug"].map(SecretString::from).into();
         let tail = StderrTail::without(Secrets::among(&given));
         tail.clone().fill_from(&b"KEY=sk-0123456789 LEVEL=debug\nunfinished sk-0123456789"[..]).await;
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_written_since_a_mark_can_be_told_from_what_was_there_before() {
+    async fn lines_after_a_mark_are_distinguished_from_earlier_ones() {
         let tail = StderrTail::default();
         tail.clone().fill_from(&b"banner\nready\n"[..]).await;
         let mark = tail.finished();

@@ -190,7 +190,7 @@ for group in $groups; do kill -s KILL -- "-$group"; done
         }
 
         #[test]
-        fn what_is_on_the_list_at_the_end_of_the_pipe_is_ended_and_nothing_else() {
+        fn only_the_groups_on_the_list_are_ended() {
             let (mut kept, mut listed) = (sleeper("echo; exec sleep 100"), sleeper("echo; exec sleep 100"));
             let mut stubborn = sleeper("trap '' TERM; echo; while :; do sleep 0.1; done");
             [&mut kept, &mut listed, &mut stubborn].into_iter().for_each(wait_for_line);

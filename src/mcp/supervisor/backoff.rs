@@ -44,7 +44,7 @@ mod tests {
         }
 
         #[test]
-        fn with_the_same_luck_one_failure_more_is_never_a_shorter_wait(failures in 0u32..u32::MAX, jitter: u32) {
+        fn with_the_same_jitter_another_failure_never_shortens_the_delay(failures in 0u32..u32::MAX, jitter: u32) {
             prop_assert!(delay_after(failures, jitter) <= delay_after(failures + 1, jitter));
         }
     }

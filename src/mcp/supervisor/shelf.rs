@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_names_what_came_went_and_changed() {
+    fn a_difference_names_added_removed_and_changed_tools() {
         let before = [tool("gone", ""), tool("kept", ""), tool("other", "once")];
         let after = [tool("kept", ""), tool("new", ""), tool("other", "now")];
         let expected = Difference { added: vec!["new"], removed: vec!["gone"], changed: vec!["other"] };
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_differs_after_a_list_was_outdated_is_another_generation_than_the_outdated_one() {
+    async fn a_change_after_an_expiry_is_a_generation_of_its_own() {
         let (shelf, minute) = (Shelf::default(), Duration::from_secs(60));
         keep(&shelf, listing(&["a"], Some(minute)), true);
         tokio::time::advance(minute).await;

@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_none_is_null_and_a_flaw_with_its_place() {
+    fn an_invalid_value_is_null_and_a_flaw_with_its_path() {
         let (value, flaws) = lenient(br#"{"a":[1,NaN,-Infinity],"b/c":{"d":1e400}}"#);
         assert_eq!(value, json!({"a": [1, null, null], "b/c": {"d": null}}));
         assert_eq!(

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_as_it_should_be_passes_as_it_is() {
+    fn a_conforming_message_passes_unchanged() {
         for message in [
             r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
             r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#,
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_noise() {
+    fn a_text_that_is_not_a_message_is_noise() {
         for noise in [
             "ready",
             "[]",
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_with_one_meaning_is_put_into_its_proper_form() {
+    fn an_unambiguous_answer_is_put_into_conforming_form() {
         let answer = |text: &str| told(text).join(" ");
         let empty = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
         assert_eq!(answer(r#"{"id":1,"result":{}}"#), empty, "a request in flight is answered without `jsonrpc`");
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_is_none_to_the_letter_is_an_error() {
+    fn a_nonconforming_error_is_an_error() {
         for (error, code, message) in [
             (r#"{"code":-32000}"#, -32000, r#"no message, only {"code":-32000}"#),
             (r#"{"message":"the till is closed"}"#, NO_CODE, "the till is closed"),
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_a_meaning_is_told_with_its_id_and_its_bytes() {
+    fn an_ambiguous_answer_is_reported_with_its_id_and_its_bytes() {
         for (text, id, why) in [
             (
                 r#"{"jsonrpc":"2.0","id":7,"result":{},"error":{"code":1,"message":"no"}}"#,

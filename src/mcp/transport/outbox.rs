@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn closing_gives_up_what_a_server_does_not_take() {
+    async fn closing_drops_messages_that_the_server_does_not_take() {
         let (outbox, mut server, _) = outbox();
         let mut sending = Box::pin(outbox.send(vec![b'o'; 9], Kind::Own));
         assert!((&mut sending).now_or_never().is_none());

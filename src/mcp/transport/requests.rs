@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_anonymous_answer_fails_the_only_request_in_flight_once_the_right_one_had_its_time() {
+    async fn an_anonymous_answer_fails_the_only_request_after_the_grace_period() {
         for (text, why) in ANONYMOUS {
             let requests = in_flight(&[7]);
             let (at_once, later) = in_the_end(&requests, text).await;
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_in_an_answer_is_kept_for_its_request_alone() {
+    fn a_finding_about_an_answer_is_kept_for_its_request_alone() {
         let requests = in_flight(&[7]);
         admitted(&requests, r#"{"jsonrpc":"2.0","id":7,"result":"#, &Stream::Shared);
         assert_eq!(requests.take_remark(&RequestId::Number(6)), None);
@@ -562,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_is_done_about_does_not_reach_the_sdk() {
+    fn a_notification_without_an_effect_does_not_reach_the_sdk() {
         let requests = in_flight(&[7]);
         for (method, is_of_use) in [
             ("notifications/message", false),

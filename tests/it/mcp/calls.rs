@@ -182,7 +182,7 @@ async fn a_server_that_dies_in_a_call_disconnects_it_and_the_call_is_not_made_ag
 }
 
 #[tokio::test]
-async fn refusals_unreadable_answers_and_unknown_content_each_become_what_they_are() {
+async fn refusals_unreadable_answers_and_unknown_content_are_distinguished() {
     let servers = servers([("worker", worker())]);
     assert_eq!(
         failed(call(&servers, "worker", "refuse", json!({})).await),

@@ -197,7 +197,7 @@ async fn a_server_that_may_not_ask_is_refused_and_the_call_says_so() {
 }
 
 #[tokio::test]
-async fn a_server_that_wants_what_it_was_never_offered_fails_its_call_by_name() {
+async fn a_request_for_an_unoffered_capability_fails_the_call_by_name() {
     let servers = servers([
         ("roots", fault(&["era=modern", "asks-roots"])),
         ("sampling", fault(&["era=modern", "asks-sampling"])),

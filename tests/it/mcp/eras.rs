@@ -42,7 +42,7 @@ async fn every_server_is_spoken_to_in_the_newest_era_that_it_knows() {
 }
 
 #[tokio::test]
-async fn every_request_of_the_modern_era_says_who_asks_and_what_it_can_do() {
+async fn every_modern_request_carries_client_info_and_capabilities() {
     let (mut settings, wire) = watched(&["era=modern"]);
     settings.elicitation = false;
     let servers = servers([("modern", settings)]);
@@ -112,7 +112,7 @@ async fn a_server_that_dies_of_the_question_is_started_again_and_never_asked_aga
 }
 
 #[tokio::test]
-async fn what_a_server_speaks_is_remembered_over_restarts() {
+async fn the_era_of_a_server_is_remembered_over_restarts() {
     for (era, _) in ERAS {
         let (settings, wire) = watched(&[&format!("era={era}")]);
         let servers = servers([("child", settings)]);

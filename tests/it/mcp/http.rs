@@ -233,7 +233,7 @@ async fn tls_to_a_plain_port_and_a_port_that_hangs_up_are_distinguished() {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_repeats_what_it_was_sent_is_quoted_without_the_credentials() {
+async fn an_endpoint_that_echoes_is_quoted_without_the_credentials() {
     let repeat = async |headers: HeaderMap| (StatusCode::BAD_REQUEST, format!("you sent {headers:?}"));
     let mut settings = ServerSettings::http(serve_router(Router::new().fallback(repeat)).await);
     let Transport::Http(http) = &mut settings.transport else { panic!("it is dialled") };

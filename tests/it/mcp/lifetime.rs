@@ -26,7 +26,7 @@ async fn no_child_is_left_after_closing_and_stubborn_ones_are_closed_side_by_sid
 }
 
 #[tokio::test]
-async fn what_a_server_started_itself_ends_with_it() {
+async fn processes_that_a_server_started_end_with_it() {
     let script = format!("sleep 300 & echo $! >&2; exec python3 -B {}", script_path("worker.py"));
     let servers = servers([("shell", ServerSettings::stdio("sh", ["-c", &script]))]);
     list(&servers, &["shell"]).await;

@@ -96,7 +96,7 @@ async fn many_writers_at_once_lose_nothing() {
 }
 
 #[test]
-fn a_file_with_something_else_in_it_is_told_as_such() {
+fn a_file_with_other_content_is_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("tokens.json");
     file::open_private(&path).expect("made");

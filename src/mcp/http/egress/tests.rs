@@ -54,7 +54,7 @@ async fn of_several_addresses_only_the_public_ones_are_dialled() {
 }
 
 #[tokio::test]
-async fn a_name_that_changes_its_mind_is_judged_by_each_answer() {
+async fn a_name_is_checked_on_every_resolution() {
     let names = Names(Mutex::new(BTreeMap::from([("rebinding.test", vec!["93.184.216.34", "127.0.0.1"])])));
     let guard = Guard { reach: Reach::of_server(Egress::Public), names: Arc::new(names) };
     let ask = || guard.resolve("rebinding.test".parse().expect("a name"));

@@ -32,7 +32,7 @@ async fn a_server_that_never_lists_is_waited_for_once_and_asked_again_in_the_bac
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_was_waited_for_long_enough_delays_no_other_request() {
+async fn an_overdue_list_delays_no_other_request() {
     let (supervisor, world) = given([]);
     world.announces.store(false, Ordering::Relaxed);
     offer(&supervisor).await;
@@ -87,7 +87,7 @@ async fn a_server_that_waits_for_others_to_start_is_not_late() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_hangs_at_its_start_keeps_others_from_theirs_for_seconds_and_not_for_its_budget() {
+async fn a_hanging_start_delays_other_starts_for_seconds_only() {
     let starts = Starts::of(1);
     let of = |opening| {
         let (_, world) = given([opening]);

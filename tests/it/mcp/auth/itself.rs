@@ -41,7 +41,7 @@ async fn a_client_with_a_secret_has_access_and_renews_it_by_itself() {
 }
 
 #[tokio::test]
-async fn a_client_asks_for_more_when_a_call_needs_it_and_keeps_what_it_had() {
+async fn a_client_requests_more_scopes_and_keeps_the_current_ones() {
     let world = World::new(known()).await;
     let process = servers([("crm", world.vault.settings(access_by("desk", secret(), &["read"])))]);
     assert_eq!(text(call(&process, "crm", "change", json!({})).await), "done");

@@ -36,7 +36,7 @@ fn configured(world: &World) -> TempDir {
 }
 
 #[tokio::test]
-async fn the_command_shows_the_page_waits_for_the_person_and_keeps_what_was_granted() {
+async fn the_command_shows_the_page_and_stores_the_credential() {
     let world = World::new(Manner::default()).await;
     let folder = configured(&world);
     let arguments = ["mcp", "login", "crm", "--scope", "read write", "--json"];

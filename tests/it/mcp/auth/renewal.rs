@@ -92,7 +92,7 @@ async fn a_cancelled_call_does_not_cancel_the_renewal() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_renewed_asks_for_a_login() {
+async fn a_token_that_cannot_be_renewed_requires_a_login() {
     let world = World::new(Manner::default()).await;
     world.login(&[]).await.expect("logged in");
     let process = world.process();

@@ -236,7 +236,7 @@ async fn questions_of_two_calls_on_one_stream_go_to_no_call_for_sure_and_are_not
 }
 
 #[tokio::test]
-async fn what_is_said_to_a_run_while_a_call_is_held_does_not_disturb_the_call() {
+async fn a_message_to_a_run_does_not_disturb_its_held_call() {
     let (settings, wire) = watched(&["elicits-late"]);
     let scene = Scene::of(settings, ONE_ECHO);
     let runner = scene.process(LONG);

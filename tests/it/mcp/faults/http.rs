@@ -46,7 +46,7 @@ const BUSY: &str = "HTTP 503 Service Unavailable, and wants to be left alone for
                     it, or it is overloaded";
 
 #[tokio::test]
-async fn an_http_answer_that_is_no_mcp_ends_the_call_with_what_it_was() {
+async fn an_http_answer_that_is_not_mcp_ends_the_call_and_is_described() {
     for (fault, expected) in
         [("http-500", BROKEN), ("http-503-retry-after", BUSY), ("http-html", PAGE), ("not-json-content-type", PLAIN)]
     {

@@ -136,7 +136,7 @@ async fn a_second_tool_of_a_name_and_schemas_that_are_none_are_left_out_each_wit
 }
 
 #[tokio::test]
-async fn a_result_that_breaks_its_own_schema_reaches_the_model_with_what_is_wrong_with_it() {
+async fn a_result_that_violates_its_schema_reaches_the_model_with_the_error() {
     let servers = Arc::new(servers([("bad", fault(&["bad-output"]))]));
     let turns = json!([{"calls": [{"name": "mcp_bad_add", "arguments": {"a": 2, "b": 3}}]}, {"say": "Odd."}]);
     let ran = run(&servers, &["bad"], turns).await;

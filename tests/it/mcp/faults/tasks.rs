@@ -91,7 +91,7 @@ async fn a_task_that_asks_resumes_with_the_answer() {
 }
 
 #[tokio::test]
-async fn a_task_that_fails_or_is_forgotten_ends_the_call_with_what_the_server_says() {
+async fn a_failed_or_forgotten_task_ends_the_call_with_the_servers_reason() {
     for (fault, kind, expected) in [
         ("task-fails", FailureKind::Refused, "the task fell over (JSON-RPC error -32603)"),
         ("task-forgotten", FailureKind::Unavailable, "there is no task `task-1`"),

@@ -56,7 +56,7 @@ async fn called(way: Way, era: &str, fault: &str) -> Outcome {
 }
 
 #[tokio::test]
-async fn an_answer_with_one_meaning_is_read() {
+async fn an_unambiguous_answer_is_read() {
     for (fault, expected) in [
         ("lone-surrogate", "cut \u{fffd}"),
         ("latin-1", "caf\u{fffd}"),
@@ -78,7 +78,7 @@ async fn an_answer_with_one_meaning_is_read() {
 }
 
 #[tokio::test]
-async fn an_answer_without_a_meaning_fails_its_call_with_what_was_sent() {
+async fn an_ambiguous_answer_fails_its_call_and_is_quoted() {
     for (fault, complaint) in [
         ("nan", "`/structuredContent/value` is `NaN`"),
         ("large-number", "`/structuredContent/value` is `1e400`"),
@@ -132,7 +132,7 @@ async fn a_list_that_cannot_be_read_is_a_reason_at_once() {
 }
 
 #[tokio::test]
-async fn a_handshake_with_one_meaning_is_read() {
+async fn an_unambiguous_handshake_is_read() {
     for fault in
         ["lone-surrogate=start", "latin-1=start", "nan=start", "indented=start", "batch=start", "text-id=start"]
     {
