@@ -89,7 +89,6 @@ impl Desk {
         }
     }
 
-    /// Registers the call.
     pub(super) fn enter(&self, id: RequestId, dialogue: Arc<Dialogue>) -> Present {
         self.calls().under_way.insert(id.clone(), dialogue.clone());
         Present { desk: self.clone(), id, dialogue, leave: Leave::GivenUp }

@@ -82,7 +82,6 @@ impl<'a> Waiting<'a> {
 }
 
 impl Flight<'_> {
-    /// Counts an answer.
     pub(super) fn answered(self) {
         let took = self.begun.elapsed();
         let mut stats = self.tally.lock();

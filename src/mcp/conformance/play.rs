@@ -68,7 +68,7 @@ impl Play {
         for server in listed {
             for left_out in server.left_out {
                 match left_out.tool {
-                    Some(tool) => tracing::info!(tool, reason = left_out.reason, "left out"),
+                    Some(tool) => tracing::info!(tool, reason = left_out.reason, "tool left out"),
                     None => return Err(left_out.reason),
                 }
             }
@@ -174,12 +174,12 @@ impl Play {
         match self.servers.call(made, &|_| {}).await.reply {
             CallReply::Ended { outcome: Outcome::Returned(_), .. } => None,
             CallReply::Ended { outcome, .. } => {
-                tracing::warn!(tool, ?outcome, "the call failed");
+                tracing::warn!(tool, ?outcome, "call failed");
                 None
             }
             CallReply::NeedsInput(needed) => Some(Asking { tool: tool.to_owned(), arguments, needed }),
             CallReply::Task(task) => {
-                tracing::info!(tool, task = task.id, "the call became a task");
+                tracing::info!(tool, task = task.id, "task created");
                 None
             }
         }

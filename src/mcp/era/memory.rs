@@ -26,7 +26,6 @@ impl Memory {
         self.lock().era = Some(era);
     }
 
-    /// Forgets the era.
     pub(in crate::mcp) fn forget(&self) {
         self.lock().era = None;
     }

@@ -128,7 +128,7 @@ impl Probe {
         talk: &mut Talk<T>,
         how: String,
     ) -> Result<(), Disagreement> {
-        tracing::debug!(how, "an MCP server does not speak 2026-07-28");
+        tracing::debug!(how, "revision 2026-07-28 not supported by an MCP server");
         self.discover = Answered::Refused(how);
         self.impatient(talk).await
     }

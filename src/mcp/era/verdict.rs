@@ -73,7 +73,6 @@ pub(super) fn refused_as_modern(said: &Result<Value, ErrorData>) -> Option<Strin
     known_to_modern.contains(&error.code).then(|| refusal(error))
 }
 
-/// The text of a refusal.
 fn refusal(error: &ErrorData) -> String {
     fault::refusal(&error.message, error.code.0)
 }

@@ -48,7 +48,7 @@ pub(in crate::mcp) enum SettingsError {
     Client(#[from] reqwest::Error),
 }
 
-/// Observations of one connection on its way to the SDK. Clones share the same observations.
+/// Observations of one connection's messages on their way to the SDK. Clones share the same observations.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     /// The header annotations of its tools.

@@ -217,7 +217,7 @@ impl Reading {
                     self.ready.push_back(Ok(Sse { id: place.id, retry: place.retry, ..event(&message) }));
                 }
                 Admitted::Ignored => {}
-                Admitted::Noise => tracing::debug!("an MCP server sent an event that is not a message"),
+                Admitted::Noise => tracing::debug!("event of an MCP server ignored: not a message"),
             }
         }
         if place != Sse::default() {

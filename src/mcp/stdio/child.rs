@@ -95,7 +95,6 @@ pub(in crate::mcp) fn spawn(
 }
 
 impl Child {
-    /// The process id.
     pub(in crate::mcp) fn pid(&self) -> u32 {
         self.pid
     }

@@ -28,7 +28,6 @@ struct Tail {
     finished: u64,
     bytes: usize,
     unfinished: Vec<u8>,
-    /// Consecutive stack frames.
     frames: usize,
 }
 

@@ -14,7 +14,7 @@
 //! - The tools are those of the last good list. The supervisor requests a new list after every start, when the server
 //!   announces a change, and when a run begins and the server promises no announcements. While that is impossible it
 //!   returns the previous list, marked with the reason.
-//! - The supervisor never repeats a call. It repairs a connection; calls that were in flight on it have failed.
+//! - The supervisor never repeats a call. It repairs a connection; calls that were in flight on it have ended.
 
 mod backoff;
 mod keeper;
@@ -332,7 +332,6 @@ impl<D: Dial> Supervisor<D> {
         }
     }
 
-    /// The dialer.
     pub(super) fn dial(&self) -> &D {
         &self.dial
     }

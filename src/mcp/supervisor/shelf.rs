@@ -70,7 +70,7 @@ impl Shelf {
         let is_other = kept.good.as_ref().is_none_or(|good| good.listing != listing);
         if let (true, Some(good)) = (is_other, &kept.good) {
             let difference = Difference::between(&good.listing.tools, &listing.tools);
-            tracing::info!(%server, ?difference, "the tools of an MCP server changed");
+            tracing::info!(%server, ?difference, "tools of an MCP server changed");
         }
         // The expiry of the old list already counted as one generation. A difference found now needs its own.
         kept.generation += u64::from(outdated) + u64::from(is_other || kept.trouble.is_some());

@@ -49,7 +49,6 @@ pub(in crate::mcp) enum State<L> {
 pub(in crate::mcp) struct Trouble {
     /// Completes the sentence "the MCP server `x` ...".
     pub(in crate::mcp) reason: Arc<str>,
-    /// The time of the failure.
     pub(in crate::mcp) at: Timestamp,
 }
 
@@ -65,7 +64,6 @@ impl<L: Link> Standing<L> {
         self.since = Timestamp::now();
     }
 
-    /// Records a failure.
     pub(super) fn fail(&mut self, reason: &str) {
         self.failures = self.failures.saturating_add(1);
         self.last_error = Some(Trouble { reason: reason.into(), at: Timestamp::now() });

@@ -19,7 +19,6 @@ pub(super) enum Frame {
 /// Joins the lines of a JSON text that spans several.
 #[derive(Debug)]
 pub(super) struct Frames {
-    /// The current line.
     line: Vec<u8>,
     /// Whether the rest of the line is skipped.
     skips: bool,

@@ -45,7 +45,6 @@ pub(super) struct Client {
     pub(super) id: String,
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "exposed_if_any")]
     pub(super) secret: Option<SecretString>,
-    /// The redirect address.
     pub(super) redirect_uri: String,
 }
 
