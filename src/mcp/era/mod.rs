@@ -62,8 +62,8 @@ impl Era {
 }
 
 /// The client information and capabilities of toolgate. It never offers `roots`: servers treat announced roots as
-/// their sandbox. It never offers `sampling`: neither a person nor a policy decides about a server's model calls. The revision is named
-/// because the SDK would announce one to `initialize` that has no handshake.
+/// their sandbox. It never offers `sampling`: neither a person nor a policy decides about a server's model calls. The
+/// revision is named because the SDK would announce one to `initialize` that has no handshake.
 pub(super) fn introduction(era: Era, elicitation: bool) -> ClientConfig {
     let mut capabilities = ClientCapabilities::default();
     if elicitation {

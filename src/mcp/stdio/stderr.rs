@@ -28,6 +28,7 @@ struct Tail {
     finished: u64,
     bytes: usize,
     unfinished: Vec<u8>,
+    /// Consecutive stack frames.
     frames: usize,
 }
 
