@@ -70,8 +70,8 @@ async fn a_login_that_makes_no_sense_is_refused_with_the_reason() {
     let folder = configured(&world);
     for (server, code, expected) in [
         ("crn", 2, "there is no MCP server `crn`"),
-        ("local", 2, "the MCP server `local` is a program that toolgate starts; nobody logs in there"),
-        ("fixed", 2, "nobody is logged in to the MCP server `fixed`: its credentials are in the configuration"),
+        ("local", 2, "the MCP server `local` is a program that toolgate starts; it needs no login"),
+        ("fixed", 2, "login to the MCP server `fixed` failed: its credentials are in the configuration"),
     ] {
         let (exit, stdout, stderr) = said(folder.path(), &["mcp", "login", server]).await;
         assert_eq!((exit, stdout.as_str()), (code, ""), "{stderr}");
